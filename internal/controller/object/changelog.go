@@ -43,7 +43,8 @@ func maskSecret(raw *runtime.RawExtension) error {
 	if !diff.IsSecret(content) {
 		return nil
 	}
-	masked, err := json.Marshal(withoutValues(content))
+	hideValues(content)
+	masked, err := json.Marshal(content)
 	if err != nil {
 		return errors.New("cannot encode manifest for the change logs")
 	}

@@ -233,11 +233,14 @@ func TestWritesAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	tns := target.Namespace(t)
-	c := d.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(tns)
+	c := apply.Client{
+		Resources: d.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(tns),
+		Manager:   "test",
+	}
 	wanted := &unstructured.Unstructured{Object: build.ConfigMap(tns, "settings", "color", "blue")}
-	gone := apply.Target{UID: "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", Manager: "test"}
+	const gone types.UID = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 
-	if _, err := apply.Update(t.Context(), c, wanted, gone); !apierrors.IsConflict(err) {
+	if _, err := c.Update(t.Context(), wanted, gone); !apierrors.IsConflict(err) {
 		t.Errorf("update of what does not exist: want a conflict, got %s", message(err))
 	}
 	cm := emptySettings(tns)
@@ -245,10 +248,10 @@ func TestWritesAreExact(t *testing.T) {
 		t.Errorf("update of what does not exist must not create it: %s", message(err))
 	}
 	create(t, tc, emptySettings(tns))
-	if _, err := apply.Update(t.Context(), c, wanted, gone); err == nil {
+	if _, err := c.Update(t.Context(), wanted, gone); err == nil {
 		t.Error("update of a namesake: want an error")
 	}
-	if _, err := apply.Create(t.Context(), c, wanted, "test"); !apierrors.IsAlreadyExists(err) {
+	if _, err := c.Create(t.Context(), wanted); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creation of what exists: want it to be refused, got %s", message(err))
 	}
 	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil || len(cm.Data) > 0 {
@@ -257,17 +260,17 @@ func TestWritesAreExact(t *testing.T) {
 
 	// What was applied can be taken back, and leaves no trace.
 	before := cm.DeepCopy()
-	live, err := apply.Update(t.Context(), c, wanted, apply.Target{UID: cm.GetUID(), Manager: "test"})
+	live, err := c.Update(t.Context(), wanted, cm.GetUID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !apply.Manages(live, "test") {
 		t.Error("want the manager to own what it has applied")
 	}
-	if err := apply.Withdraw(t.Context(), c, live, "test"); err != nil {
+	if _, err := c.Withdraw(t.Context(), live); err != nil {
 		t.Fatal(err)
 	}
-	live, err = c.Get(t.Context(), "settings", metav1.GetOptions{})
+	live, err = c.Resources.Get(t.Context(), "settings", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

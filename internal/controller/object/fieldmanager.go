@@ -97,7 +97,7 @@ func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
 	namesakes = slices.DeleteFunc(namesakes, func(n Object) bool { return !mayApply(n) })
 	if e.live == nil && slices.ContainsFunc(namesakes, e.isAt) {
 		// The watch does not show a resource that lacks our label, which it does until we have applied it once.
-		if err := e.ask(ctx); err != nil {
+		if e.live, err = e.Ask(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -109,7 +109,7 @@ func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
 // isAt reports whether an Object has last seen a resource of the name and kind of the manifest, on whatever server.
 func (e *remote) isAt(o Object) bool {
 	id := identity(o)
-	return id != nil && sameResource(id, e.manifest)
+	return id != nil && sameResource(id, e.Manifest)
 }
 
 // precedes reports whether an Object has the field manager of its name on a resource before another of that name has

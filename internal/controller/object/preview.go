@@ -2,9 +2,6 @@ package object
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -92,7 +89,7 @@ func (e previewer) preview(ctx context.Context, o Object) error {
 func (e previewer) seePreviewed(o Object) error {
 	obs := o.Observed()
 	kept, omitted, config := obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference
-	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
+	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.Manifest))
 	if elsewhere && obs.Applied == nil {
 		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.
 	}
@@ -110,7 +107,7 @@ func (e previewer) seePreviewed(o Object) error {
 }
 
 func sameResource(a, b *unstructured.Unstructured) bool {
-	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && name(a) == name(b)
+	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && targetresource.Name(a) == targetresource.Name(b)
 }
 
 // compareAgain is after how long a comparison is tried again that the target could not make.
@@ -123,13 +120,13 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	if err != nil || o.Observed().Compared == hash {
 		return err
 	}
-	if wait := e.drift.Wait(e.owner); wait > 0 {
+	if wait := e.drift.Wait(e.Owner); wait > 0 {
 		e.retry = wait
 		return nil
 	}
 	ops, c, err := e.tryApply(ctx)
 	switch {
-	case targetresource.IsCutOff(targetresource.Asked(err)), apierrors.IsConflict(err):
+	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
 		return err
 	case err != nil: // A webhook may be down, say. What is there is known all the same.
 		e.retry, hash = compareAgain, ""
@@ -147,35 +144,30 @@ func (e previewer) comparison(o Object) (string, error) {
 	held := ""
 	if e.live != nil {
 		var err error
-		if held, err = apply.HashOwned(e.live, e.manifest, e.manager); err != nil {
+		if held, err = apply.HashOwned(e.live, e.Manifest, e.manager); err != nil {
 			return "", errors.Wrap(err, "cannot compare resource")
 		}
 	}
 	token, _ := meta.GetReconcileRequest(o)
-	b, err := json.Marshal([]any{e.manifest.Object, diff.Essence(e.live, e.manifest), held, o.GetGeneration(), token})
-	if err != nil {
-		return "", errors.Wrap(err, "cannot encode resource")
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token})
 }
 
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,
 // the manifest is laid over the live resource here.
 func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
-	wanted, err := apply.DryRun(ctx, e.client(), e.manifest, e.manager)
-	doubt, unserved := "", e.resource().Distrust(err)
+	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
+	doubt, unserved := "", e.Distrust(err)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:
 		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
-		wanted, err = apply.Overlay(e.live, e.manifest)
+		wanted, err = apply.Overlay(e.live, e.Manifest)
 	case refuses(err):
 		return nil, cannotCompare("The target refuses the manifest: ", err), nil
 	}
 	if err != nil {
 		return nil, xpv2.Condition{}, errors.Wrap(err, "cannot find out what an apply would change")
 	}
-	ops, err := diff.Of(diff.Essence(e.live, e.manifest), diff.Essence(wanted, e.manifest))
+	ops, err := diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest))
 	if err != nil {
 		return nil, xpv2.Condition{}, err
 	}
@@ -231,7 +223,7 @@ func endPreview(o Object) {
 }
 
 // leave lets a deleted Object on a dry run go, and leaves its resource.
-func (c *connector[T]) leave(o T) managed.ExternalClient {
+func (c *reconciler[T]) leave(o T) managed.ExternalClient {
 	if len(o.GetFinalizers()) == 1 {
 		c.events.Event(o, event.Normal(reasonLeft,
 			"Left the external resource as it is: the Object was deleted on a dry run"))

@@ -11,15 +11,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -59,52 +56,35 @@ type Options struct {
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := managed.ControllerName(k.GVK.GroupKind().String())
-	drift, writes := targetresource.NewDrift(), managedadapter.NewCoalescer()
-	forget := func(n types.NamespacedName) {
-		owner := informer.Owner{Controller: name, NamespacedName: n}
-		o.Registry.Forget(owner)
-		o.Registry.Forget(previousOwner(owner))
-		o.References.Forget(owner)
-		o.References.Hide(k.GVK, n)
-		drift.Forget(owner)
-		writes.Forget(n)
-	}
-	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
-		o.EventFilterFunctions...)).Limited(isOutageEvent)
 	m := managedadapter.NewManager(mgr)
-	c := &connector[T]{
-		kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
-		local: m.GetClient(), early: deletedearly.NewObjects[T](managed.FinalizerName), forget: forget,
+	c := &reconciler[T]{
+		kind: k, controller: name, registry: o.Registry, options: o, local: m.GetClient(),
+		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
+		events: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
+			o.EventFilterFunctions...)).Limited(isOutageEvent),
 	}
-	r := &reconciler{
-		managed:    newManaged(m, o, c),
-		controller: name,
-		local:      m.GetClient(),
-		forget:     forget,
-		coalesce:   coalescing{writes: writes, references: o.References, gvk: k.GVK},
-		finish:     c.finish,
-	}
+	c.managed = newManaged(m, c)
 	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
-			managedadapter.FinalizerReleased()))).
+		For(k.New(), builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		Watches(k.New(), c.early.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
-	for _, c := range k.Configs {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
+	for _, config := range k.Configs {
+		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
-	if err := b.Complete(r); err != nil {
+	if err := b.Complete(c); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m managedadapter.Manager, o Options, c *connector[T]) *managed.Reconciler {
+func newManaged[T Object](m managedadapter.Manager, c *reconciler[T]) *managed.Reconciler {
+	o := c.options
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),

@@ -2,7 +2,6 @@ package object
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +20,7 @@ import (
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is
 // there.
 func record(o Object, live *unstructured.Unstructured, opts Options) error {
-	obs, seen := o.Observed(), present(live, opts)
-	was := map[string]any{}
+	obs, seen, was := o.Observed(), present(live, opts), map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
 	_, managed, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
 	unwanted := opts.RemoveManagedFields && managed
@@ -43,45 +41,33 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	return nil
 }
 
-// present returns the content of a resource as the status is to show it. Parts are shared with the resource.
+// present returns the content of a resource as the status is to show it. It shares nothing with the resource.
 func present(live *unstructured.Unstructured, o Options) map[string]any {
-	content := maps.Clone(live.Object)
+	seen := live.DeepCopy()
 	if o.RemoveManagedFields {
-		content = withoutMetadata(content, "managedFields")
+		seen.SetManagedFields(nil)
 	}
-	if o.SanitizeSecrets && diff.IsSecret(content) {
-		content = withoutValues(content)
+	if o.SanitizeSecrets && diff.IsSecret(seen.Object) {
+		hideValues(seen.Object)
 	}
-	return content
+	return seen.Object
 }
 
 // essence returns the content of a resource without what each write changes.
 func essence(content map[string]any) map[string]any {
-	return withoutMetadata(content, "resourceVersion", "managedFields")
-}
-
-// withoutMetadata returns the content of a resource without some fields of its metadata. Other parts are shared.
-func withoutMetadata(content map[string]any, fields ...string) map[string]any {
-	m, ok := content["metadata"].(map[string]any)
-	if !ok {
-		return content
-	}
-	m = maps.Clone(m)
-	for _, f := range fields {
-		delete(m, f)
-	}
-	content = maps.Clone(content)
-	content["metadata"] = m
+	content = runtime.DeepCopyJSON(content)
+	unstructured.RemoveNestedField(content, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	return content
 }
 
 // remember records what was applied.
 func (e *remote) remember(o Object) error {
-	wanted, err := apply.HashManifest(e.manifest)
+	wanted, err := apply.Hash(e.Manifest.Object)
 	if err != nil {
 		return errors.Wrap(err, "cannot record manifest")
 	}
-	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
+	held, err := apply.HashOwned(e.live, e.Manifest, e.manager)
 	if err != nil {
 		return errors.Wrap(err, "cannot record resource")
 	}
@@ -164,7 +150,7 @@ func (e *remote) show(o Object) {
 		return
 	}
 	if !diff.IsSecret(e.live.Object) {
-		e.options.References.Hide(e.gvk, e.owner.NamespacedName)
+		e.options.References.Hide(e.gvk, e.Owner.NamespacedName)
 		return
 	}
 	all := e.options
@@ -172,26 +158,11 @@ func (e *remote) show(o Object) {
 	e.options.References.Show(o, e.gvk, present(e.live, all))
 }
 
-// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts
-// are shared.
-func withoutValues(content map[string]any) map[string]any {
-	content = maps.Clone(content)
+// hideValues removes the values of a Secret, and the annotation that repeats them.
+func hideValues(content map[string]any) {
 	content["data"] = map[string]any{"redacted": nil}
 	if _, ok := content["stringData"]; ok {
 		content["stringData"] = map[string]any{"redacted": nil}
 	}
-	return withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
-}
-
-// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
-func withoutAnnotation(content map[string]any, key string) map[string]any {
-	m, _ := content["metadata"].(map[string]any)
-	a, ok := m["annotations"].(map[string]any)
-	if !ok {
-		return content
-	}
-	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
-	delete(a, key)
-	m["annotations"], content["metadata"] = a, m
-	return content
+	unstructured.RemoveNestedField(content, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }

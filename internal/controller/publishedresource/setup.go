@@ -18,7 +18,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -91,7 +90,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
+			builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
