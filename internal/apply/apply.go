@@ -41,10 +41,7 @@ func (c Client) DryRun(ctx context.Context, manifest *unstructured.Unstructured)
 func (c Client) apply(ctx context.Context, manifest *unstructured.Unstructured,
 	o metav1.PatchOptions,
 ) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(manifest.Object)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode manifest")
-	}
+	body, _ := json.Marshal(manifest.Object) // What comes from JSON can be encoded.
 	o.FieldManager = c.Manager
 	u, err := c.Resources.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
 	return u, errors.Wrapf(c.clean(manifest, err), "cannot apply %s %q", manifest.GetKind(), manifest.GetName())

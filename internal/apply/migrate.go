@@ -67,13 +67,10 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 	if err != nil || !changed {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
-	patch, err := json.Marshal([]map[string]any{
+	patch, _ := json.Marshal([]map[string]any{ // What comes from JSON can be encoded.
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
 	})
-	if err != nil {
-		return false, errors.Wrap(err, "cannot encode managed fields")
-	}
 	_, err = c.Resources.Patch(ctx, m.Live.GetName(), types.JSONPatchType, patch,
 		metav1.PatchOptions{FieldManager: m.Manager})
 	return true, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
@@ -99,9 +96,7 @@ func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool
 		}
 		if !part.Empty() {
 			ours.Time, changed, moved = e.Time, true, moved.Union(part)
-			if e.FieldsV1, err = encodeFields(rest); err != nil {
-				return nil, false, err
-			}
+			e.FieldsV1 = encodeFields(rest)
 		}
 		if part.Empty() || !rest.Empty() {
 			entries = append(entries, e)
@@ -114,8 +109,8 @@ func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool
 	if err != nil {
 		return nil, false, err
 	}
-	ours.FieldsV1, err = encodeFields(applied.Union(moved))
-	return append(entries, ours), true, err
+	ours.FieldsV1 = encodeFields(applied.Union(moved))
+	return append(entries, ours), true, nil
 }
 
 // split divides the fields of an entry into those to move and those its manager keeps; both are empty if none is to
@@ -166,9 +161,9 @@ func isBookkeeping(p fieldpath.Path) bool {
 		strings.HasPrefix(s, annotations.String()+"."+bookkeepingPrefix)
 }
 
-func encodeFields(s *fieldpath.Set) (*metav1.FieldsV1, error) {
-	b, err := s.ToJSON()
-	return metav1.NewFieldsV1(string(b)), errors.Wrap(err, "cannot encode managed fields")
+func encodeFields(s *fieldpath.Set) *metav1.FieldsV1 {
+	b, _ := s.ToJSON() // What comes from JSON can be encoded.
+	return metav1.NewFieldsV1(string(b))
 }
 
 // Rival says which field of a manifest a resource has of another manager, and of which.

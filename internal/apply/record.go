@@ -14,10 +14,10 @@ import (
 
 // Hash returns the hexadecimal SHA-256 of the JSON of a value, of the content of a manifest, say. The order of map keys
 // does not matter.
-func Hash(v any) (string, error) {
-	b, err := json.Marshal(v)
+func Hash(v any) string {
+	b, _ := json.Marshal(v) // What comes from JSON can be encoded.
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), errors.Wrap(err, "cannot encode manifest")
+	return hex.EncodeToString(sum[:])
 }
 
 // HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values.

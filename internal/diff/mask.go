@@ -13,50 +13,57 @@ const (
 	MaskedAfter = "*** (after)"
 )
 
-// hiding says what of a value is hidden: nothing but the Secrets in it, the values of the map that it is, or all of it.
-type hiding int
-
-const (
-	hideNone hiding = iota
-	hideEach
-	hideAll
-)
-
 // mask returns a copy of a value in which all values of Secrets are hidden. other is the value at the same place in the
 // other of two states, nil if there is none, and changed stands for a value that differs there. What either state says
 // is a Secret is one.
-func mask(v, other any, changed string, h hiding) any {
-	values, isMap := v.(map[string]any)
-	items, isList := v.([]any)
-	switch {
-	case h == hideNone && isList:
+func mask(v, other any, changed string) any {
+	switch v := v.(type) {
+	case []any:
 		o, _ := other.([]any)
-		list := make([]any, len(items))
-		for i, item := range items {
+		list := make([]any, len(v))
+		for i, item := range v {
 			var at any
 			if i < len(o) {
 				at = o[i]
 			}
-			list[i] = mask(item, at, changed, hideNone)
+			list[i] = mask(item, at, changed)
 		}
 		return list
-	case h != hideAll && isMap:
+	case map[string]any:
 		o, _ := other.(map[string]any)
-		out := make(map[string]any, len(values))
-		for k, item := range values {
-			below := hideNone
+		secret := IsSecret(v) || IsSecret(o)
+		out := make(map[string]any, len(v))
+		for k, item := range v {
 			switch {
-			case h == hideEach, k == corev1.LastAppliedConfigAnnotation:
-				below = hideAll
-			case (IsSecret(values) || IsSecret(o)) && (k == "data" || k == "stringData"):
-				below = hideEach
+			case k == corev1.LastAppliedConfigAnnotation:
+				out[k] = hide(item, o[k], changed)
+			case secret && (k == "data" || k == "stringData"):
+				out[k] = hideEach(item, o[k], changed)
+			default:
+				out[k] = mask(item, o[k], changed)
 			}
-			out[k] = mask(item, o[k], changed, below)
 		}
 		return out
-	case h == hideNone:
-		return v
-	case other == nil || equality.Semantic.DeepEqual(v, other):
+	}
+	return v
+}
+
+// hideEach hides the values of a map, or all of what is none.
+func hideEach(v, other any, changed string) any {
+	values, isMap := v.(map[string]any)
+	if !isMap {
+		return hide(v, other, changed)
+	}
+	o, _ := other.(map[string]any)
+	out := make(map[string]any, len(values))
+	for k, item := range values {
+		out[k] = hide(item, o[k], changed)
+	}
+	return out
+}
+
+func hide(v, other any, changed string) any {
+	if other == nil || equality.Semantic.DeepEqual(v, other) {
 		return Masked
 	}
 	return changed

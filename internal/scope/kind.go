@@ -34,6 +34,8 @@ type Kind[T resource.Managed] struct {
 	Key func(T) string
 	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
 	Config func(context.Context, T) (commonv1.Connection, error)
+	// Leaving reports whether that ProviderConfig exists and is being deleted.
+	Leaving func(context.Context, T) (bool, error)
 	// Track records that the resource uses its ProviderConfig.
 	Track func(context.Context, T) error
 	// Configs are the kinds of ProviderConfig the kind may reference.
@@ -81,6 +83,15 @@ func (c Config) Named(key string) (types.NamespacedName, bool) {
 
 func configKey(gvk schema.GroupVersionKind, namespace, name string) string {
 	return gvk.GroupKind().String() + "/" + namespace + "/" + name
+}
+
+// leaving reports whether a ProviderConfig exists and is being deleted.
+func leaving(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) (bool, error) {
+	err := get(ctx, c, key, pc)
+	if errors.Is(err, ErrNoConfig) {
+		return false, nil
+	}
+	return err == nil && pc.GetDeletionTimestamp() != nil, err
 }
 
 // A noConfigError says that a ProviderConfig does not exist, and what to do about it. It is ErrNoConfig.

@@ -33,13 +33,14 @@ func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
 		NewList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
 		Ref:     clusterRef,
 		Through: clusterThrough,
+		Leaving: func(ctx context.Context, o *objectv1alpha2.Object) (bool, error) { return clusterLeaving(ctx, c, o) },
 		Key: func(o *objectv1alpha2.Object) string {
 			return configKey(pcv1alpha1.ProviderConfigGroupVersionKind, "", name(o))
 		},
 		Config: func(ctx context.Context, o *objectv1alpha2.Object) (commonv1.Connection, error) {
 			pc := &pcv1alpha1.ProviderConfig{}
 			err := get(ctx, c, types.NamespacedName{Name: name(o)}, pc)
-			return commonv1.Connection{Spec: &pc.Spec, Leaving: pc.DeletionTimestamp != nil}, err
+			return commonv1.Connection{Spec: &pc.Spec}, err
 		},
 		Track: func(ctx context.Context, o *objectv1alpha2.Object) error {
 			return tracked(tracker.Track(ctx, o))
@@ -58,6 +59,9 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 		NewList:    func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
 		Ref:        func(o *mobjectv1alpha1.Object) xpv2.ProviderConfigReference { return namespacedRef(o) },
 		Through:    namespacedThrough,
+		Leaving: func(ctx context.Context, o *mobjectv1alpha1.Object) (bool, error) {
+			return namespacedLeaving(ctx, c, o)
+		},
 		Key: func(o *mobjectv1alpha1.Object) string {
 			return namespacedKey(o)
 		},
@@ -104,11 +108,11 @@ func namespacedConfig(ctx context.Context, c client.Client, o namespacedUser) (c
 				"but a ClusterProviderConfig of that name does: "+
 				"set kind: ClusterProviderConfig in spec.providerConfigRef", r.Name, o.GetNamespace()))
 		}
-		return commonv1.Connection{Spec: &pc.Spec, Tenant: pc.Namespace, Leaving: pc.DeletionTimestamp != nil}, err
+		return commonv1.Connection{Spec: &pc.Spec, Tenant: pc.GetNamespace()}, err
 	case mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind:
 		pc := &mpcv1alpha1.ClusterProviderConfig{}
 		err := get(ctx, c, types.NamespacedName{Name: r.Name}, pc)
-		return commonv1.Connection{Spec: &pc.Spec, Leaving: pc.DeletionTimestamp != nil}, err
+		return commonv1.Connection{Spec: &pc.Spec}, err
 	}
 	return commonv1.Connection{}, noConfigError(fmt.Sprintf("kind %q of spec.providerConfigRef is neither "+
 		"ProviderConfig nor ClusterProviderConfig", r.Kind))

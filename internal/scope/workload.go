@@ -38,6 +38,11 @@ func (w Workload) Config(ctx context.Context, o Scheduled) (commonv1.Connection,
 	return namespacedConfig(ctx, w.client, o)
 }
 
+// Leaving reports whether that ProviderConfig exists and is being deleted.
+func (w Workload) Leaving(ctx context.Context, o Scheduled) (bool, error) {
+	return namespacedLeaving(ctx, w.client, o)
+}
+
 // Track records that a resource uses its ProviderConfig.
 func (w Workload) Track(ctx context.Context, o Scheduled) error {
 	return trackNamespaced(ctx, w.client, o, w.gvk)

@@ -68,8 +68,8 @@ type Config struct {
 	Key string
 	// Read returns what it says. The cause of its error is scope.ErrNoConfig if it does not exist.
 	Read func(context.Context) (commonv1.Connection, error)
-	// Ends says that the owner is being deleted. If the ProviderConfig is, too, as when their namespace is, its
-	// credentials may go first, and those of the last connection will do.
+	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last
+	// connection will do.
 	Ends bool
 }
 
@@ -84,7 +84,7 @@ func Connect(ctx context.Context, r *target.Registry, o informer.Owner, c Config
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
 	connect := r.Connect
-	if c.Ends && connection.Leaving {
+	if c.Ends {
 		connect = r.Reconnect
 	}
 	cluster, err := connect(ctx, o, connection)

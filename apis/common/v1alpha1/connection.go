@@ -9,6 +9,4 @@ type Connection struct {
 	// Tenant is the namespace of the ProviderConfig. Anyone who can write there is not trusted with the provider's own
 	// credentials. It is empty for a cluster-scoped ProviderConfig, which operators write.
 	Tenant string
-	// Leaving says that the ProviderConfig is being deleted.
-	Leaving bool
 }

@@ -141,10 +141,20 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 func (r *Reconciler) connect(ctx context.Context, p *pass) error {
 	var err error
 	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
-		Key: r.kind.Key(p.resource), Ends: meta.WasDeleted(p.resource),
+		Key: r.kind.Key(p.resource), Ends: r.ends(ctx, p.resource),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.resource) },
 	})
 	return err
+}
+
+// ends reports whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their
+// namespace is.
+func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApplicationResource) bool {
+	if !meta.WasDeleted(o) {
+		return false
+	}
+	leaving, err := r.kind.Leaving(ctx, o)
+	return err == nil && leaving
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean

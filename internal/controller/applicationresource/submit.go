@@ -67,10 +67,8 @@ func (r *Reconciler) refuse(p *pass, res targetresource.Resource) error {
 
 // keep writes the resource if it is not as the template wants it.
 func (r *Reconciler) keep(ctx context.Context, p *pass) error {
-	wanted, err := apply.Hash(p.remote.Manifest.Object)
-	if err != nil {
-		return errors.Wrap(err, "cannot compare template")
-	}
+	wanted := apply.Hash(p.remote.Manifest.Object)
+	var err error
 	if p.current, err = isCurrent(p, wanted); err != nil || p.current {
 		return errors.Wrap(err, "cannot compare resource")
 	}

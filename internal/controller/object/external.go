@@ -165,9 +165,8 @@ func (e *external) ran(o Object) (bool, error) {
 	if o.GetAnnotations()[commonv1.AnnotationKeyRunOnce] != "true" || applied == nil {
 		return false, nil
 	}
-	wanted, err := apply.Hash(e.Manifest.Object)
-	if err != nil || applied.ManifestHash != wanted {
-		return false, errors.Wrap(err, "cannot compare manifest")
+	if applied.ManifestHash != apply.Hash(e.Manifest.Object) {
+		return false, nil
 	}
 	last := &unstructured.Unstructured{}
 	if err := decode(o.Observed().Manifest.Raw, &last.Object); err != nil {
@@ -208,12 +207,8 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if !policy.Allows(p, xpv2.ManagementActionUpdate) {
 		return true, nil
 	}
-	wanted, err := apply.Hash(e.Manifest.Object)
-	if err != nil {
-		return false, errors.Wrap(err, "cannot compare manifest")
-	}
 	applied := o.Observed().Applied
-	if applied == nil || applied.ManifestHash != wanted {
+	if applied == nil || applied.ManifestHash != apply.Hash(e.Manifest.Object) {
 		return false, nil
 	}
 	if legacy, err := e.migration(o, e.live).Needed(); err != nil || legacy {

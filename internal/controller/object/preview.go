@@ -149,7 +149,7 @@ func (e previewer) comparison(o Object) (string, error) {
 		}
 	}
 	token, _ := meta.GetReconcileRequest(o)
-	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token})
+	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token}), nil
 }
 
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,

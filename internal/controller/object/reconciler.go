@@ -166,9 +166,19 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 
 func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T) (*target.Cluster, error) {
 	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
-		Key: c.kind.Key(o), Ends: meta.WasDeleted(o),
+		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
 	})
+}
+
+// ends reports whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its
+// credentials may go first, and nobody means to cut the Object off from its target.
+func (c *reconciler[T]) ends(ctx context.Context, o T) bool {
+	if !meta.WasDeleted(o) {
+		return false
+	}
+	leaving, err := c.kind.Leaving(ctx, o)
+	return err == nil && leaving
 }
 
 // before returns an Object that has moved as it was.
