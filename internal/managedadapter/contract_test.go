@@ -73,9 +73,7 @@ func TestContract(t *testing.T) {
 	o.Spec.ForProvider.Manifest.Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap"}`)
 	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: "default"}
 	o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: "default", Name: "contract"}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	for _, step := range []struct {
 		reason string
 		do     func()
@@ -101,9 +99,7 @@ func TestContract(t *testing.T) {
 		{
 			reason: "The request to delete the resource is written.",
 			do: func() {
-				if err := c.Delete(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, c, o)
 			},
 			want: []string{"update status"},
 		},

@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // sharer returns an Object for the ConfigMap shared, which may be that of others too, with a key of its own in it.
@@ -50,11 +51,10 @@ func TestSharedResource(t *testing.T) {
 					tc.change(first)
 				}
 				for _, o := range []build.Object{first, other} {
-					create(t, c, o)
+					kube.Create(t, c, o)
 					awaitReady(t, c, o)
 				}
-				remove(t, c, first)
-				awaitGone(t, c, first)
+				kube.Remove(t, c, first)
 				w.exists(t, w.kept("shared"), tc.kept)
 				if tc.kept {
 					want := map[string]string{"color": "blue", "other": "yes"}
@@ -63,8 +63,7 @@ func TestSharedResource(t *testing.T) {
 					}
 					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
 				}
-				remove(t, c, other)
-				awaitGone(t, c, other)
+				kube.Remove(t, c, other)
 				w.exists(t, w.kept("shared"), false)
 			})
 		})
@@ -79,16 +78,16 @@ func TestSharedByDeleted(t *testing.T) {
 		w := newWorld(t, c, s)
 		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
 		for _, o := range all {
-			create(t, c, o)
+			kube.Create(t, c, o)
 		}
 		for _, o := range all {
 			awaitReady(t, c, o)
 		}
 		for _, o := range all {
-			remove(t, c, o)
+			kube.Delete(t, c, o)
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 		w.exists(t, w.kept("shared"), false)
 	})
@@ -101,21 +100,17 @@ func TestSharedReplaced(t *testing.T) {
 		w := newWorld(t, c, s)
 		first, other := w.sharer("first", nil), w.sharer("other", nil)
 		for _, o := range []build.Object{first, other} {
-			create(t, c, o)
+			kube.Create(t, c, o)
 			awaitReady(t, c, o)
 		}
 		before := w.kept("shared")
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), before); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), before)
 		setManifest(t, c, first, build.ConfigMap(w.target, "own"))
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"},
 			map[string]string{"color": "blue", "other": "yes"})
 		after := &corev1.ConfigMap{}
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), after)
 		if before.GetUID() != after.GetUID() {
 			t.Error("it is another one than before")
 		}

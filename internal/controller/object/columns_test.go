@@ -8,6 +8,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestColumnsAreOfOneCondition shows that kubectl's columns REASON and MESSAGE tell of one condition, also if another
@@ -17,7 +18,7 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		o := w.object(build.ConfigMap("no-"+w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: "False"})
 		message := awaitCondition(t, c, o, failed(commonv1.ReasonNamespaceMissing))
 

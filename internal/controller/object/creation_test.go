@@ -47,7 +47,7 @@ func TestSpecStaysAsWritten(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, asWritten(t, c, o))
+		kube.Create(t, c, asWritten(t, c, o))
 		awaitReady(t, c, o)
 		if o.GetGeneration() != 1 {
 			t.Errorf("generation of an Object that only the provider has written: want 1, got %d", o.GetGeneration())
@@ -68,7 +68,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 			slowest := time.Duration(0)
 			for i := range count {
 				o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("settings-%d", i)))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				for n := range writes {
 					claim(t, c, o, n)
 				}
@@ -84,7 +84,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 						o.GetFinalizers(), o.GetOwnerReferences())
 				}
 				release(t, c, o)
-				remove(t, c, o)
+				kube.Delete(t, c, o)
 			}
 			return slowest
 		})
@@ -140,7 +140,7 @@ func TestLongName(t *testing.T) {
 		want := map[string]string{"color": "blue"}
 		long := tns + "-" + strings.Repeat("x", nameMax-len(tns)-1)
 		o := s.Object(ns, long, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		cm := awaitData(t, tc, key, want)
 		for _, f := range cm.GetManagedFields() {
@@ -149,13 +149,10 @@ func TestLongName(t *testing.T) {
 			}
 		}
 		cm.Data["color"] = "red"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitData(t, tc, key, want)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, tc, cm)
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, tc, cm)
 	})
 }
 
@@ -169,7 +166,7 @@ func TestDeletionsAreSlowedDown(t *testing.T) {
 	tns := target.Namespace(t)
 	ns, pc := connect(t, c, s, targetUser(t))
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	deletions := 0
 	kube.Eventually(t, "the resource to stay away", func() (bool, string) {
@@ -194,7 +191,7 @@ func TestFightIsTold(t *testing.T) {
 	w := newWorld(t, c, build.Namespaced())
 	color := func(name, value string) build.Object {
 		o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, "settings", "color", value))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		return o
 	}
 	first, second := color("first", "blue"), color("second", "red")

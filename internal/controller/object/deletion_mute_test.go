@@ -5,6 +5,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open,
@@ -16,11 +17,10 @@ func TestDeletionBesideMuteWatch(t *testing.T) {
 		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
 		ns, pc := connect(t, c, s, server.Config())
 		o := s.Object(ns, w.target+"-muted", pc, build.ConfigMap(w.target, "muted", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, w.tc, w.kept("muted"))
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, w.tc, w.kept("muted"))
 	})
 }

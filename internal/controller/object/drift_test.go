@@ -57,7 +57,7 @@ func TestDriftIsReverted(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, s, targetUser(t))
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				key := types.NamespacedName{Namespace: tns, Name: "settings"}
 				want := map[string]string{"color": "blue"}
@@ -84,7 +84,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		who := tns + "-writer"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 			map[string]string{"color": "blue"})
@@ -93,9 +93,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		mark := audit.Mark()
 		cm.Data["shape"] = "round"
 		cm.Labels["theirs"] = "yes"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		// The status shows the change, so it has been seen.
 		kube.Eventually(t, "the change to be observed", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -119,22 +117,18 @@ func TestNamesakeSurvives(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		o.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
 		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-		create(t, tc, theirs)
-		create(t, c, o)
+		kube.Create(t, tc, theirs)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		// It is made again by somebody else while the Object is paused, and the Object is deleted before it can look.
 		pause(t, c, o)
-		if err := tc.Delete(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, tc, theirs)
 		namesake := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-		create(t, tc, namesake)
-		if err := c.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, tc, namesake)
+		kube.Delete(t, c, o)
 		unpause(t, c, o)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(namesake), namesake); err != nil {
 			t.Errorf("a namesake with another UID must survive: %v", err)
 		}

@@ -46,7 +46,7 @@ func TestDryRunCreatesNothing(t *testing.T) {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			wantMessage := "Applying the manifest would create the resource"
 			if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
 				t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
@@ -82,7 +82,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		key := types.NamespacedName{Namespace: tns, Name: "settings"}
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue", "shape", "round"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
@@ -96,9 +96,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		}
 		cm := awaitData(t, tc, key, map[string]string{"color": "blue", "shape": "round"})
 		cm.Data, cm.Labels = map[string]string{"color": "green"}, nil
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitFields(t, c, o, "data.color")
 		awaitReady(t, c, o)
 		awaitData(t, tc, key, map[string]string{"color": "green"})
@@ -120,9 +118,9 @@ func TestDryRunForAnotherResource(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "theirs")}
-		create(t, tc, theirs)
+		kube.Create(t, tc, theirs)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		ours := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
 		setDryRun(t, c, o, `"true"`)
@@ -135,8 +133,8 @@ func TestDryRunForAnotherResource(t *testing.T) {
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
 		setDryRun(t, c, o, "null")
 		awaitNoPreview(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, tc, ours)
+		kube.Delete(t, c, o)
+		kube.AwaitGone(t, tc, ours)
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource that was only looked at: %v", err)
 		}
@@ -149,9 +147,9 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
-		create(t, tc, blue(tns))
+		kube.Create(t, tc, blue(tns))
 		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red")))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitFields(t, c, o, "data.color")
 		if observed(t, o).Name != "settings" {
 			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
@@ -166,8 +164,7 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 		})
 		setDryRun(t, c, o, "null")
 		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
 	})
 }
@@ -181,14 +178,13 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		who := tns + "-deleter"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 		mark := target.Audit(t).Mark()
 		last, _ := o.DeepCopyObject().(build.Object)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		if diff := cmp.Diff(map[string]int{}, mutations(target.Audit(t).Since(mark).By(who)),
 			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests on the target: -want, +got:\n%s", diff)
@@ -199,9 +195,8 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		lost := onDryRun(s.Object(ns, tns+"-lost",
 			connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
 			build.ConfigMap(tns, "settings")))
-		create(t, c, lost)
+		kube.Create(t, c, lost)
 		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))
-		remove(t, c, lost)
-		awaitGone(t, c, lost)
+		kube.Remove(t, c, lost)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and
@@ -26,15 +27,15 @@ func TestDeletedAtOnce(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		release := hold(t, w.tc, emptySettings(w.target))
 		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
-		remove(t, c, config)
-		remove(t, c, o)
+		kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+		kube.Delete(t, c, config)
+		kube.Delete(t, c, o)
 		release()
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -70,14 +71,13 @@ func TestDeletionOfGarbage(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				o := w.object(job(w, "first"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				made := &unstructured.Unstructured{Object: job(w, "first")}
 				setManifest(t, c, o, test.spoilt(w))
 				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
 				w.exists(t, made, true)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 				w.exists(t, made, false)
 			})
 		})
@@ -99,9 +99,8 @@ func TestGarbageDeletedAtOnce(t *testing.T) {
 			},
 		} {
 			o := w.object(m)
-			create(t, c, o)
-			remove(t, c, o)
-			awaitGone(t, c, o)
+			kube.Create(t, c, o)
+			kube.Remove(t, c, o)
 		}
 	})
 }
@@ -114,15 +113,14 @@ func TestAdopted(t *testing.T) {
 		theirs := &corev1.ConfigMap{
 			ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"},
 		}
-		create(t, w.tc, theirs)
+		kube.Create(t, w.tc, theirs)
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		if got := observed(t, o).GetUID(); got != theirs.GetUID() {
 			t.Errorf("want the resource to be adopted as %s, got %s", theirs.GetUID(), got)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		w.exists(t, theirs, false)
 	})
 }
@@ -137,22 +135,22 @@ func TestRemadeByOthers(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				if p != nil {
-					create(t, w.tc, emptySettings(w.target))
+					kube.Create(t, w.tc, emptySettings(w.target))
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.SetManagementPolicies(p)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 
 				pause(t, c, o)
-				remove(t, w.tc, emptySettings(w.target))
+				kube.Delete(t, w.tc, emptySettings(w.target))
 				theirs := &corev1.ConfigMap{
 					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
 				}
-				create(t, w.tc, theirs)
-				remove(t, c, o)
+				kube.Create(t, w.tc, theirs)
+				kube.Delete(t, c, o)
 				unpause(t, c, o)
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, c, o)
 				was := theirs.GetResourceVersion()
 				w.exists(t, theirs, true)
 				if theirs.GetResourceVersion() != was {
@@ -172,14 +170,13 @@ func TestKindIsGone(t *testing.T) {
 	c := provide(t)
 	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
 		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			remove(t, w.tc, crd)
-			awaitGone(t, w.tc, crd)
+			kube.Remove(t, w.tc, crd)
 			awaitCondition(t, w.c, o, failed(commonv1.ReasonUnknownKind))
-			remove(t, w.c, o)
+			kube.Delete(t, w.c, o)
 		},
 		"ObjectFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			remove(t, w.c, o)
-			remove(t, w.tc, crd)
+			kube.Delete(t, w.c, o)
+			kube.Delete(t, w.tc, crd)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,15 +184,15 @@ func TestKindIsGone(t *testing.T) {
 				w := worldOf(t, c, s)
 				group := w.target + ".example.org"
 				crd := gadgets(group)
-				create(t, w.tc, crd)
+				kube.Create(t, w.tc, crd)
 				o := w.object(build.Manifest{
 					"apiVersion": group + "/v1", "kind": "Gadget",
 					"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 				})
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				inOrder(t, w, o, crd)
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, c, o)
 			})
 		})
 	}
@@ -206,18 +203,18 @@ func TestOthersHoldPartial(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
-		create(t, w.tc, emptySettings(w.target))
+		kube.Create(t, w.tc, emptySettings(w.target))
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
 		o.SetFinalizers([]string{theirFinalizer})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
-		remove(t, c, o)
+		kube.Delete(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDependents))
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
 		edit(t, c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 		awaitData(t, w.tc, key, nil)
 	})
 }
@@ -247,7 +244,7 @@ func TestWritesAreExact(t *testing.T) {
 	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); !apierrors.IsNotFound(err) {
 		t.Errorf("update of what does not exist must not create it: %s", message(err))
 	}
-	create(t, tc, emptySettings(tns))
+	kube.Create(t, tc, emptySettings(tns))
 	if _, err := c.Update(t.Context(), wanted, gone); err == nil {
 		t.Error("update of a namesake: want an error")
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
@@ -26,7 +27,7 @@ func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	})
 	o.SetLabels(held.Labels)
 	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
-	create(t, w.c, o)
+	kube.Create(t, w.c, o)
 	awaitEnd := held.Delete(t, w.c, o)
 	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 	setConfig(o, w.config)
@@ -89,9 +90,9 @@ func TestLostObjectMakesWay(t *testing.T) {
 			func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue })
 		next := w.keeper("settings")
 		next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
-		create(t, c, next)
+		kube.Create(t, c, next)
 		awaitReady(t, c, next)
 		awaitData(t, w.tc, client.ObjectKeyFromObject(w.kept("others")), map[string]string{"color": "red"})
-		awaitGone(t, w.tc, w.kept("settings"))
+		kube.AwaitGone(t, w.tc, w.kept("settings"))
 	})
 }

@@ -46,16 +46,6 @@ func provide(t *testing.T) client.Client {
 	return local.Client(t, apis.AddToScheme)
 }
 
-// create creates resources on the control plane.
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
-}
-
 // connect makes a ProviderConfig that reaches the target as a user, and returns its name and, for the namespaced scope,
 // its namespace.
 func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (namespace, name string) {
@@ -67,7 +57,7 @@ func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (na
 func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte) (namespace, name string) {
 	t.Helper()
 	namespace = local.Namespace(t)
-	create(t, c, secret(namespace, "credentials", kubeconfig),
+	kube.Create(t, c, secret(namespace, "credentials", kubeconfig),
 		s.Config(namespace, namespace, build.FromSecret(namespace, "credentials")))
 	return namespace, namespace
 }
@@ -76,7 +66,7 @@ func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte
 func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()
 	name := w.namespace + "-other"
-	create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
+	kube.Create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
 	return name
 }

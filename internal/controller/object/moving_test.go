@@ -22,9 +22,9 @@ func TestMovesToOtherTarget(t *testing.T) {
 		w := worldOf(t, c, s)
 		there := local.Client(t, apis.AddToScheme)
 		// A namespace of that name is to be on both.
-		create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		kube.Create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
 		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		old := observed(t, o)
 		release := hold(t, w.tc, old)
@@ -38,7 +38,7 @@ func TestMovesToOtherTarget(t *testing.T) {
 		}
 		// Until then the old ProviderConfig is in use.
 		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		remove(t, c, config)
+		kube.Delete(t, c, config)
 		holds(t, c, "the old ProviderConfig stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
@@ -47,10 +47,9 @@ func TestMovesToOtherTarget(t *testing.T) {
 		awaitReady(t, c, o)
 		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})
 		w.exists(t, old, false)
-		awaitGone(t, c, config)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, there, old)
+		kube.AwaitGone(t, c, config)
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, there, old)
 	})
 }
 
@@ -60,13 +59,12 @@ func TestMovesAndIsDeleted(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		edit(t, c, o, func() { setConfig(o, "nothing-of-this-name") })
 		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection))
 		w.exists(t, emptySettings(w.target), true)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -79,7 +77,7 @@ func TestMovesFromLostTarget(t *testing.T) {
 		lost := connectAs(t, w, targetUser(t))
 		w.config, lost = lost, w.config
 		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		old := observed(t, o)
 
@@ -101,7 +99,6 @@ func TestMovesFromLostTarget(t *testing.T) {
 		if m := awaitEvent(t, c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
 			t.Errorf("event: want it to name the resource, got %q", m)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }

@@ -21,19 +21,18 @@ func TestPartialLateTarget(t *testing.T) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, missing)
-		create(t, w.tc, emptySettings(w.target))
+		kube.Create(t, w.tc, emptySettings(w.target))
 		awaitReady(t, c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
 
 		// When it goes again, so do the conditions. When the Object goes then, there is nothing to withdraw from.
-		remove(t, w.tc, emptySettings(w.target))
+		kube.Delete(t, w.tc, emptySettings(w.target))
 		awaitCondition(t, c, o, missing)
 		w.exists(t, emptySettings(w.target), false)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -50,7 +49,7 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 		schema.XValidations = apiextensionsv1.ValidationRules{{
 			Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays",
 		}}
-		create(t, w.tc, crd)
+		kube.Create(t, w.tc, crd)
 		gadget := build.Manifest{
 			"apiVersion": group + "/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
@@ -66,10 +65,9 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 			"size":     int64(3),
 		})
 		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		w.exists(t, theirs, true)
 		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {
 			t.Errorf("size: want the value that cannot be taken away, got %d", got)

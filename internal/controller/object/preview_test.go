@@ -58,9 +58,7 @@ func patchOf(t *testing.T, o build.Object) []string {
 func setDryRun(t *testing.T, c client.Client, o build.Object, value string) {
 	t.Helper()
 	patch := `{"metadata":{"annotations":{"` + commonv1.AnnotationKeyDryRun + `":` + value + `}}}`
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, patch)
 }
 
 // awaitNoPreview waits until an Object says nothing of changes.
@@ -130,11 +128,11 @@ func TestPreviewOfAnObserver(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, s, targetUser(t))
 				if !p.absent {
-					create(t, tc, blue(tns))
+					kube.Create(t, tc, blue(tns))
 				}
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
 				o.SetManagementPolicies(observeOnly)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				if got := awaitCondition(t, c, o, p.want, p.message); got != p.message {
 					t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
 				}
@@ -162,13 +160,13 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		who := tns + "-looker"
-		create(t, tc, blue(tns))
+		kube.Create(t, tc, blue(tns))
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		m := build.ConfigMap(tns, "settings")
 		delete(m, "data")
 		o := s.Object(ns, tns, pc, m)
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		awaitNoPreview(t, c, o)
 		if n := target.Audit(t).Since(kube.Mark{}).By(who).Count()["patch configmaps"]; n > 0 {
@@ -189,7 +187,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
-		create(t, tc, &corev1.Secret{
+		kube.Create(t, tc, &corev1.Secret{
 			ObjectMeta: build.Meta(tns, "login"),
 			Data:       map[string][]byte{"password": []byte("hunter2"), "user": []byte("admin")},
 		})
@@ -199,7 +197,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		}
 		o := s.Object(ns, tns, pc, m)
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		wantMessage := "Applying the manifest would change data.password, data.token"
 		if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
 			t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
@@ -236,11 +234,11 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		tns := target.Namespace(t)
 		who := tns + "-viewer"
 		role, binding := viewerRights(tns, who)
-		create(t, tc, role, binding, blue(tns))
+		kube.Create(t, tc, role, binding, blue(tns))
 		ns, pc := connect(t, c, s, target.User(t, who))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		const want = "Applying the manifest would change data.color; compared without the defaults of the target, " +
 			"which does not try it: "
 		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message,
@@ -254,9 +252,7 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 
 		// Given the right, the user asks for another comparison.
 		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
-		if err := tc.Update(t.Context(), role); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, role)
 		asked := 0
 		kube.Eventually(t, "a comparison by the target", func() (bool, string) {
 			asked++
@@ -281,7 +277,7 @@ func TestPreviewInMissingNamespace(t *testing.T) {
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns+"-later", "settings", "color", "red"))
 		o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, different, "would create", "not found")
 		awaitCondition(t, c, o, synced)
 	})

@@ -32,17 +32,15 @@ func TestDeletionPropagation(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, scope, targetUser(t))
 				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				patch := `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":` + s.policy + `}}}`
-				if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-					t.Fatal(err)
-				}
+				kube.Patch(t, c, o, patch)
 				awaitReady(t, c, o)
 				setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
 				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 					map[string]string{"color": "red"})
 				holdDependents(t, tc, cm)
-				remove(t, c, o)
+				kube.Delete(t, c, o)
 				kube.Eventually(t, "the ConfigMap to be deleted", func() (bool, string) {
 					if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 						return false, err.Error()
@@ -53,7 +51,7 @@ func TestDeletionPropagation(t *testing.T) {
 					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
 				}
 				letGo(t, tc, cm)
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, c, o)
 			})
 		})
 	}
@@ -73,16 +71,11 @@ func collector(finalizers []string) string {
 func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 	t.Helper()
 	patch := `{"metadata":{"finalizers":["example.org/hold"]}}`
-	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, patch)
 }
 
 // letGo ends all that keeps a resource from going.
 func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 	t.Helper()
-	if err := tc.Patch(t.Context(), cm,
-		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, `{"metadata":{"finalizers":null}}`)
 }

@@ -18,16 +18,16 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		config, other := s.Config(ns, pc, build.FromSecret(ns, "credentials")), s.Config(ns, pc+"-other",
 			build.FromSecret(ns, "credentials"))
-		create(t, c, other)
+		kube.Create(t, c, other)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil && len(config.GetFinalizers()) > 0, message(err)
 		})
-		remove(t, c, config)
+		kube.Delete(t, c, config)
 		holds(t, c, "a ProviderConfig in use stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
@@ -38,12 +38,11 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 		if err := c.Patch(t.Context(), o, patch); err != nil {
 			t.Fatal(err)
 		}
-		awaitGone(t, c, config)
+		kube.AwaitGone(t, c, config)
 
 		// The Object is kept through the other one.
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
 		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }

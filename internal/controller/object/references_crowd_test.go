@@ -33,7 +33,7 @@ func TestCrowdedReference(t *testing.T) {
 		}
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), w.onConfigMap("source"))
-			create(t, c, all[i])
+			kube.Create(t, c, all[i])
 		}
 		for _, o := range all {
 			awaitReady(t, c, o)
@@ -46,10 +46,10 @@ func TestCrowdedReference(t *testing.T) {
 
 		mark = audit.Mark()
 		for _, o := range all {
-			remove(t, c, o)
+			kube.Delete(t, c, o)
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 		if got := patches(); len(got) == 0 || len(got) > crowd {
 			t.Errorf("patches of the one resource in the end: want at most %d, got\n%s", crowd, got)

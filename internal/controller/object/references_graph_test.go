@@ -39,7 +39,7 @@ func TestRandomReferencesVanish(t *testing.T) {
 		all := make([]build.Object, objects)
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), some()...)
-			create(t, c, all[i])
+			kube.Create(t, c, all[i])
 		}
 		for range objects / 2 {
 			setReferences(t, c, all[random.IntN(objects)], some()...)
@@ -48,10 +48,10 @@ func TestRandomReferencesVanish(t *testing.T) {
 			if random.IntN(4) == 0 {
 				setReferences(t, c, all[i], some()...)
 			}
-			remove(t, c, all[i])
+			kube.Delete(t, c, all[i])
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 		for _, cm := range kept {
 			kube.Eventually(t, cm.GetName()+" to have no finalizer", func() (bool, string) {

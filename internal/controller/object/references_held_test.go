@@ -25,7 +25,7 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 		w := newWorld(t, c, s)
 		a, b := w.source(t, "a", nil), w.source(t, "b", nil)
 		o := w.keeper("settings")
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		mark := local.Audit(t).Mark()
@@ -80,9 +80,7 @@ func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.O
 func setFinalizers(t *testing.T, c client.Client, x client.Object, finalizers ...string) {
 	t.Helper()
 	patch := `{"metadata":{"finalizers":["` + strings.Join(finalizers, `","`) + `"]}}`
-	if err := c.Patch(t.Context(), x, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, x, patch)
 }
 
 // unpin takes all finalizers off a resource.
@@ -104,7 +102,7 @@ func TestPinningIsConflictSafe(t *testing.T) {
 		w := newWorld(t, c, s)
 		source := w.source(t, "source", nil)
 		o := w.keeper("settings")
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		stop := make(chan struct{})
@@ -119,9 +117,7 @@ func TestPinningIsConflictSafe(t *testing.T) {
 		}
 		close(stop)
 		want := <-theirs
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, client.ObjectKeyFromObject(source), source)
 		if diff := cmp.Diff(want, source.GetFinalizers()); diff != "" {
 			t.Errorf("finalizers of somebody else, as they have written them last: -want, +got:\n%s", diff)
 		}
@@ -166,15 +162,14 @@ func TestReferredResourceStays(t *testing.T) {
 		w := newWorld(t, c, s)
 		source := w.source(t, "source", map[string]string{"color": "red"})
 		o := w.keeper("settings", w.from("source", "data.color", "data.color"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
-		remove(t, c, source)
+		kube.Delete(t, c, source)
 		touch(t, c, o)
 		awaitPinned(t, c, o, source, true)
 		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, c, source)
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, c, source)
 	})
 }
 
@@ -185,13 +180,13 @@ func TestTerminatingReferenceIsAwaited(t *testing.T) {
 		w := newWorld(t, c, s)
 		going := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		going.SetFinalizers([]string{"example.org/theirs"})
-		create(t, c, going)
-		remove(t, c, going)
+		kube.Create(t, c, going)
+		kube.Delete(t, c, going)
 		o := w.keeper("settings", w.onConfigMap("source"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "which is being deleted")
 		unpin(t, c, going)
-		awaitGone(t, c, going)
+		kube.AwaitGone(t, c, going)
 		awaitPinned(t, c, o, w.source(t, "source", nil), true)
 		awaitReady(t, c, o)
 	})
@@ -205,17 +200,15 @@ func TestDeletionNeedsNoReference(t *testing.T) {
 		w := newWorld(t, c, s)
 		source := w.source(t, "source", map[string]string{"name": "chosen"})
 		o := w.keeper("settings", w.from("source", "data.name", "metadata.name"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		pause(t, c, o)
 		unpin(t, c, source)
-		remove(t, c, source)
-		awaitGone(t, c, source)
+		kube.Remove(t, c, source)
 		unpause(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, w.tc, w.kept("chosen"))
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, w.tc, w.kept("chosen"))
 	})
 }
 
@@ -229,13 +222,13 @@ func TestUnrecordedPinIsReleased(t *testing.T) {
 		o.SetManagementPolicies(neverDelete)
 		o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 		o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		source := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		source.SetFinalizers([]string{referred(o)})
-		create(t, c, source)
-		remove(t, c, o)
+		kube.Create(t, c, source)
+		kube.Delete(t, c, o)
 		unpause(t, c, o)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 		awaitPinned(t, c, o, source, false)
 	})
 }

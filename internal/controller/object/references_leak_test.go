@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // leaks is a password that no server takes where a test puts it, and which it therefore quotes.
@@ -79,7 +80,7 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 				source := &corev1.Secret{
 					ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte(leaks)},
 				}
-				create(t, c, source)
+				kube.Create(t, c, source)
 				o := w.object(tc.manifest(w))
 				o.Desired().References = []commonv1.Reference{{ToFieldPath: &tc.to, PatchesFrom: &commonv1.PatchesFrom{
 					APIVersion: "v1", Kind: "Secret", Namespace: w.namespace, Name: "source",
@@ -89,7 +90,7 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 				if tc.change != nil {
 					tc.change(o)
 				}
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitCondition(t, c, o, tc.want, tc.field)
 				checkUntold(t, c, o)
 			})

@@ -40,7 +40,7 @@ func (w world) runChain(t *testing.T) time.Duration {
 	audit := target.Audit(t)
 	mark := audit.Mark()
 	for _, o := range chain {
-		create(t, w.c, o)
+		kube.Create(t, w.c, o)
 	}
 	for _, o := range chain {
 		awaitReady(t, w.c, o)
@@ -50,10 +50,10 @@ func (w world) runChain(t *testing.T) time.Duration {
 
 	mark = audit.Mark()
 	for i := range chain { // The first first, so that each has dependents when its turn comes.
-		remove(t, w.c, chain[length-1-i])
+		kube.Delete(t, w.c, chain[length-1-i])
 	}
 	for _, o := range chain {
-		awaitGone(t, w.c, o)
+		kube.AwaitGone(t, w.c, o)
 	}
 	gone := moments(audit.Since(mark), w.target, "delete")
 	slices.Reverse(gone)
@@ -112,10 +112,10 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 		w := newWorld(t, c, s)
 		first, second, third := w.keeper("1"), w.keeper("2", w.on("1")), w.keeper("3", w.on("2"))
 		second.SetManagementPolicies(neverDelete)
-		create(t, c, first, second, third)
+		kube.Create(t, c, first, second, third)
 		awaitReady(t, c, third)
-		remove(t, c, first)
-		remove(t, c, second)
+		kube.Delete(t, c, first)
+		kube.Delete(t, c, second)
 		awaitCondition(t, c, first, failed(commonv1.ReasonWaitingForDependents))
 		awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForDependents), w.name("3"))
 		staysUnwritten(t, c, first, second)
@@ -124,9 +124,9 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 				t.Errorf("events that say so about %s: want 1, got %d", o.GetName(), len(got))
 			}
 		}
-		remove(t, c, third)
+		kube.Delete(t, c, third)
 		for _, o := range []build.Object{third, second, first} {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("2")), w.kept("2")); err != nil {
 			t.Errorf("the resource must be left: %v", err)
@@ -141,7 +141,7 @@ func TestCycle(t *testing.T) {
 		w := newWorld(t, c, s)
 		a, b, d := w.keeper("a", w.on("b")), w.keeper("b", w.on("d")), w.keeper("d")
 		self, outside := w.keeper("self", w.on("self")), w.keeper("outside", w.on("d"))
-		create(t, c, a, b, d, self, outside)
+		kube.Create(t, c, a, b, d, self, outside)
 		awaitReady(t, c, a)
 		awaitReady(t, c, outside)
 		awaitPinned(t, c, a, b, true)
@@ -163,10 +163,10 @@ func TestCycle(t *testing.T) {
 		awaitCondition(t, c, b, failed(commonv1.ReasonReferenceCycle))
 		awaitRecorded(t, c, a)
 		for _, o := range []build.Object{a, b, d, outside, self} {
-			remove(t, c, o)
+			kube.Delete(t, c, o)
 		}
 		for _, o := range []build.Object{a, b, d, outside, self} {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 	})
 }
@@ -181,25 +181,25 @@ func TestStrandedFinalizersGo(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		other := w.keeper("other")
-		create(t, c, other)
+		kube.Create(t, c, other)
 		gone := w.keeper("gone")
 		gone.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "00000000-0000-0000-0000-000000000000"})
 		elsewhere := w.keeper("elsewhere")
 		elsewhere.SetFinalizers([]string{referred(other)})
-		create(t, c, gone, elsewhere)
+		kube.Create(t, c, gone, elsewhere)
 		awaitReady(t, c, gone)
 		awaitReady(t, c, elsewhere)
 
 		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
 		for _, o := range []build.Object{a, b} {
 			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			create(t, c, o)
+			kube.Create(t, c, o)
 		}
 		for x, of := range map[build.Object]build.Object{a: b, b: a} {
 			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
 		}
 		for _, o := range []build.Object{gone, elsewhere, a, b} {
-			remove(t, c, o)
+			kube.Delete(t, c, o)
 		}
 		unpause(t, c, a)
 		unpause(t, c, b)
@@ -222,7 +222,7 @@ func TestInheritedCycleIsLoosened(t *testing.T) {
 		for _, o := range []build.Object{a, b} {
 			o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			create(t, c, o)
+			kube.Create(t, c, o)
 		}
 		for x, of := range map[build.Object]build.Object{a: b, b: a} {
 			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
@@ -232,7 +232,6 @@ func TestInheritedCycleIsLoosened(t *testing.T) {
 		awaitPinned(t, c, a, b, false)
 		awaitPinned(t, c, b, a, false)
 		awaitCondition(t, c, a, failed(commonv1.ReasonReferenceCycle))
-		remove(t, c, a)
-		awaitGone(t, c, a)
+		kube.Remove(t, c, a)
 	})
 }

@@ -29,14 +29,14 @@ func TestReferencesAtRestCostNothing(t *testing.T) {
 		w.source(t, "source", map[string]string{"color": "red"})
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"size": "2"}}
 		one.SetLabels(map[string]string{"app": "paint"})
-		create(t, c, one)
+		kube.Create(t, c, one)
 		first := w.keeper("1", w.from("source", "data.color", "data.color"))
 		second := w.keeper("2", w.on("1"),
 			commonv1.Reference{ToFieldPath: new("data.size"), FromObject: &commonv1.FromObject{
 				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, MatchLabels: one.GetLabels(),
 				FieldPath: "data.size",
 			}})
-		create(t, c, first, second)
+		kube.Create(t, c, first, second)
 		awaitReady(t, c, second)
 		awaitPinned(t, c, second, first, true)
 		awaitReady(t, c, first)
@@ -78,7 +78,7 @@ func TestReferencesStayInNamespace(t *testing.T) {
 	foreign := local.Namespace(t)
 	theirs := secret(foreign, "theirs", []byte("hidden"))
 	theirs.SetLabels(map[string]string{"app": "theirs"})
-	create(t, c, theirs)
+	kube.Create(t, c, theirs)
 	for name, tc := range map[string]struct {
 		reason string
 		ref    commonv1.Reference
@@ -118,7 +118,7 @@ func TestReferencesStayInNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
 			o := w.keeper("settings", tc.ref)
-			create(t, c, o)
+			kube.Create(t, c, o)
 			if message := awaitCondition(t, c, o, failed(tc.wait), tc.want); strings.Contains(message, "hidden") {
 				t.Errorf("%s\nmessage of condition Synced: got %q", tc.reason, message)
 			}

@@ -10,6 +10,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes,
@@ -19,7 +20,7 @@ func TestReferenceToSecretOfObject(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		theirs := secret(w.target, "theirs", []byte("first"))
-		create(t, w.tc, theirs)
+		kube.Create(t, w.tc, theirs)
 		source := w.scope.Object(w.namespace, w.name("source"), w.config, build.Manifest{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},
 		})
@@ -30,7 +31,7 @@ func TestReferenceToSecretOfObject(t *testing.T) {
 				Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
 			},
 		})
-		create(t, c, source, reader)
+		kube.Create(t, c, source, reader)
 		awaitReady(t, c, reader)
 		for _, value := range []string{"second", "third"} {
 			encoded := base64.StdEncoding.EncodeToString([]byte(value))

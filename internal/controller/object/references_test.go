@@ -27,7 +27,7 @@ func TestDependencyIsAwaited(t *testing.T) {
 		kube.Figure(t, "from the dependency to Ready", func() time.Duration {
 			w := newWorld(t, c, s)
 			o := w.keeper("settings", w.onConfigMap("first"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			message := "waiting for ConfigMap " + w.namespace + "/first to exist"
 			if got := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), message); got != message {
 				t.Errorf("message of condition Synced: want %q, got %q", message, got)
@@ -63,7 +63,7 @@ func TestWaitForReady(t *testing.T) {
 		ref := w.on("first")
 		ref.DependsOn.WaitFor = commonv1.WaitForReady
 		second := w.keeper("second", ref)
-		create(t, c, first, second)
+		kube.Create(t, c, first, second)
 		awaitCondition(t, c, first, synced)
 		awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForReference), w.name("first")+" to be ready")
 		patch := client.MergeFrom(first.DeepCopyObject().(client.Object))
@@ -90,7 +90,7 @@ func TestPatchedValues(t *testing.T) {
 			w.from("source", "data.color", "data.color", shout),
 			w.from("source", "data.size", "data.size"),
 			w.from("source", "data.region", "metadata.labels[example.org/region]"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
@@ -113,9 +113,7 @@ func TestPatchedValues(t *testing.T) {
 			return slowest
 		})
 		stored := s.New()
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), stored); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, client.ObjectKeyFromObject(o), stored)
 		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
 			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
 		}
@@ -136,7 +134,7 @@ func TestFromObject(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		first := w.keeper("first")
-		create(t, c, first)
+		kube.Create(t, c, first)
 		awaitReady(t, c, first)
 		from := func(path string, to *string) commonv1.Reference {
 			return commonv1.Reference{
@@ -147,7 +145,7 @@ func TestFromObject(t *testing.T) {
 		relative := from("status.atProvider.manifest.metadata.name", new("data.relative"))
 		none := from("status.atProvider.manifest.data.later", nil)
 		o := w.keeper("second", absolute, relative, none)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference),
 			w.name("first")+" to have field status.atProvider.manifest.data.later")
 		setManifest(t, c, first, build.ConfigMap(w.target, "first", "color", "blue", "later", "now"))
@@ -165,7 +163,7 @@ func TestNameFromReference(t *testing.T) {
 		w := newWorld(t, c, s)
 		bystander := w.kept(w.name("csv"))
 		chosen := w.kept("chosen")
-		create(t, w.tc, bystander, chosen)
+		kube.Create(t, w.tc, bystander, chosen)
 		source := w.source(t, "source", map[string]string{"name": ""})
 		m := build.ConfigMap(w.target, "")
 		delete(m["metadata"].(map[string]any), "name")
@@ -177,16 +175,15 @@ func TestNameFromReference(t *testing.T) {
 				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "source", FieldPath: "data.name",
 			},
 		}}
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
 		if len(o.Observed().Manifest.Raw) > 0 {
 			t.Errorf("an empty name is none: the Object looked at %s", o.Observed().Manifest.Raw)
 		}
 		setData(t, c, source, "name", "chosen")
 		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, w.tc, chosen)
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, w.tc, chosen)
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(bystander), bystander); err != nil {
 			t.Errorf("a resource of the default name must survive: %v", err)
 		}
@@ -205,11 +202,11 @@ func TestSelector(t *testing.T) {
 			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, FieldPath: "data.color",
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "paint"}},
 		}})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"color": "red"}}
 		one.SetLabels(map[string]string{"app": "paint"})
-		create(t, c, one)
+		kube.Create(t, c, one)
 		awaitReady(t, c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"color": "red"})
@@ -217,13 +214,11 @@ func TestSelector(t *testing.T) {
 
 		two := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "two"), Data: map[string]string{"color": "green"}}
 		two.SetLabels(one.GetLabels())
-		create(t, c, two)
+		kube.Create(t, c, two)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "exactly one")
 		awaitPinned(t, c, o, one, true)
 		patch := `{"metadata":{"labels":null}}`
-		if err := c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, one, patch)
 		awaitData(t, w.tc, key, map[string]string{"color": "green"})
 		awaitPinned(t, c, o, two, true)
 		awaitPinned(t, c, o, one, false)
@@ -240,11 +235,11 @@ func TestSelectedObject(t *testing.T) {
 		o.Desired().References = []commonv1.Reference{{ToFieldPath: new("data.color"), FromObject: &commonv1.FromObject{
 			MatchLabels: labels, FieldPath: "status.atProvider.manifest.data.color",
 		}}}
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
 		first := w.keeper("first")
 		first.SetLabels(labels)
-		create(t, c, first)
+		kube.Create(t, c, first)
 		awaitReady(t, c, o)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
 			map[string]string{"color": "blue"})
@@ -261,9 +256,9 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		o := w.keeper("settings", commonv1.Reference{DependsOn: &commonv1.DependsOn{
 			APIVersion: group + "/v1", Kind: "Gadget", Namespace: w.namespace, Name: "gadget",
 		}})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
-		create(t, c, gadgets(group))
+		kube.Create(t, c, gadgets(group))
 		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+
 			w.namespace+`"}}`)
 		kube.Eventually(t, "the CRD to be served", func() (bool, string) {

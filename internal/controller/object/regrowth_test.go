@@ -5,6 +5,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
@@ -13,9 +14,9 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 	t.Helper()
 	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
 	made.SetManagementPolicies(observeDelete)
-	create(t, w.tc, w.kept("made"))
+	kube.Create(t, w.tc, w.kept("made"))
 	for _, o := range []build.Object{maker, made} {
-		create(t, w.c, o)
+		kube.Create(t, w.c, o)
 		awaitReady(t, w.c, o)
 	}
 	awaitPinned(t, w.c, made, maker, true)
@@ -38,7 +39,7 @@ func TestMadeAgain(t *testing.T) {
 			reason: "What was made before the other Object had gone is looked for once more.",
 			end: func(t *testing.T, w world, made build.Object, goes func()) {
 				pause(t, w.c, made)
-				create(t, w.tc, w.kept("made"))
+				kube.Create(t, w.tc, w.kept("made"))
 				goes()
 				unpause(t, w.c, made)
 			},
@@ -49,20 +50,20 @@ func TestMadeAgain(t *testing.T) {
 				w := newWorld(t, c, s)
 				maker, made := grower(t, w)
 				release := hold(t, w.tc, w.kept("maker"))
-				remove(t, c, maker)
-				remove(t, c, made)
+				kube.Delete(t, c, maker)
+				kube.Delete(t, c, made)
 				awaitPinned(t, c, made, maker, false)
 				for range 3 {
-					awaitGone(t, w.tc, w.kept("made"))
-					create(t, w.tc, w.kept("made"))
+					kube.AwaitGone(t, w.tc, w.kept("made"))
+					kube.Create(t, w.tc, w.kept("made"))
 				}
-				awaitGone(t, w.tc, w.kept("made"))
+				kube.AwaitGone(t, w.tc, w.kept("made"))
 				awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
 				tc.end(t, w, made, func() {
 					release()
-					awaitGone(t, c, maker)
+					kube.AwaitGone(t, c, maker)
 				})
-				awaitGone(t, c, made)
+				kube.AwaitGone(t, c, made)
 				w.exists(t, w.kept("made"), false)
 			})
 		})
@@ -76,12 +77,12 @@ func TestWaitingForWhatLeaves(t *testing.T) {
 		w := newWorld(t, c, s)
 		maker, made := grower(t, w)
 		release := hold(t, w.tc, w.kept("maker"))
-		remove(t, c, maker)
-		remove(t, c, made)
+		kube.Delete(t, c, maker)
+		kube.Delete(t, c, made)
 		awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
 		staysUnwritten(t, c, made)
 		release()
-		awaitGone(t, c, made)
+		kube.AwaitGone(t, c, made)
 	})
 }
 
@@ -101,8 +102,8 @@ func TestMadeByWhatStays(t *testing.T) {
 		"MadeAgain": {
 			reason: "What others have made since stays: they might make it for ever.",
 			remake: func(t *testing.T, w world) {
-				remove(t, w.tc, w.kept("made"))
-				create(t, w.tc, w.kept("made"))
+				kube.Delete(t, w.tc, w.kept("made"))
+				kube.Create(t, w.tc, w.kept("made"))
 			},
 			want: true,
 		},
@@ -113,9 +114,9 @@ func TestMadeByWhatStays(t *testing.T) {
 				maker, made := grower(t, w)
 				pause(t, c, made)
 				tc.remake(t, w)
-				remove(t, c, made)
+				kube.Delete(t, c, made)
 				unpause(t, c, made)
-				awaitGone(t, c, made)
+				kube.AwaitGone(t, c, made)
 				awaitPinned(t, c, made, maker, false)
 				w.exists(t, w.kept("made"), tc.want)
 			})

@@ -78,7 +78,7 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				old := observed(t, o)
 				release := hold(t, w.tc, old)
@@ -97,8 +97,7 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 				awaitReady(t, c, o)
 				w.exists(t, wanted, true)
 				w.exists(t, old, false)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 				w.exists(t, wanted, false)
 			})
 		})
@@ -112,19 +111,19 @@ func TestDeletionDuringReplacement(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		old := observed(t, o)
 		release := hold(t, w.tc, old)
 		setManifest(t, c, o, build.ConfigMap(w.target, "renamed"))
 		awaitCondition(t, c, o, replacing)
-		remove(t, c, o)
+		kube.Delete(t, c, o)
 		holds(t, c, "the Object stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
 		}, o)
 		release()
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 		w.exists(t, old, false)
 		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
 	})
@@ -163,13 +162,13 @@ func TestReplacedByPolicy(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				for _, n := range []string{"settings", "renamed"} {
-					create(t, w.tc, &corev1.ConfigMap{
+					kube.Create(t, w.tc, &corev1.ConfigMap{
 						ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"},
 					})
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 				o.SetManagementPolicies(test.policies)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
 				kube.Eventually(t, "the Object to see the other resource", func() (bool, string) {
@@ -182,8 +181,7 @@ func TestReplacedByPolicy(t *testing.T) {
 				if t.Failed() {
 					t.Log(test.reason)
 				}
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 			})
 		})
 	}
@@ -205,7 +203,7 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		core := in("v1")
 		core["involvedObject"] = map[string]any{"namespace": w.target}
 		o := w.object(core)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		made := observed(t, o).GetUID()
 
@@ -221,8 +219,7 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		if got := observed(t, o).GetUID(); got != made {
 			t.Errorf("want the same resource %s, got another one %s", made, got)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -234,7 +231,7 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "name-0"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		for i := range names {
 			setManifest(t, c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
 			if i%3 == 0 { // Some are given the time to be made.
@@ -246,16 +243,13 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 		awaitReady(t, c, o)
 		left := &corev1.ConfigMapList{}
 		selected := client.HasLabels{commonv1.LabelKeyManaged}
-		if err := w.tc.List(t.Context(), left, client.InNamespace(w.target), selected); err != nil {
-			t.Fatal(err)
-		}
+		kube.List(t, w.tc, left, client.InNamespace(w.target), selected)
 		for _, cm := range left.Items {
 			if cm.GetName() != last {
 				t.Errorf("want only %s to be left, found %s", last, cm.GetName())
 			}
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -277,20 +271,20 @@ func TestInterruptedReplacement(t *testing.T) {
 	}{
 		"OldIsGone": {
 			reason: "The old one was deleted, and the new one not made.",
-			done:   func(t *testing.T, w world, _ build.Object) { remove(t, w.tc, emptySettings(w.target)) },
+			done:   func(t *testing.T, w world, _ build.Object) { kube.Delete(t, w.tc, emptySettings(w.target)) },
 		},
 		"NewIsMade": {
 			reason: "The new one was made too, and that not recorded.",
 			done: func(t *testing.T, w world, o build.Object) {
-				remove(t, w.tc, emptySettings(w.target))
+				kube.Delete(t, w.tc, emptySettings(w.target))
 				applyAs(t, w, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
 			},
 		},
 		"OldIsRemade": {
 			reason: "The old one was deleted, and others have made another of its name, which is theirs.",
 			done: func(t *testing.T, w world, _ build.Object) {
-				remove(t, w.tc, emptySettings(w.target))
-				create(t, w.tc, emptySettings(w.target))
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				kube.Create(t, w.tc, emptySettings(w.target))
 			},
 		},
 	} {
@@ -298,7 +292,7 @@ func TestInterruptedReplacement(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				old := observed(t, o).GetUID()
 				pause(t, c, o)
@@ -312,8 +306,7 @@ func TestInterruptedReplacement(t *testing.T) {
 				if cm.GetUID() == old {
 					t.Error(test.reason)
 				}
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 				w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
 			})
 		})

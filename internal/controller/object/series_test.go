@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestMetricsNameNoObject shows that no metric has a series for each Object, its namespace or its resource: their
@@ -17,7 +18,7 @@ func TestMetricsNameNoObject(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns+"-series", pc, build.ConfigMap(tns, "series-of-settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		families, err := metrics.Registry.Gather()
 		if err != nil {
@@ -39,7 +40,6 @@ func TestMetricsNameNoObject(t *testing.T) {
 		if reconciles == 0 {
 			t.Error("no reconciles are counted")
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }

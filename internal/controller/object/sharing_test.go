@@ -27,11 +27,11 @@ func TestObserverSeesOurWrites(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		writer := s.Object(ns, tns+"-writer", pc, build.ConfigMap(tns, "settings", "step", "first"))
-		create(t, c, writer)
+		kube.Create(t, c, writer)
 		awaitReady(t, c, writer)
 		reader := s.Object(ns, tns+"-reader", pc, build.ConfigMap(tns, "settings"))
 		reader.SetManagementPolicies(observeOnly)
-		create(t, c, reader)
+		kube.Create(t, c, reader)
 		awaitReady(t, c, reader)
 
 		step := 0
@@ -69,20 +69,19 @@ func TestTakeoverIsNoticed(t *testing.T) {
 		who := tns + "-pair"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		first := s.Object(ns, tns+"-first", pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, first)
+		kube.Create(t, c, first)
 		awaitReady(t, c, first)
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
 		second.SetManagementPolicies(neverDelete)
-		create(t, c, second)
+		kube.Create(t, c, second)
 		kube.Eventually(t, "both to write in turn", func() (bool, string) {
 			got := audit.Since(mark).By(who).Count()["patch configmaps"]
 			return got >= writes, strconv.Itoa(got) + " writes"
 		})
 
-		remove(t, c, second)
-		awaitGone(t, c, second)
+		kube.Remove(t, c, second)
 		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
 	})
 }
@@ -99,15 +98,14 @@ func TestWatchedResourceThatIsMissing(t *testing.T) {
 				ns, pc := connect(t, c, s, targetUser(t))
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
 				o.SetManagementPolicies(p)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitCondition(t, c, o, notReady)
 
-				create(t, tc, emptySettings(tns))
+				kube.Create(t, tc, emptySettings(tns))
 				awaitReady(t, c, o)
-				remove(t, tc, emptySettings(tns))
+				kube.Delete(t, tc, emptySettings(tns))
 				awaitCondition(t, c, o, notReady)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 			})
 		})
 	}
@@ -121,7 +119,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
-	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
 		&mpcv1alpha1.ClusterProviderConfig{
 			ObjectMeta: build.Meta("", connection), Spec: spec,
 		}, build.Cluster().Config("", connection, spec))
@@ -135,7 +133,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	}
 	all = append(all, build.Cluster().Object("", tns, connection, build.ConfigMap(tns, "settings")))
 	for _, o := range all {
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 	}
 	audit := target.Audit(t)
@@ -143,12 +141,11 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 		t.Errorf("streams of %d Objects: want one, got:\n%s", len(all), watches)
 	}
 	for _, o := range all {
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	}
 	mark := audit.Mark()
 	another := build.Cluster().Object("", tns+"-another", connection, build.ConfigMap(tns, "settings"))
-	create(t, c, another)
+	kube.Create(t, c, another)
 	awaitReady(t, c, another)
 	if watches := audit.Watches(mark).By(tns); len(watches) != 1 {
 		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s",

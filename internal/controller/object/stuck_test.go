@@ -36,11 +36,11 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		cm := emptySettings(w.target)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
-		remove(t, c, o)
+		kube.Delete(t, c, o)
 		awaitMessage(t, c, o, deleting,
 			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
 		awaitCondition(t, c, o, synced)
@@ -48,7 +48,7 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 		awaitMessage(t, c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
 		staysUnwritten(t, c, o)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":null}}`)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 	})
 }
 
@@ -60,9 +60,9 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 		w := newWorld(t, c, s)
 		name := w.target + "-team"
 		o := w.object(build.Namespace(name))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
-		remove(t, c, o)
+		kube.Delete(t, c, o)
 		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
 		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
 		merge(t, w.tc, ns, true, `{"status":{"conditions":[
@@ -75,14 +75,12 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
 			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; "+
 			"NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(ns), ns)
 		ns.Spec.Finalizers = nil
 		if err := w.tc.SubResource("finalize").Update(t.Context(), ns); err != nil {
 			t.Fatal(err)
 		}
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 	})
 }
 
@@ -92,7 +90,7 @@ func TestStuckReplacementSaysWhy(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		release := hold(t, w.tc, emptySettings(w.target))
 		setManifest(t, c, o, build.ConfigMap(w.target, "other"))

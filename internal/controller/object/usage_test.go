@@ -39,7 +39,7 @@ func TestUsersAreRecorded(t *testing.T) {
 			}
 			objects[i] = s.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config,
 				build.ConfigMap(namespace, fmt.Sprintf("settings-%02d", i)))
-			create(t, c, objects[i])
+			kube.Create(t, c, objects[i])
 		}
 		awaitUsers(t, c, config, burst)
 
