@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -114,7 +115,7 @@ func sameResource(a, b *unstructured.Unstructured) bool {
 const compareAgain = 30 * time.Second
 
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
-// ever more slowly.
+// ever more slowly. Where the target does not let us try, the manifest is laid over the live resource here.
 func (e previewer) compare(ctx context.Context, o Object) error {
 	hash, err := e.comparison(o)
 	if err != nil || o.Observed().Compared == hash {
@@ -124,15 +125,30 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		e.retry = wait
 		return nil
 	}
-	ops, c, err := e.tryApply(ctx)
+	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
+	doubt, unserved := "", e.Distrust(err)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) && !unserved {
+		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
+		wanted, err = apply.Overlay(e.live, e.Manifest)
+	}
+	var ops []commonv1.DiffOperation
+	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
 	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
-		return err
+		return errors.Wrap(err, "cannot find out what an apply would change")
+	case refuses(err):
+		c.Message = "The target refuses the manifest: " + short(err)
 	case err != nil: // A webhook may be down, say. What is there is known all the same.
 		e.retry, hash = compareAgain, ""
-		c = cannotCompare("The target cannot try to apply the manifest: ", err)
+		c.Message = "The target cannot try to apply the manifest: " + short(err)
+	default:
+		if ops, err = diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest)); err != nil {
+			return err
+		}
+		c = e.outcome(ops)
+		c.Message += doubt
 	}
-	o.Observed().Diff, o.Observed().Compared = ops, hash
+	o.Observed().Diff, o.Observed().Compared = diff.Limit(ops), hash
 	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
 	o.SetConditions(c)
 	return nil
@@ -152,62 +168,32 @@ func (e previewer) comparison(o Object) (string, error) {
 	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token}), nil
 }
 
-// tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,
-// the manifest is laid over the live resource here.
-func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
-	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
-	doubt, unserved := "", e.Distrust(err)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:
-		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
-		wanted, err = apply.Overlay(e.live, e.Manifest)
-	case refuses(err):
-		return nil, cannotCompare("The target refuses the manifest: ", err), nil
-	}
-	if err != nil {
-		return nil, xpv2.Condition{}, errors.Wrap(err, "cannot find out what an apply would change")
-	}
-	ops, err := diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest))
-	if err != nil {
-		return nil, xpv2.Condition{}, err
-	}
-	c := e.outcome(ops)
-	c.Message += doubt
-	return diff.Limit(ops), c, nil
-}
-
 func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
-	different := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
+	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
 	switch {
 	case e.live == nil:
-		return different.WithMessage("Applying the manifest would create the resource")
+		c.Message = "Applying the manifest would create the resource"
 	case len(ops) > 0:
-		return different.WithMessage("Applying the manifest would change " + diff.Summary(ops))
+		c.Message = "Applying the manifest would change " + diff.Summary(ops)
+	default:
+		c.Status, c.Reason = corev1.ConditionTrue, commonv1.ReasonNoDifference
+		c.Message = "Applying the manifest would change nothing"
 	}
-	same := xpv2.Condition{Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference}
-	return same.WithMessage("Applying the manifest would change nothing")
-}
-
-func cannotCompare(why string, err error) xpv2.Condition {
-	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
-	return c.WithMessage(why + short(err))
+	return c
 }
 
 // refuses reports whether an answer is about the manifest, so that the same request would be answered alike.
 func refuses(err error) bool {
 	var answer apierrors.APIStatus
-	if targetresource.IsSchemaError(err) {
-		return true
-	}
 	if !errors.As(err, &answer) {
 		return false
 	}
-	switch code := answer.Status().Code; code {
-	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return false
-	default:
-		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	code := answer.Status().Code
+	passing := []int32{
+		http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests,
 	}
+	return targetresource.IsSchemaError(err) || code >= http.StatusBadRequest &&
+		code < http.StatusInternalServerError && !slices.Contains(passing, code)
 }
 
 // short returns the text of an error, without its end if it is long.
