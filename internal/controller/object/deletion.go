@@ -51,14 +51,10 @@ func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.Externa
 		return managed.ExternalObservation{}, err
 	}
 	there, err := e.last(ctx, o)
-	if releasesResource(o, err) {
-		e.left, e.leaving = err, nil
-		return managed.ExternalObservation{}, nil
-	}
 	if why := deletionBlockers(e.live); there && why != "" {
 		e.remains = "Waiting for " + describe(e.live) + "; " + why
 	}
-	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
+	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, e.orLeave(o, err)
 }
 
 // checkRecreation looks whether others may make the resource again that a deleted Object deletes, and how long. They
@@ -147,11 +143,7 @@ func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 	if err == nil {
 		err = deletion{e.remote}.release(ctx, o)
 	}
-	if releasesResource(o, err) {
-		p.left = err
-		return nil
-	}
-	return p.fail(waiting(err))
+	return p.fail(p.orLeave(o, err))
 }
 
 func (e deletion) release(ctx context.Context, o Object) error {

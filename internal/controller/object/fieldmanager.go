@@ -167,13 +167,9 @@ func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, 
 
 // transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied.
 func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
-	err := e.release(ctx, o)
-	if releasesResource(o, err) {
-		e.left = err
-		return nil
-	}
-	if err == nil {
+	err := e.orLeave(o, e.release(ctx, o))
+	if err == nil && e.left == nil {
 		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to its remaining owner, Object "+to.GetName()))
 	}
-	return waiting(err)
+	return err
 }

@@ -88,23 +88,22 @@ func (e previewer) preview(ctx context.Context, o Object) error {
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
 // Object has applied does not make it forget that one.
 func (e previewer) seePreviewed(o Object) error {
-	obs := o.Observed()
-	kept, omitted, config := obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference
-	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.Manifest))
-	if elsewhere && obs.Applied == nil {
-		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.
-	}
-	if e.live == nil {
-		e.verdict = &readiness.Verdict{Message: messageMissing}
-		obs.Manifest, obs.OmittedBytes = kept, omitted
-		return nil
-	}
-	if !elsewhere || obs.Applied == nil {
+	obs, seen := o.Observed(), identity(o)
+	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
+	switch {
+	case e.live != nil && elsewhere && obs.Applied != nil:
+		kept := *obs
+		err := e.note(o)
+		obs.Manifest, obs.OmittedBytes = kept.Manifest, kept.OmittedBytes
+		obs.ProviderConfigReference = kept.ProviderConfigReference
+		return err
+	case e.live != nil:
 		return e.see(o)
+	case elsewhere && obs.Applied == nil: // It was only looked at.
+		obs.Manifest, obs.OmittedBytes = runtime.RawExtension{}, 0
 	}
-	err := e.note(o)
-	obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference = kept, omitted, config
-	return err
+	e.verdict = &readiness.Verdict{Message: messageMissing}
+	return nil
 }
 
 func sameResource(a, b *unstructured.Unstructured) bool {

@@ -127,14 +127,10 @@ func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (manag
 	if err == nil {
 		return e, nil
 	}
-	if !meta.WasDeleted(o) {
-		return nil, p.fail(err)
+	if meta.WasDeleted(o) {
+		err = p.orLeave(o, err)
 	}
-	if releasesResource(o, err) {
-		p.left = err
-		return &managed.NopClient{}, nil // There is nothing left to delete.
-	}
-	return nil, p.fail(waiting(err))
+	return &managed.NopClient{}, p.fail(err) // Without an error there is nothing left to delete.
 }
 
 // open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted,

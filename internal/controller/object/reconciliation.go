@@ -206,7 +206,16 @@ func releasesResource(o Object, err error) bool {
 	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
-// waiting says, in the error of an Object that has to finish with a resource, how it could do without the target.
+// orLeave returns the error of an Object that has to finish with a resource, and says how it could do without a target
+// that cannot be reached. It is nil if the Object is to do without, and leaves its resource.
+func (r *reconciliation) orLeave(o Object, err error) error {
+	if releasesResource(o, err) {
+		r.left, r.leaving = err, nil
+		return nil
+	}
+	return waiting(err)
+}
+
 func waiting(err error) error {
 	if !targetresource.IsCutOff(err) {
 		return err
