@@ -27,7 +27,6 @@ func (w world) sharer(name string, policies xpv2.ManagementPolicies) build.Objec
 
 // TestSharedResource shows with whom a resource goes that two Objects have.
 func TestSharedResource(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		other  xpv2.ManagementPolicies
@@ -44,17 +43,16 @@ func TestSharedResource(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				first, other := w.sharer("first", nil), w.sharer("other", tc.other)
 				if tc.change != nil {
 					tc.change(first)
 				}
 				for _, o := range []build.Object{first, other} {
-					kube.Create(t, c, o)
-					awaitReady(t, c, o)
+					kube.Create(t, w.c, o)
+					awaitReady(t, w.c, o)
 				}
-				kube.Remove(t, c, first)
+				kube.Remove(t, w.c, first)
 				w.exists(t, w.kept("shared"), tc.kept)
 				if tc.kept {
 					want := map[string]string{"color": "blue", "other": "yes"}
@@ -63,7 +61,7 @@ func TestSharedResource(t *testing.T) {
 					}
 					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
 				}
-				kube.Remove(t, c, other)
+				kube.Remove(t, w.c, other)
 				w.exists(t, w.kept("shared"), false)
 			})
 		})
@@ -73,21 +71,19 @@ func TestSharedResource(t *testing.T) {
 // TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they
 // are looked at.
 func TestSharedByDeleted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
 		for _, o := range all {
-			kube.Create(t, c, o)
+			kube.Create(t, w.c, o)
 		}
 		for _, o := range all {
-			awaitReady(t, c, o)
+			awaitReady(t, w.c, o)
 		}
 		for _, o := range all {
-			kube.Delete(t, c, o)
+			kube.Delete(t, w.c, o)
 		}
 		for _, o := range all {
-			kube.AwaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 		w.exists(t, w.kept("shared"), false)
 	})
@@ -95,17 +91,15 @@ func TestSharedByDeleted(t *testing.T) {
 
 // TestSharedReplaced shows that an Object which names another resource leaves the one it had to who shares it.
 func TestSharedReplaced(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		first, other := w.sharer("first", nil), w.sharer("other", nil)
 		for _, o := range []build.Object{first, other} {
-			kube.Create(t, c, o)
-			awaitReady(t, c, o)
+			kube.Create(t, w.c, o)
+			awaitReady(t, w.c, o)
 		}
 		before := w.kept("shared")
 		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), before)
-		setManifest(t, c, first, build.ConfigMap(w.target, "own"))
+		setManifest(t, w.c, first, build.ConfigMap(w.target, "own"))
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"},
 			map[string]string{"color": "blue", "other": "yes"})

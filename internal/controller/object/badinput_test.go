@@ -22,15 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// A world is what a case of bad input can act on.
-type world struct {
-	c, tc     client.Client
-	scope     build.Scope
-	namespace string // on the control plane
-	config    string // a ProviderConfig with all rights on the target
-	target    string // a namespace on the target
-}
-
 // A sickness is bad input whose cause can go away.
 type sickness struct {
 	reason  string
@@ -103,10 +94,6 @@ func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest
 	if err := c.Patch(t.Context(), o, patch); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (w world) object(m build.Manifest) build.Object {
-	return w.scope.Object(w.namespace, w.target, w.config, m)
 }
 
 func unreadableKind() sickness {

@@ -66,7 +66,6 @@ func setPhase(t *testing.T, tc client.Client, namespace, value string) {
 // TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop
 // it from keeping its resource.
 func TestQueryWithoutAnswer(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		query  string
@@ -95,19 +94,17 @@ func TestQueryWithoutAnswer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.Desired().Readiness = queries(tc.query)
-				kube.Create(t, c, o)
-				awaitCondition(t, c, o, synced)
-				if got := awaitCondition(t, c, o, unavailable, tc.want); got != tc.want {
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, synced)
+				if got := awaitCondition(t, w.c, o, unavailable, tc.want); got != tc.want {
 					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, got)
 				}
-				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"},
+				awaitData(t, target.Client(t), types.NamespacedName{Namespace: w.target, Name: "settings"},
 					map[string]string{"color": "blue"})
-				kube.Remove(t, c, o)
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}

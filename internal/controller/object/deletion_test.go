@@ -91,17 +91,14 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 // TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of
 // its name is left alone.
 func TestDeletionOfNeverApplied(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		theirs := emptySettings(tns)
-		kube.Create(t, tc, theirs)
-		o := s.Object(ns, tns, pc, misshapen(tns))
-		kube.Create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
-		kube.Remove(t, c, o)
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := emptySettings(w.target)
+		kube.Create(t, w.tc, theirs)
+		o := w.object(misshapen(w.target))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
+		kube.Remove(t, w.c, o)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource this Object has not applied must survive: %v", err)
 		}
 	})

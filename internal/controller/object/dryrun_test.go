@@ -113,29 +113,24 @@ func TestDryRunChangesNothing(t *testing.T) {
 // TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names
 // another on a dry run, and that it still deletes that one when the manifest names it again.
 func TestDryRunForAnotherResource(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "theirs")}
-		kube.Create(t, tc, theirs)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		ours := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
-		setDryRun(t, c, o, `"true"`)
-		setManifest(t, c, o, build.ConfigMap(tns, "theirs", "color", "blue"))
-		awaitCondition(t, c, o, different)
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "theirs")}
+		kube.Create(t, w.tc, theirs)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		ours := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
+		setDryRun(t, w.c, o, `"true"`)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "theirs", "color", "blue"))
+		awaitCondition(t, w.c, o, different)
 		if got := observed(t, o).GetUID(); got != ours.GetUID() {
 			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s",
 				ours.GetUID(), got)
 		}
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
-		setDryRun(t, c, o, "null")
-		awaitNoPreview(t, c, o)
-		kube.Delete(t, c, o)
-		kube.AwaitGone(t, tc, ours)
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
+		setDryRun(t, w.c, o, "null")
+		awaitNoPreview(t, w.c, o)
+		kube.Delete(t, w.c, o)
+		kube.AwaitGone(t, w.tc, ours)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource that was only looked at: %v", err)
 		}
 	})
@@ -143,29 +138,26 @@ func TestDryRunForAnotherResource(t *testing.T) {
 
 // TestDryRunForgetsWhatItOnlySaw shows that a dry run leaves no claim to a resource that was never applied.
 func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		kube.Create(t, tc, blue(tns))
-		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red")))
-		kube.Create(t, c, o)
-		awaitFields(t, c, o, "data.color")
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, blue(w.target))
+		o := onDryRun(w.object(build.ConfigMap(w.target, "settings", "color", "red")))
+		kube.Create(t, w.c, o)
+		awaitFields(t, w.c, o, "data.color")
 		if observed(t, o).Name != "settings" {
 			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
 		}
-		setManifest(t, c, o, build.ConfigMap(tns, "another", "color", "red"))
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "another", "color", "red"))
 		kube.Eventually(t, "the Object to forget the resource", func() (bool, string) {
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
 			}
 			raw := string(o.Observed().Manifest.Raw)
 			return raw == "" || raw == "null", raw
 		})
-		setDryRun(t, c, o, "null")
-		awaitReady(t, c, o)
-		kube.Remove(t, c, o)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		setDryRun(t, w.c, o, "null")
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
 	})
 }
 

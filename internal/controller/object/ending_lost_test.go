@@ -90,7 +90,7 @@ func TestUnreachableTarget(t *testing.T) {
 					forScopesBeside(t, func(t *testing.T, s build.Scope) {
 						kube.Figure(t, "from the permission to leave the resource to the end",
 							func() time.Duration {
-								w := worldOf(t, c, s)
+								w := newWorld(t, c, s)
 								o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 								if p != nil {
 									kube.Create(t, w.tc, emptySettings(w.target))
@@ -127,7 +127,7 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				kube.Figure(t, "from the deletion to the end", func() time.Duration {
-					w := worldOf(t, c, s)
+					w := newWorld(t, c, s)
 					kube.Create(t, w.tc, emptySettings(w.target))
 					o := w.object(build.ConfigMap(w.target, "settings"))
 					o.SetManagementPolicies(p)
@@ -147,31 +147,25 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 // TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose
 // target answers.
 func TestOrphanDeletesWhatItCan(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		kube.Remove(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
 
 // TestDeletionWaitsForTarget shows that a resource is deleted when its target is back.
 func TestDeletionWaitsForTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		target.Stop(t)
-		kube.Delete(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+		kube.Delete(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
 		target.Restart(t)
-		kube.AwaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }

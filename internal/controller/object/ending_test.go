@@ -23,19 +23,15 @@ import (
 // TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and
 // Secret.
 func TestDeletedAtOnce(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		release := hold(t, w.tc, emptySettings(w.target))
-		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
-		kube.Delete(t, c, config)
-		kube.Delete(t, c, o)
+		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		kube.Delete(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+		kube.Delete(t, w.c, config)
+		kube.Delete(t, w.c, o)
 		release()
-		kube.AwaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -45,7 +41,6 @@ func TestDeletedAtOnce(t *testing.T) {
 //
 // provider-kubernetes tries an apply first even then, and so never comes to delete.
 func TestDeletionOfGarbage(t *testing.T) {
-	c := provide(t)
 	job := func(w world, image string) build.Manifest {
 		return build.Manifest{
 			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "work", "namespace": w.target},
@@ -68,16 +63,13 @@ func TestDeletionOfGarbage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
-				o := w.object(job(w, "first"))
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.keep(t, job(w, "first"))
 				made := &unstructured.Unstructured{Object: job(w, "first")}
-				setManifest(t, c, o, test.spoilt(w))
-				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
+				setManifest(t, w.c, o, test.spoilt(w))
+				awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
 				w.exists(t, made, true)
-				kube.Remove(t, c, o)
+				kube.Remove(t, w.c, o)
 				w.exists(t, made, false)
 			})
 		})
@@ -87,9 +79,7 @@ func TestDeletionOfGarbage(t *testing.T) {
 // TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that
 // never could be applied.
 func TestGarbageDeletedAtOnce(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		for _, m := range []build.Manifest{
 			{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": map[string]any{"name": "x"}},
 			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}},
@@ -99,28 +89,24 @@ func TestGarbageDeletedAtOnce(t *testing.T) {
 			},
 		} {
 			o := w.object(m)
-			kube.Create(t, c, o)
-			kube.Remove(t, c, o)
+			kube.Create(t, w.c, o)
+			kube.Remove(t, w.c, o)
 		}
 	})
 }
 
 // TestAdopted shows that a resource which others have made belongs to the Object that applies it, and goes with it.
 func TestAdopted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		theirs := &corev1.ConfigMap{
 			ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"},
 		}
 		kube.Create(t, w.tc, theirs)
-		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "ours", "yes"))
 		if got := observed(t, o).GetUID(); got != theirs.GetUID() {
 			t.Errorf("want the resource to be adopted as %s, got %s", theirs.GetUID(), got)
 		}
-		kube.Remove(t, c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, theirs, false)
 	})
 }
@@ -129,28 +115,26 @@ func TestAdopted(t *testing.T) {
 //
 // provider-kubernetes deletes whatever bears the name.
 func TestRemadeByOthers(t *testing.T) {
-	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				if p != nil {
 					kube.Create(t, w.tc, emptySettings(w.target))
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.SetManagementPolicies(p)
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
+				kube.Create(t, w.c, o)
+				awaitReady(t, w.c, o)
 
-				pause(t, c, o)
+				pause(t, w.c, o)
 				kube.Delete(t, w.tc, emptySettings(w.target))
 				theirs := &corev1.ConfigMap{
 					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
 				}
 				kube.Create(t, w.tc, theirs)
-				kube.Delete(t, c, o)
-				unpause(t, c, o)
-				kube.AwaitGone(t, c, o)
+				kube.Delete(t, w.c, o)
+				unpause(t, w.c, o)
+				kube.AwaitGone(t, w.c, o)
 				was := theirs.GetResourceVersion()
 				w.exists(t, theirs, true)
 				if theirs.GetResourceVersion() != was {
@@ -167,7 +151,6 @@ func TestRemadeByOthers(t *testing.T) {
 // provider-kubernetes fails on a kind it does not find, for ever.
 func TestKindIsGone(t *testing.T) {
 	t.Parallel()
-	c := provide(t)
 	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
 		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
 			kube.Remove(t, w.tc, crd)
@@ -180,19 +163,16 @@ func TestKindIsGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopesBeside(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
+			forWorldsBeside(t, func(t *testing.T, w world) {
 				group := w.target + ".example.org"
 				crd := gadgets(group)
 				kube.Create(t, w.tc, crd)
-				o := w.object(build.Manifest{
+				o := w.keep(t, build.Manifest{
 					"apiVersion": group + "/v1", "kind": "Gadget",
 					"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 				})
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
 				inOrder(t, w, o, crd)
-				kube.AwaitGone(t, c, o)
+				kube.AwaitGone(t, w.c, o)
 			})
 		})
 	}
@@ -200,21 +180,19 @@ func TestKindIsGone(t *testing.T) {
 
 // TestOthersHoldPartial shows that an Object keeps its fields as long as somebody else holds it.
 func TestOthersHoldPartial(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		kube.Create(t, w.tc, emptySettings(w.target))
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
 		o.SetFinalizers([]string{theirFinalizer})
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		kube.Delete(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDependents))
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Delete(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-		edit(t, c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
-		kube.AwaitGone(t, c, o)
+		edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
+		kube.AwaitGone(t, w.c, o)
 		awaitData(t, w.tc, key, nil)
 	})
 }

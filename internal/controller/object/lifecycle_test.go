@@ -88,25 +88,20 @@ func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
 // leaves the manifest leaves the resource. A defect of provider-kubernetes: in its client-side mode, which is accepted
 // and ignored here, removed keys stay.
 func TestLifecycle(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
 			map[string]string{"color": "blue"})
 
 		if diff := cmp.Diff(cm.GetUID(), observed(t, o).GetUID()); diff != "" {
 			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)
 		}
 
-		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "settings", "shape", "round"))
-		kube.Update(t, c, o)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"shape": "round"})
+		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "shape", "round"))
+		kube.Update(t, w.c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"shape": "round"})
 
-		kube.Remove(t, c, o)
-		kube.AwaitGone(t, tc, cm)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, cm)
 	})
 }

@@ -83,15 +83,13 @@ func TestLostObject(t *testing.T) {
 // TestLostObjectMakesWay shows that an Object which has the name of a lost one is reconciled once that is finished
 // with.
 func TestLostObjectMakesWay(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		lose(t, w, w.keeper("settings"),
 			func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue })
 		next := w.keeper("settings")
 		next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
-		kube.Create(t, c, next)
-		awaitReady(t, c, next)
+		kube.Create(t, w.c, next)
+		awaitReady(t, w.c, next)
 		awaitData(t, w.tc, client.ObjectKeyFromObject(w.kept("others")), map[string]string{"color": "red"})
 		kube.AwaitGone(t, w.tc, w.kept("settings"))
 	})

@@ -62,6 +62,49 @@ func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte
 	return namespace, namespace
 }
 
+// A world is where a test in one scope happens: a ProviderConfig with all rights on the target, and a namespace there.
+type world struct {
+	c, tc     client.Client
+	scope     build.Scope
+	namespace string // on the control plane
+	config    string // a ProviderConfig with all rights on the target
+	target    string // a namespace on the target
+}
+
+func newWorld(t *testing.T, c client.Client, s build.Scope) world {
+	t.Helper()
+	ns, pc := connect(t, c, s, targetUser(t))
+	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
+}
+
+// forWorlds runs a test in a world of each scope.
+func forWorlds(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) { f(t, newWorld(t, c, s)) })
+}
+
+// forWorldsBeside is forWorlds for a test of forScopesBeside.
+func forWorldsBeside(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	c := provide(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) { f(t, newWorld(t, c, s)) })
+}
+
+// object returns an Object for a manifest.
+func (w world) object(m build.Manifest) build.Object {
+	return w.scope.Object(w.namespace, w.target, w.config, m)
+}
+
+// keep makes an Object for a manifest, and waits until it is ready.
+func (w world) keep(t *testing.T, m build.Manifest) build.Object {
+	t.Helper()
+	o := w.object(m)
+	kube.Create(t, w.c, o)
+	awaitReady(t, w.c, o)
+	return o
+}
+
 // connectAs makes another ProviderConfig in the namespace of a world, and returns its name.
 func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()

@@ -35,19 +35,17 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 // TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it
 // denies, and that new ones are used at once.
 func TestRefusedCredentialsAreNamed(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		good := targetUser(t)
 		cfg := nowhere("")
 		direct := target.Config()
 		cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
-		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		kube.Create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))
-		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, good))
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonUnauthorized))
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, good))
+		awaitReady(t, w.c, o)
 	})
 }
 

@@ -237,30 +237,28 @@ func (w world) exists(t *testing.T, o client.Object, want bool) {
 
 // TestNoPoliciesPause shows that an empty list of policies stops everything, deletion included, until there are some.
 func TestNoPoliciesPause(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		policyCase{policies: []any{}}.create(t, c, o)
+		policyCase{policies: []any{}}.create(t, w.c, o)
 		paused := wantCondition{
 			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
 		}
-		awaitCondition(t, c, o, paused)
+		awaitCondition(t, w.c, o, paused)
 		w.exists(t, emptySettings(w.target), false)
 
 		patch := `{"spec":{"managementPolicies":["*"]}}`
-		kube.Patch(t, c, o, patch)
-		awaitReady(t, c, o)
-		kube.Patch(t, c, o, `{"spec":{"managementPolicies":[]}}`)
-		awaitCondition(t, c, o, paused)
-		kube.Delete(t, c, o)
-		holds(t, c, "a paused Object stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Patch(t, w.c, o, patch)
+		awaitReady(t, w.c, o)
+		kube.Patch(t, w.c, o, `{"spec":{"managementPolicies":[]}}`)
+		awaitCondition(t, w.c, o, paused)
+		kube.Delete(t, w.c, o)
+		holds(t, w.c, "a paused Object stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
 		}, o)
 		w.exists(t, emptySettings(w.target), true)
-		kube.Patch(t, c, o, patch)
-		kube.AwaitGone(t, c, o)
+		kube.Patch(t, w.c, o, patch)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -268,27 +266,15 @@ func TestNoPoliciesPause(t *testing.T) {
 // TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the
 // Object as it is.
 func TestUnsupportedPolicies(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":["Create","Delete"]}}`))
-		if err := c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
+		if err := w.c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
 			!strings.Contains(err.Error(), "managementPolicies must be") {
 			t.Errorf("want the policies refused, got: %v", err)
 		}
 		w.exists(t, emptySettings(w.target), true)
 	})
-}
-
-// worldOf returns a world in a scope, in which the provider has all rights.
-func worldOf(t *testing.T, c client.Client, s build.Scope) world {
-	t.Helper()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, targetUser(t))
-	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: tns}
 }
 
 // slug returns a name for the resources of a test.

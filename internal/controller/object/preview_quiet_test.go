@@ -88,20 +88,17 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 // TestPreviewFollowsPolicy shows that an Object which may apply after all does, and says nothing of changes any more;
 // and that one which may no longer does again.
 func TestPreviewFollowsPolicy(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		kube.Create(t, tc, blue(tns))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, blue(w.target))
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
-		kube.Create(t, c, o)
-		awaitFields(t, c, o, "data.color")
-		setPolicies(t, c, o, neverDelete)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
-		awaitNoPreview(t, c, o)
-		setPolicies(t, c, o, observeDelete)
-		awaitCondition(t, c, o, noDifference)
+		kube.Create(t, w.c, o)
+		awaitFields(t, w.c, o, "data.color")
+		setPolicies(t, w.c, o, neverDelete)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
+		awaitNoPreview(t, w.c, o)
+		setPolicies(t, w.c, o, observeDelete)
+		awaitCondition(t, w.c, o, noDifference)
 	})
 }
 

@@ -20,35 +20,33 @@ import (
 // takes off comes back, and that what is no longer referred to is let go. provider-kubernetes pins only what it refers
 // to at first, and releases only what it refers to at last (its #371 and #28).
 func TestReferencesArePinnedAndReleased(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		a, b := w.source(t, "a", nil), w.source(t, "b", nil)
 		o := w.keeper("settings")
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 
 		mark := local.Audit(t).Mark()
-		setReferences(t, c, o, w.onConfigMap("a"))
-		awaitPinned(t, c, o, a, true)
+		setReferences(t, w.c, o, w.onConfigMap("a"))
+		awaitPinned(t, w.c, o, a, true)
 		checkRecordedFirst(t, mark, o, a)
-		unpin(t, c, a)
-		awaitPinned(t, c, o, a, true)
+		unpin(t, w.c, a)
+		awaitPinned(t, w.c, o, a, true)
 
-		setReferences(t, c, o, w.onConfigMap("b"))
-		awaitPinned(t, c, o, a, false)
-		awaitPinned(t, c, o, b, true)
-		awaitRecorded(t, c, o, "ConfigMap b")
+		setReferences(t, w.c, o, w.onConfigMap("b"))
+		awaitPinned(t, w.c, o, a, false)
+		awaitPinned(t, w.c, o, b, true)
+		awaitRecorded(t, w.c, o, "ConfigMap b")
 
-		setReferences(t, c, o, w.onConfigMap("missing"))
-		awaitPinned(t, c, o, b, false)
-		setReferences(t, c, o, w.onConfigMap("a"), w.onConfigMap("b"))
-		awaitPinned(t, c, o, a, true)
-		setReferences(t, c, o)
-		awaitPinned(t, c, o, a, false)
-		awaitPinned(t, c, o, b, false)
-		awaitRecorded(t, c, o)
-		awaitReady(t, c, o)
+		setReferences(t, w.c, o, w.onConfigMap("missing"))
+		awaitPinned(t, w.c, o, b, false)
+		setReferences(t, w.c, o, w.onConfigMap("a"), w.onConfigMap("b"))
+		awaitPinned(t, w.c, o, a, true)
+		setReferences(t, w.c, o)
+		awaitPinned(t, w.c, o, a, false)
+		awaitPinned(t, w.c, o, b, false)
+		awaitRecorded(t, w.c, o)
+		awaitReady(t, w.c, o)
 	})
 }
 
@@ -97,31 +95,29 @@ func unpin(t *testing.T, c client.Client, x client.Object) {
 // (its #371).
 func TestPinningIsConflictSafe(t *testing.T) {
 	const rounds = 10
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", nil)
 		o := w.keeper("settings")
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 
 		stop := make(chan struct{})
 		theirs := make(chan []string)
-		go func() { theirs <- scribble(t, c, source.DeepCopy(), stop) }()
+		go func() { theirs <- scribble(t, w.c, source.DeepCopy(), stop) }()
 		for range rounds {
 			x := source.DeepCopy()
-			setReferences(t, c, o, w.onConfigMap("source"))
-			awaitPinned(t, c, o, x, true)
-			setReferences(t, c, o)
-			awaitPinned(t, c, o, x, false)
+			setReferences(t, w.c, o, w.onConfigMap("source"))
+			awaitPinned(t, w.c, o, x, true)
+			setReferences(t, w.c, o)
+			awaitPinned(t, w.c, o, x, false)
 		}
 		close(stop)
 		want := <-theirs
-		kube.Get(t, c, client.ObjectKeyFromObject(source), source)
+		kube.Get(t, w.c, client.ObjectKeyFromObject(source), source)
 		if diff := cmp.Diff(want, source.GetFinalizers()); diff != "" {
 			t.Errorf("finalizers of somebody else, as they have written them last: -want, +got:\n%s", diff)
 		}
-		unpin(t, c, source)
+		unpin(t, w.c, source)
 	})
 }
 
@@ -157,57 +153,51 @@ func scribble(t *testing.T, c client.Client, cm *corev1.ConfigMap, stop <-chan s
 
 // TestReferredResourceStays shows that a deleted resource of any kind stays until the Object that refers to it is gone.
 func TestReferredResourceStays(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"color": "red"})
 		o := w.keeper("settings", w.from("source", "data.color", "data.color"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		kube.Delete(t, c, source)
-		touch(t, c, o)
-		awaitPinned(t, c, o, source, true)
-		awaitReady(t, c, o)
-		kube.Remove(t, c, o)
-		kube.AwaitGone(t, c, source)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Delete(t, w.c, source)
+		touch(t, w.c, o)
+		awaitPinned(t, w.c, o, source, true)
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.c, source)
 	})
 }
 
 // TestTerminatingReferenceIsAwaited shows that what goes already is not used, but its successor is.
 func TestTerminatingReferenceIsAwaited(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		going := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		going.SetFinalizers([]string{"example.org/theirs"})
-		kube.Create(t, c, going)
-		kube.Delete(t, c, going)
+		kube.Create(t, w.c, going)
+		kube.Delete(t, w.c, going)
 		o := w.keeper("settings", w.onConfigMap("source"))
-		kube.Create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "which is being deleted")
-		unpin(t, c, going)
-		kube.AwaitGone(t, c, going)
-		awaitPinned(t, c, o, w.source(t, "source", nil), true)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "which is being deleted")
+		unpin(t, w.c, going)
+		kube.AwaitGone(t, w.c, going)
+		awaitPinned(t, w.c, o, w.source(t, "source", nil), true)
+		awaitReady(t, w.c, o)
 	})
 }
 
 // TestDeletionNeedsNoReference shows that an Object whose references lead nowhere any more can be deleted with its
 // resource.
 func TestDeletionNeedsNoReference(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"name": "chosen"})
 		o := w.keeper("settings", w.from("source", "data.name", "metadata.name"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
-		pause(t, c, o)
-		unpin(t, c, source)
-		kube.Remove(t, c, source)
-		unpause(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
-		kube.Remove(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		pause(t, w.c, o)
+		unpin(t, w.c, source)
+		kube.Remove(t, w.c, source)
+		unpause(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
+		kube.Remove(t, w.c, o)
 		kube.AwaitGone(t, w.tc, w.kept("chosen"))
 	})
 }
@@ -215,20 +205,18 @@ func TestDeletionNeedsNoReference(t *testing.T) {
 // TestUnrecordedPinIsReleased shows that the finalizer an earlier provider has left, without a record, goes with the
 // Object.
 func TestUnrecordedPinIsReleased(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.keeper("settings", w.onConfigMap("source"), w.onConfigMap("missing"))
 		o.SetManagementPolicies(neverDelete)
 		o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 		o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-		kube.Create(t, c, o)
+		kube.Create(t, w.c, o)
 		source := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		source.SetFinalizers([]string{referred(o)})
-		kube.Create(t, c, source)
-		kube.Delete(t, c, o)
-		unpause(t, c, o)
-		kube.AwaitGone(t, c, o)
-		awaitPinned(t, c, o, source, false)
+		kube.Create(t, w.c, source)
+		kube.Delete(t, w.c, o)
+		unpause(t, w.c, o)
+		kube.AwaitGone(t, w.c, o)
+		awaitPinned(t, w.c, o, source, false)
 	})
 }

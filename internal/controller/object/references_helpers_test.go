@@ -14,13 +14,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// newWorld returns a world of its own for a test in one scope.
-func newWorld(t *testing.T, c client.Client, s build.Scope) world {
-	t.Helper()
-	ns, pc := connect(t, c, s, targetUser(t))
-	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
-}
-
 // keeper returns an Object that keeps a ConfigMap of its own name, with references.
 func (w world) keeper(name string, refs ...commonv1.Reference) build.Object {
 	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, name, "color", "blue"))

@@ -26,7 +26,6 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 // TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
 // refers to is gone: that may be what makes it, as a Subscription of OLM does.
 func TestMadeAgain(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		end    func(t *testing.T, w world, made build.Object, goes func())
@@ -46,24 +45,23 @@ func TestMadeAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				maker, made := grower(t, w)
 				release := hold(t, w.tc, w.kept("maker"))
-				kube.Delete(t, c, maker)
-				kube.Delete(t, c, made)
-				awaitPinned(t, c, made, maker, false)
+				kube.Delete(t, w.c, maker)
+				kube.Delete(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
 				for range 3 {
 					kube.AwaitGone(t, w.tc, w.kept("made"))
 					kube.Create(t, w.tc, w.kept("made"))
 				}
 				kube.AwaitGone(t, w.tc, w.kept("made"))
-				awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
+				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference))
 				tc.end(t, w, made, func() {
 					release()
-					kube.AwaitGone(t, c, maker)
+					kube.AwaitGone(t, w.c, maker)
 				})
-				kube.AwaitGone(t, c, made)
+				kube.AwaitGone(t, w.c, made)
 				w.exists(t, w.kept("made"), false)
 			})
 		})
@@ -72,24 +70,21 @@ func TestMadeAgain(t *testing.T) {
 
 // TestWaitingForWhatLeaves shows that an Object which waits until what it refers to is gone writes nothing meanwhile.
 func TestWaitingForWhatLeaves(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		maker, made := grower(t, w)
 		release := hold(t, w.tc, w.kept("maker"))
-		kube.Delete(t, c, maker)
-		kube.Delete(t, c, made)
-		awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
-		staysUnwritten(t, c, made)
+		kube.Delete(t, w.c, maker)
+		kube.Delete(t, w.c, made)
+		awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
+		staysUnwritten(t, w.c, made)
 		release()
-		kube.AwaitGone(t, c, made)
+		kube.AwaitGone(t, w.c, made)
 	})
 }
 
 // TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only
 // what it has seen.
 func TestMadeByWhatStays(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		remake func(t *testing.T, w world) // while the Object does not look
@@ -109,15 +104,14 @@ func TestMadeByWhatStays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				maker, made := grower(t, w)
-				pause(t, c, made)
+				pause(t, w.c, made)
 				tc.remake(t, w)
-				kube.Delete(t, c, made)
-				unpause(t, c, made)
-				kube.AwaitGone(t, c, made)
-				awaitPinned(t, c, made, maker, false)
+				kube.Delete(t, w.c, made)
+				unpause(t, w.c, made)
+				kube.AwaitGone(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
 				w.exists(t, w.kept("made"), tc.want)
 			})
 		})

@@ -22,24 +22,21 @@ import (
 // of these tests would show it a change in five seconds, so that ten in a row would take too long.
 func TestObserverSeesOurWrites(t *testing.T) {
 	const changes = 10
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		writer := s.Object(ns, tns+"-writer", pc, build.ConfigMap(tns, "settings", "step", "first"))
-		kube.Create(t, c, writer)
-		awaitReady(t, c, writer)
-		reader := s.Object(ns, tns+"-reader", pc, build.ConfigMap(tns, "settings"))
+	forWorlds(t, func(t *testing.T, w world) {
+		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config, build.ConfigMap(w.target, "settings", "step", "first"))
+		kube.Create(t, w.c, writer)
+		awaitReady(t, w.c, writer)
+		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
 		reader.SetManagementPolicies(observeOnly)
-		kube.Create(t, c, reader)
-		awaitReady(t, c, reader)
+		kube.Create(t, w.c, reader)
+		awaitReady(t, w.c, reader)
 
 		step := 0
 		kube.Eventually(t, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
 			want := map[string]string{"step": strconv.Itoa(step)}
-			setManifest(t, c, writer, build.ConfigMap(tns, "settings", "step", want["step"]))
-			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, want)
-			awaitObserved(t, c, reader, want)
+			setManifest(t, w.c, writer, build.ConfigMap(w.target, "settings", "step", want["step"]))
+			awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, want)
+			awaitObserved(t, w.c, reader, want)
 			step++
 			return step == changes, strconv.Itoa(step) + " seen"
 		})
@@ -89,23 +86,20 @@ func TestTakeoverIsNoticed(t *testing.T) {
 // TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is
 // none, be it that there never was one or that it has gone.
 func TestWatchedResourceThatIsMissing(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
 	notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
 	for name, p := range map[string]xpv2.ManagementPolicies{"Observe": observeOnly, "ObserveDelete": observeDelete} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings"))
 				o.SetManagementPolicies(p)
-				kube.Create(t, c, o)
-				awaitCondition(t, c, o, notReady)
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, notReady)
 
-				kube.Create(t, tc, emptySettings(tns))
-				awaitReady(t, c, o)
-				kube.Delete(t, tc, emptySettings(tns))
-				awaitCondition(t, c, o, notReady)
-				kube.Remove(t, c, o)
+				kube.Create(t, w.tc, emptySettings(w.target))
+				awaitReady(t, w.c, o)
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				awaitCondition(t, w.c, o, notReady)
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}

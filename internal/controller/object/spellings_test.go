@@ -72,9 +72,7 @@ func TestSpellings(t *testing.T) {
 // run applies a manifest, and has another one change the resource.
 func (s spelling) run(t *testing.T, w world, m build.Manifest) {
 	t.Helper()
-	o := w.object(m)
-	kube.Create(t, w.c, o)
-	awaitReady(t, w.c, o)
+	o := w.keep(t, m)
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": m["apiVersion"], "kind": m["kind"]}}
 	key := types.NamespacedName{Namespace: w.target, Name: (&unstructured.Unstructured{Object: m}).GetName()}
 	holds := func() (bool, string) {
