@@ -6,104 +6,97 @@ import (
 	"slices"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
+// ErrTaken means that a resource which was to be introduced exists, and is left as it was.
+var ErrTaken = errors.New("resource exists")
+
+// A Client writes resources of one kind as a field manager. Its errors repeat no value of a Secret.
+type Client struct {
+	// Resources are those of the kind, in the namespace of what is written.
+	Resources dynamic.ResourceInterface
+	// Manager is the field manager.
+	Manager string
+	// SecretFields are the fields of the manifest, as data.key, that hold content of a Secret.
+	SecretFields []string
+}
+
 // Apply applies a manifest by server-side apply, taking over fields of other managers that it sets. It returns the
-// resource as the server holds it then. Errors repeat no value of a Secret.
-func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
-	manager string,
-) (*unstructured.Unstructured, error) {
-	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
-	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+// resource as the server holds it then.
+func (c Client) Apply(ctx context.Context, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.apply(ctx, manifest, metav1.PatchOptions{Force: new(true)})
 }
 
 // DryRun returns the resource as the server would hold it after Apply, its defaults included, and changes nothing. The
-// server asks for the rights that Apply needs. A resource that does not exist has another UID in each answer. Errors
-// repeat no value of a Secret.
-func DryRun(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
-	manager string,
-) (*unstructured.Unstructured, error) {
-	u, err := patch(ctx, c, manifest,
-		metav1.PatchOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}})
-	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+// server asks for the rights that Apply needs. A resource that does not exist has another UID in each answer.
+func (c Client) DryRun(ctx context.Context, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.apply(ctx, manifest, metav1.PatchOptions{Force: new(true), DryRun: []string{metav1.DryRunAll}})
 }
 
-func patch(
-	ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, o metav1.PatchOptions,
+func (c Client) apply(ctx context.Context, manifest *unstructured.Unstructured,
+	o metav1.PatchOptions,
 ) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(manifest.Object)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode manifest")
-	}
-	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
-	return u, privateOf(manifest).clean(err)
+	body, _ := json.Marshal(manifest.Object) // What comes from JSON can be encoded.
+	o.FieldManager = c.Manager
+	u, err := c.Resources.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
+	return u, errors.Wrapf(c.clean(manifest, err), "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
 
-// Create creates a resource, and fails if there is one of its name: server-side apply would change that one. Errors
-// repeat no value of a Secret.
-func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
-	manager string,
-) (*unstructured.Unstructured, error) {
-	u, err := c.Create(ctx, manifest, metav1.CreateOptions{FieldManager: manager})
-	return u, errors.Wrapf(privateOf(manifest).clean(err), "cannot create %s %q", manifest.GetKind(),
-		manifest.GetName())
+// Create creates a resource, and fails if there is one of its name: server-side apply would change that one.
+func (c Client) Create(ctx context.Context, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	u, err := c.Resources.Create(ctx, manifest, metav1.CreateOptions{FieldManager: c.Manager})
+	return u, errors.Wrapf(c.clean(manifest, err), "cannot create %s %q", manifest.GetKind(), manifest.GetName())
 }
 
-// Update applies a manifest to a resource of a UID. The server answers with an error if there is none of its name, or
+// Update applies a manifest to the resource of a UID. The server answers with an error if there is none of its name, or
 // one of another UID: server-side apply would create it otherwise.
-func Update(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
-	t Target,
+func (c Client) Update(ctx context.Context, manifest *unstructured.Unstructured,
+	uid types.UID,
 ) (*unstructured.Unstructured, error) {
 	exact := manifest.DeepCopy()
-	exact.SetUID(t.UID)
-	return Apply(ctx, c, exact, t.Manager)
+	exact.SetUID(uid)
+	return c.Apply(ctx, exact)
 }
 
-// Withdraw takes back what a manager has applied to a resource of a UID: fields that nobody else owns are removed, the
-// others only lose this owner. It is an Update with a manifest without fields.
-func Withdraw(ctx context.Context, c dynamic.ResourceInterface, live *unstructured.Unstructured, manager string) error {
+// Withdraw takes back what the manager has applied to a resource: fields that nobody else owns are removed, the others
+// only lose this owner. It is an Update with a manifest without fields.
+func (c Client) Withdraw(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(live.GroupVersionKind())
 	bare.SetNamespace(live.GetNamespace())
 	bare.SetName(live.GetName())
-	_, err := Update(ctx, c, bare, Target{UID: live.GetUID(), Manager: manager})
-	return err
+	return c.Update(ctx, bare, live.GetUID())
 }
+
+// Introduce applies a manifest whose resource does not exist. If somebody makes the resource at this moment, the cause
+// of the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: the creator of a
+// resource owns its defaults too, and would later fight over them.
+func (c Client) Introduce(ctx context.Context,
+	manifest *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	u, err := c.apply(ctx, manifest, metav1.PatchOptions{})
+	taken := apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
+	if err == nil && slices.ContainsFunc(u.GetManagedFields(), c.isOther) { // Nobody else owns what we have just made.
+		if _, err := c.Withdraw(ctx, u); err != nil {
+			return nil, err
+		}
+		taken = true
+	}
+	if taken {
+		return nil, errors.Wrapf(ErrTaken, "cannot create %s %q", manifest.GetKind(), manifest.GetName())
+	}
+	return u, err
+}
+
+func (c Client) isOther(e metav1.ManagedFieldsEntry) bool { return e.Manager != c.Manager }
 
 // Manages reports whether a manager owns fields of a resource, by whichever operation.
 func Manages(live *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(live.GetManagedFields(),
-		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
-}
-
-// Target says which resource is meant, and who applies.
-type Target struct {
-	// UID the resource must have.
-	UID types.UID
-	// Manager is the field manager.
-	Manager string
-}
-
-// Deletion says what is deleted, and how.
-type Deletion struct {
-	// Name of the resource.
-	Name string
-	// UID the resource must have. A namesake is left alone.
-	UID types.UID
-	// Propagation says what happens to dependents. Empty leaves it to the server.
-	Propagation metav1.DeletionPropagation
-}
-
-// Delete requests the deletion of a resource. The server answers with a conflict if a resource of that name has another
-// UID.
-func Delete(ctx context.Context, c dynamic.ResourceInterface, d Deletion) error {
-	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}}
-	if d.Propagation != "" {
-		o.PropagationPolicy = &d.Propagation
-	}
-	return errors.Wrapf(c.Delete(ctx, d.Name, o), "cannot delete %q", d.Name)
+		func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 }

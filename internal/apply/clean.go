@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 )
 
 var (
@@ -35,42 +32,22 @@ var (
 	untyped = regexp.MustCompile(`^(failed to create typed patch object \([^)]*\)): ([.\w]*)`)
 )
 
-// Private is what of a manifest no error may repeat. Its zero value is nothing.
-type Private struct {
-	// Secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are
+// private is what of a manifest no error may repeat. Its zero value is nothing.
+type private struct {
+	// secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are
 	// left then, as nobody knows what a server makes of a value before it repeats it.
-	Secret bool
-	// Content is what is sent, nil if that is not known. Fields are named as far as they are in it.
-	Content map[string]any
-	// Fields of the manifest, as data.key, that hold content of a Secret. What is in them is not named either.
-	Fields []string
+	secret bool
+	// content is what is sent, nil if that is not known. Fields are named as far as they are in it.
+	content map[string]any
+	// fields of the manifest that hold content of a Secret. What is in them is not named either.
+	fields []string
 }
 
-// Discreet returns a client whose answers to a manifest repeat nothing private.
-func Discreet(c dynamic.ResourceInterface, p Private) dynamic.ResourceInterface {
-	return discreet{ResourceInterface: c, private: p}
-}
-
-type discreet struct {
-	dynamic.ResourceInterface
-
-	private Private
-}
-
-// Create creates a resource.
-func (d discreet) Create(
-	ctx context.Context, u *unstructured.Unstructured, o metav1.CreateOptions, sub ...string,
-) (*unstructured.Unstructured, error) {
-	answer, err := d.ResourceInterface.Create(ctx, u, o, sub...)
-	return answer, d.private.clean(err)
-}
-
-// Patch changes a resource.
-func (d discreet) Patch(
-	ctx context.Context, name string, t types.PatchType, body []byte, o metav1.PatchOptions, sub ...string,
-) (*unstructured.Unstructured, error) {
-	answer, err := d.ResourceInterface.Patch(ctx, name, t, body, o, sub...)
-	return answer, d.private.clean(err)
+// clean returns an answer to a manifest without what is private of it.
+func (c Client) clean(manifest *unstructured.Unstructured, err error) error {
+	secret := manifest.GetAPIVersion() == "v1" && manifest.GetKind() == "Secret"
+	p := private{secret: secret || len(c.SecretFields) > 0, content: manifest.Object, fields: c.SecretFields}
+	return p.clean(err)
 }
 
 // IsQuotaExceeded reports whether a server has refused to write a resource because a ResourceQuota has no room for it.
@@ -80,21 +57,13 @@ func IsQuotaExceeded(err error) bool {
 		strings.Contains(err.Error(), "exceeded quota")
 }
 
-// privateOf returns what of a manifest is private because of its kind.
-func privateOf(manifest *unstructured.Unstructured) Private {
-	if manifest.GetAPIVersion() != "v1" || manifest.GetKind() != "Secret" {
-		return Private{}
-	}
-	return Private{Secret: true, Content: manifest.Object}
-}
-
 // HideSecret returns an error whose text repeats nothing of a Secret, and whose cause is the answer to a write of that.
 // content is what was sent, nil if that is not known: then no field is named either.
 func HideSecret(err error, content map[string]any) error {
 	if err == nil {
 		return nil
 	}
-	return hiddenError{text: Private{Secret: true, Content: content}.clean(err).Error(), cause: err}
+	return hiddenError{text: private{secret: true, content: content}.clean(err).Error(), cause: err}
 }
 
 // A hiddenError says of an answer only what is not private. Its reason and what else is known of it can still be found.
@@ -111,7 +80,7 @@ func (e hiddenError) Unwrap() error { return e.cause }
 
 // clean returns an answer of a server without what is of no use to a reader, and without what is private: servers quote
 // the value they find wrong, and webhooks say what they like.
-func (p Private) clean(err error) error {
+func (p private) clean(err error) error {
 	var answer apierrors.APIStatus
 	if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
 		return errors.New("the answer of the server is no resource") // The error repeats it.
@@ -121,14 +90,14 @@ func (p Private) clean(err error) error {
 	}
 	s := answer.Status()
 	s.Message = pointer.ReplaceAllString(s.Message, "(pointer)")
-	if p.Secret {
+	if p.secret {
 		p.censor(&s)
 	}
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
 // censor takes what is private out of an answer.
-func (p Private) censor(s *metav1.Status) {
+func (p private) censor(s *metav1.Status) {
 	s.Message = p.reduce(s)
 	if s.Details == nil {
 		return
@@ -142,7 +111,7 @@ func (p Private) censor(s *metav1.Status) {
 }
 
 // reduce returns the reason of an answer, and the names of fields.
-func (p Private) reduce(s *metav1.Status) string {
+func (p private) reduce(s *metav1.Status) string {
 	if denied.MatchString(s.Message) || full.MatchString(s.Message) ||
 		s.Reason == metav1.StatusReasonNotFound && missing.MatchString(s.Message) {
 		return s.Message
@@ -159,7 +128,7 @@ func (p Private) reduce(s *metav1.Status) string {
 }
 
 // about returns the names of the fields that an answer is about.
-func (p Private) about(d *metav1.StatusDetails) string {
+func (p private) about(d *metav1.StatusDetails) string {
 	if d == nil {
 		return ""
 	}
@@ -175,19 +144,19 @@ func (p Private) about(d *metav1.StatusDetails) string {
 
 // known returns the name of a field as far as it is known not to be private: servers and webhooks name what they like,
 // and the keys in a private field may be private, too.
-func (p Private) known(field string) string {
+func (p private) known(field string) string {
 	at, err := fieldpath.Parse(field)
 	if err != nil {
 		return ""
 	}
-	for _, private := range p.Fields {
+	for _, private := range p.fields {
 		in, err := fieldpath.Parse(private)
 		if err == nil && len(in) <= len(at) && slices.Equal(in, at[:len(in)]) {
 			at = in
 		}
 	}
 	for ; len(at) > 0; at = at[:len(at)-1] {
-		if _, err := fieldpath.Pave(p.Content).GetValue(at.String()); err == nil {
+		if _, err := fieldpath.Pave(p.content).GetValue(at.String()); err == nil {
 			return at.String()
 		}
 	}

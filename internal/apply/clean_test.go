@@ -93,7 +93,7 @@ func TestClean(t *testing.T) {
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(tc.kind))
 			u.Object["data"] = map[string]any{"a": "hunter2", "b": "hunter2"}
-			got := privateOf(u).clean(tc.err)
+			got := Client{}.clean(u, tc.err)
 			if diff := cmp.Diff(tc.want, got.Error()); diff != "" {
 				t.Errorf("%s\nclean: -want, +got:\n%s", tc.reason, diff)
 			}
@@ -106,7 +106,7 @@ func TestClean(t *testing.T) {
 			}
 		})
 	}
-	if err := (Private{}).clean(nil); err != nil {
+	if err := (private{}).clean(nil); err != nil {
 		t.Errorf("clean of no error: %v", err)
 	}
 	if !strings.Contains(invalid.ErrStatus.Details.Causes[0].Message, "hunter2") {
@@ -134,33 +134,33 @@ func TestPrivate(t *testing.T) {
 	})
 	for name, tc := range map[string]struct {
 		reason  string
-		private Private
+		private private
 		err     error
 		want    string
 	}{
 		"Nothing": {
-			reason: "Without a value of a Secret all is said.", private: Private{Content: content},
+			reason: "Without a value of a Secret all is said.", private: private{content: content},
 			err: apierrors.NewBadRequest("x"), want: "x",
 		},
 		"Secret": {
-			reason: "Of a value of a Secret only reason and fields are.", private: Private{Secret: true},
+			reason: "Of a value of a Secret only reason and fields are.", private: private{secret: true},
 			err: apierrors.NewBadRequest("drowssap"), want: leftOut("BadRequest"),
 		},
 		"Keys": {
 			reason:  "Keys in a private field are not named, nor what a server invents.",
-			private: Private{Secret: true, Content: content, Fields: []string{"data"}},
+			private: private{secret: true, content: content, fields: []string{"data"}},
 			err:     invalid,
 			want:    leftOut("Invalid") + ": data, metadata.labels, spec.ports[0].port",
 		},
 		"KnownKeys": {
 			reason:  "Keys of the manifest are named.",
-			private: Private{Secret: true, Content: content, Fields: []string{"data.plain"}},
+			private: private{secret: true, content: content, fields: []string{"data.plain"}},
 			err:     invalid,
 			want:    leftOut("Invalid") + ": data.hunter2, metadata.labels, spec.ports[0].port",
 		},
 		"Unknown": {
 			reason:  "If it is not known what was sent, no field is named.",
-			private: Private{Secret: true},
+			private: private{secret: true},
 			err:     invalid,
 			want:    leftOut("Invalid"),
 		},
@@ -183,7 +183,7 @@ func FuzzPrivate(f *testing.F) {
 		content := map[string]any{"data": map[string]any{"key": value}}
 		answer := apierrors.NewBadRequest(before + value + after)
 		answer.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: before + value + after}}}
-		got := Private{Secret: true, Content: content}.clean(answer).Error()
+		got := private{secret: true, content: content}.clean(answer).Error()
 		if !strings.Contains(leftOut("BadRequest")+": data.key", value) && strings.Contains(got, value) {
 			t.Errorf("want %q not repeated, got %q", value, got)
 		}

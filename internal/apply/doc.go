@@ -18,10 +18,8 @@
 // keys; a guess by customary names such as name was rejected, as it is wrong for ports and conditions.
 //
 // Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields:
-// servers quote values they find wrong, in ways that are not worth telling apart. Errors about values that came from
-// elsewhere keep their words with these values masked in all known encodings, and are reduced, too, where a value is
-// too short to be masked. To search for values of Secrets only was rejected, as a server may repeat what it has made of
-// one.
+// servers quote values they find wrong, in ways that are not worth telling apart. To search for values of Secrets only
+// was rejected, as a server may repeat what it has made of one.
 //
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI
 // schema; the untyped one does not, because a path element carries the keys of its list item.

@@ -1,12 +1,11 @@
 package apply
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -18,13 +17,11 @@ const namedMost = 1 << 18
 // partialMost is how long a list may be in which items are looked for that lack a key. It takes a look at each of them.
 const partialMost = 256
 
-// fieldSet returns the fields of managed fields that satisfy a condition.
-func fieldSet(
-	entries []metav1.ManagedFieldsEntry, is func(metav1.ManagedFieldsEntry) bool,
-) (*fieldpath.Set, error) {
+// fieldsOf returns the fields of managed fields.
+func fieldsOf(entries ...metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	all := fieldpath.NewSet()
 	for _, e := range entries {
-		if e.FieldsV1 == nil || !is(e) {
+		if e.FieldsV1 == nil {
 			continue
 		}
 		s := fieldpath.NewSet()
@@ -34,6 +31,13 @@ func fieldSet(
 		all = all.Union(s)
 	}
 	return all, nil
+}
+
+// owned returns the fields a manager has applied to the resource itself.
+func owned(u *unstructured.Unstructured, manager string) (*fieldpath.Set, error) {
+	return fieldsOf(slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != ""
+	})...)
 }
 
 // A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it
@@ -106,21 +110,19 @@ func (f *finder) position(list []any, e fieldpath.PathElement) int {
 	if len(list) == 0 || e.FieldName != nil {
 		return -1
 	}
-	keys, name := nameOf(e)
-	l := listKey{first: &list[0], length: len(list), keys: keys}
+	l := listKey{first: &list[0], length: len(list), keys: keysOf(e)}
 	positions, ok := f.positions[l]
 	if !ok && f.named <= namedMost {
 		f.named += len(list)
 		positions = make(map[string]int, len(list))
 		for i, item := range slices.Backward(list) {
 			if named, ok := elementOf(item, e); ok {
-				_, n := nameOf(named)
-				positions[n] = i
+				positions[nameOf(named)] = i
 			}
 		}
 		f.positions[l] = positions
 	}
-	if i, ok := positions[name]; ok {
+	if i, ok := positions[nameOf(e)]; ok {
 		return i
 	}
 	return -1
@@ -143,23 +145,25 @@ func elementOf(item any, like fieldpath.PathElement) (fieldpath.PathElement, boo
 	return fieldpath.PathElement{Key: &keys}, m != nil && len(keys) == len(*like.Key)
 }
 
-// nameOf returns the keys by which a path element names an item, or that it does so by value, and a name that is the
-// same for equal JSON values, for 1 and 1.0 too.
-func nameOf(e fieldpath.PathElement) (keys, name string) {
-	var names []string
-	var values []any
+// keysOf returns the keys by which a path element names an item, or that it does so by value.
+func keysOf(e fieldpath.PathElement) string {
 	if e.Value != nil {
-		names, values = []string{"="}, []any{(*e.Value).Unstructured()}
-	} else {
-		for _, k := range *e.Key {
-			names, values = append(names, "/"+k.Name), append(values, k.Value.Unstructured())
-		}
+		return "="
 	}
-	b, err := json.Marshal(values)
+	keys := ""
+	for _, k := range *e.Key {
+		keys += "/" + k.Name
+	}
+	return keys
+}
+
+// nameOf returns a name that is the same for equal path elements, for 1 and 1.0 too.
+func nameOf(e fieldpath.PathElement) string {
+	name, err := fieldpath.SerializePathElement(e)
 	if err != nil {
-		return "", "" // It does not come from JSON.
+		return "" // It does not come from JSON.
 	}
-	return strings.Join(names, ""), string(b)
+	return name
 }
 
 // similar returns the index of the first item of a list that has one of the keys of a path element at least, and none

@@ -39,7 +39,7 @@ func FuzzManagedFields(f *testing.F) {
 		}
 		_, _ = Overlay(u, u)
 		_, _ = Current(u, u, manager)
-		if set, oerr := owned(u.GetManagedFields(), manager); err == nil && oerr == nil {
+		if set, oerr := owned(u, manager); err == nil && oerr == nil {
 			compareFinders(t, u.Object, set)
 		}
 	})

@@ -66,7 +66,7 @@ func holdsLegacy(u *unstructured.Unstructured) error {
 	entries := u.GetManagedFields()
 	entries[0].Operation = metav1.ManagedFieldsOperationUpdate
 	u.SetManagedFields(entries)
-	_, err := Legacy{Names: []string{manager}}.Holds(Migration{Live: u, Manifest: u, Manager: "m"})
+	_, err := Migration{Live: u, Manifest: u, Manager: "m", Legacy: []string{manager}}.Needed()
 	return err
 }
 

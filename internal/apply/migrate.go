@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -35,50 +34,7 @@ var (
 	lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 )
 
-// Legacy says which managers' updates are a former client-side apply of the same manifests.
-type Legacy struct {
-	// Names are the managers whose updates are.
-	Names []string
-	// Signed are managers whose updates are if they own the annotation
-	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
-	Signed []string
-}
-
-// Holds reports whether Migrate would change the managed fields of a resource.
-func (l Legacy) Holds(m Migration) (bool, error) {
-	_, changed, err := l.migrated(m)
-	return changed, err
-}
-
-func (l Legacy) names(manager string) bool {
-	return slices.Contains(l.Names, manager) || slices.Contains(l.Signed, manager)
-}
-
-// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. So it
-// does with those fields of the manifest that kubectl apply has written, or nobody known, if the resource is to be the
-// manager's: two owners of a field would keep it when it leaves the manifest. What the manager has applied in another
-// version of the API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields,
-// such as defaults, which the former version does not know. It returns the resource as the server holds it then. The
-// server answers with a conflict if the resource has changed since it was read.
-func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy,
-	m Migration,
-) (*unstructured.Unstructured, error) {
-	entries, _, err := l.migrated(m)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot migrate the fields of %s %q", m.Live.GetKind(), m.Live.GetName())
-	}
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode managed fields")
-	}
-	u, err := c.Patch(ctx, m.Live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: m.Manager})
-	return u, errors.Wrapf(err, "cannot migrate the fields of %s %q", m.Live.GetKind(), m.Live.GetName())
-}
-
-// A Migration is what is migrated.
+// A Migration says which fields of a resource become those of a manager.
 type Migration struct {
 	// Live is the resource as the server holds it, Manifest what is to be applied to it next.
 	Live, Manifest *unstructured.Unstructured
@@ -87,11 +43,43 @@ type Migration struct {
 	// Owned reports whether the manager owns the whole resource. Otherwise others own it, and the manager keeps some
 	// of its fields.
 	Owned bool
+	// Legacy are the managers whose updates are a former client-side apply of the same manifests.
+	Legacy []string
+	// Signed are managers whose updates are if they own the annotation
+	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
+	Signed []string
+}
+
+// Needed reports whether Migrate would change the managed fields of the resource.
+func (m Migration) Needed() (bool, error) {
+	_, changed, err := m.migrated()
+	return changed, errors.Wrap(err, "cannot compare resource")
+}
+
+// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes, and
+// reports whether there are any. So it does with those fields of the manifest that kubectl apply has written, or nobody
+// known, if the resource is to be the manager's: two owners of a field would keep it when it leaves the manifest. What
+// the manager has applied in another version of the API becomes its own in that of the manifest: a server refuses to
+// apply to a resource that has fields, such as defaults, which the former version does not know. The server answers
+// with a conflict if the resource has changed since it was read.
+func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
+	entries, changed, err := m.migrated()
+	if err != nil || !changed {
+		return false, errors.Wrap(err, "cannot compare resource")
+	}
+	patch, _ := json.Marshal([]map[string]any{ // What comes from JSON can be encoded.
+		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
+	})
+	_, err = c.Resources.Patch(ctx, m.Live.GetName(), types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: m.Manager})
+	return true, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
+		m.Live.GetName())
 }
 
 // migrated returns the managed fields as they are to be, and whether that changes any. Package csaupgrade moves whole
 // entries of one version only, and would take what the legacy managers keep.
-func (l Legacy) migrated(m Migration) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
+func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	all, moved := m.Live.GetManagedFields(), fieldpath.NewSet()
 	ours := metav1.ManagedFieldsEntry{
 		Manager: m.Manager, Operation: metav1.ManagedFieldsOperationApply,
@@ -102,15 +90,13 @@ func (l Legacy) migrated(m Migration) (entries []metav1.ManagedFieldsEntry, chan
 			ours.Time, changed = e.Time, changed || e.APIVersion != ours.APIVersion
 			continue
 		}
-		part, rest, err := l.split(e, m)
+		part, rest, err := m.split(e)
 		if err != nil {
 			return nil, false, err
 		}
 		if !part.Empty() {
 			ours.Time, changed, moved = e.Time, true, moved.Union(part)
-			if e.FieldsV1, err = encodeFields(rest); err != nil {
-				return nil, false, err
-			}
+			e.FieldsV1 = encodeFields(rest)
 		}
 		if part.Empty() || !rest.Empty() {
 			entries = append(entries, e)
@@ -119,27 +105,27 @@ func (l Legacy) migrated(m Migration) (entries []metav1.ManagedFieldsEntry, chan
 	if !changed {
 		return all, false, nil
 	}
-	applied, err := owned(all, m.Manager)
+	applied, err := owned(m.Live, m.Manager)
 	if err != nil {
 		return nil, false, err
 	}
-	ours.FieldsV1, err = encodeFields(applied.Union(moved))
-	return append(entries, ours), true, err
+	ours.FieldsV1 = encodeFields(applied.Union(moved))
+	return append(entries, ours), true, nil
 }
 
 // split divides the fields of an entry into those to move and those its manager keeps; both are empty if none is to
 // move.
-func (l Legacy) split(e metav1.ManagedFieldsEntry, m Migration) (moved, kept *fieldpath.Set, err error) {
+func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Set, err error) {
 	kept = fieldpath.NewSet()
-	keeps := l.keeps(e.Manager, m)
+	keeps := m.keeps(e.Manager)
 	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || keeps == nil {
 		return kept, kept, nil
 	}
-	all, err := fieldSet([]metav1.ManagedFieldsEntry{e}, func(metav1.ManagedFieldsEntry) bool { return true })
+	all, err := fieldsOf(e)
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.Contains(l.Signed, e.Manager) && !slices.Contains(l.Names, e.Manager) && !all.Has(lastApplied) {
+	if slices.Contains(m.Signed, e.Manager) && !slices.Contains(m.Legacy, e.Manager) && !all.Has(lastApplied) {
 		return kept, kept, nil
 	}
 	f := newFinder()
@@ -157,9 +143,9 @@ func (l Legacy) split(e metav1.ManagedFieldsEntry, m Migration) (moved, kept *fi
 }
 
 // keeps returns which fields that the manifest does not give a manager keeps, nil if it keeps all of its fields.
-func (l Legacy) keeps(manager string, m Migration) func(fieldpath.Path) bool {
+func (m Migration) keeps(manager string) func(fieldpath.Path) bool {
 	switch {
-	case l.names(manager):
+	case slices.Contains(m.Legacy, manager), slices.Contains(m.Signed, manager):
 		return isBookkeeping
 	case m.Owned && (manager == managerOfLost || manager == ManagerOfKubectl):
 		return func(fieldpath.Path) bool { return true }
@@ -175,17 +161,19 @@ func isBookkeeping(p fieldpath.Path) bool {
 		strings.HasPrefix(s, annotations.String()+"."+bookkeepingPrefix)
 }
 
-func encodeFields(s *fieldpath.Set) (*metav1.FieldsV1, error) {
-	b, err := s.ToJSON()
-	return metav1.NewFieldsV1(string(b)), errors.Wrap(err, "cannot encode managed fields")
+func encodeFields(s *fieldpath.Set) *metav1.FieldsV1 {
+	b, _ := s.ToJSON() // What comes from JSON can be encoded.
+	return metav1.NewFieldsV1(string(b))
 }
 
 // Rival says which field of a manifest a resource has of another manager, and of which.
 func Rival(live, manifest *unstructured.Unstructured, manager string) (string, error) {
 	f := newFinder()
 	for _, e := range live.GetManagedFields() {
-		all, err := fieldSet([]metav1.ManagedFieldsEntry{e},
-			func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager && e.Subresource == "" })
+		if e.Manager == manager || e.Subresource != "" {
+			continue
+		}
+		all, err := fieldsOf(e)
 		if err != nil {
 			return "", err
 		}

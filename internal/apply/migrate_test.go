@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
@@ -19,13 +18,13 @@ func entry(name string, op metav1.ManagedFieldsOperationType, fields string) met
 	}
 }
 
-// fieldsOf returns the fields of each manager and operation as JSON.
-func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry) map[string]string {
+// fieldsByManager returns the fields of each manager and operation as JSON.
+func fieldsByManager(t *testing.T, entries []metav1.ManagedFieldsEntry) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	for _, e := range entries {
-		s := &fieldpath.Set{}
-		if err := s.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
+		s, err := fieldsOf(e)
+		if err != nil {
 			t.Fatal(err)
 		}
 		b, err := s.ToJSON()
@@ -43,7 +42,6 @@ func TestMigrated(t *testing.T) {
 		finalizers = `"f:finalizers":{".":{},"v:\"example.org/kept\"":{}}`
 		manifest   = `{"metadata":{"name":"x"},"data":{"a":"1"}}`
 	)
-	l := Legacy{Names: []string{"legacy"}, Signed: []string{"common"}}
 	for name, tc := range map[string]struct {
 		reason   string
 		entries  []metav1.ManagedFieldsEntry
@@ -164,26 +162,26 @@ func TestMigrated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Migration{
 				Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{},
-				Manager: manager, Owned: tc.owned,
+				Manager: manager, Owned: tc.owned, Legacy: []string{"legacy"}, Signed: []string{"common"},
 			}
 			m.Live.SetManagedFields(tc.entries)
 			if err := json.Unmarshal([]byte(`{"apiVersion":"v1",`+tc.manifest[1:]), &m.Manifest.Object); err != nil {
 				t.Fatal(err)
 			}
-			holds, err := l.Holds(m)
+			holds, err := m.Needed()
 			if err != nil || holds != tc.holds {
-				t.Errorf("%s\nHolds: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
+				t.Errorf("%s\nNeeded: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
 			}
-			got, _, err := l.migrated(m)
+			got, _, err := m.migrated()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, fieldsOf(t, got)); diff != "" {
+			if diff := cmp.Diff(tc.want, fieldsByManager(t, got)); diff != "" {
 				t.Errorf("%s\nmanaged fields: -want, +got:\n%s", tc.reason, diff)
 			}
 			m.Live.SetManagedFields(got)
-			if again, err := l.Holds(m); err != nil || again {
-				t.Errorf("%s\nHolds after the migration: want false, got %t and error %v", tc.reason, again, err)
+			if again, err := m.Needed(); err != nil || again {
+				t.Errorf("%s\nNeeded after the migration: want false, got %t and error %v", tc.reason, again, err)
 			}
 		})
 	}
@@ -200,10 +198,10 @@ func TestMigratedVersion(t *testing.T) {
 		Manifest: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1"}}, Manager: manager,
 	}
 	m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{ours, theirs})
-	if holds, err := (Legacy{}).Holds(m); err != nil || !holds {
-		t.Errorf("Holds: want true, got %t and error %v", holds, err)
+	if holds, err := m.Needed(); err != nil || !holds {
+		t.Errorf("Needed: want true, got %t and error %v", holds, err)
 	}
-	entries, _, err := Legacy{}.migrated(m)
+	entries, _, err := m.migrated()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +213,7 @@ func TestMigratedVersion(t *testing.T) {
 		t.Errorf("versions: -want, +got:\n%s", diff)
 	}
 	m.Live.SetManagedFields(entries)
-	if holds, err := (Legacy{}).Holds(m); err != nil || holds {
-		t.Errorf("Holds after the migration: want false, got %t and error %v", holds, err)
+	if holds, err := m.Needed(); err != nil || holds {
+		t.Errorf("Needed after the migration: want false, got %t and error %v", holds, err)
 	}
 }

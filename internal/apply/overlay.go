@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -19,7 +18,7 @@ func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructu
 	if live == nil {
 		return wanted, nil
 	}
-	fields, err := fieldSet(live.GetManagedFields(), func(metav1.ManagedFieldsEntry) bool { return true })
+	fields, err := fieldsOf(live.GetManagedFields()...)
 	if err != nil {
 		return nil, err
 	}

@@ -48,14 +48,12 @@ func encodeStringData(u *unstructured.Unstructured) {
 		data = map[string]any{}
 	}
 	for k, v := range plain {
-		switch text := v.(type) {
-		case nil:
-			data[k] = "" // As a server takes it.
-		case string:
-			data[k] = base64.StdEncoding.EncodeToString([]byte(text))
-		default:
+		text, ok := v.(string)
+		if !ok && v != nil {
 			rest[k] = v
+			continue
 		}
+		data[k] = base64.StdEncoding.EncodeToString([]byte(text)) // What is null is empty to a server.
 	}
 	for field, content := range map[string]map[string]any{"data": data, "stringData": rest} {
 		if delete(u.Object, field); len(content) > 0 {

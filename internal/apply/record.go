@@ -6,26 +6,25 @@ import (
 	"encoding/json"
 
 	"github.com/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// HashManifest returns the hexadecimal SHA-256 of a manifest. The order of map keys does not matter.
-func HashManifest(manifest *unstructured.Unstructured) (string, error) {
-	b, err := json.Marshal(manifest.Object)
-	if err != nil {
-		return "", errors.Wrap(err, "cannot encode manifest")
-	}
+// Hash returns the hexadecimal SHA-256 of the JSON of a value, of the content of a manifest, say. The order of map keys
+// does not matter.
+func Hash(v any) string {
+	b, _ := json.Marshal(v) // What comes from JSON can be encoded.
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:])
 }
 
 // HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values.
 // It is empty if the manager has applied none. Of a map or list that the manifest gives as empty only the presence
 // counts, as others may fill it.
 func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, error) {
-	set, err := owned(u.GetManagedFields(), manager)
+	set, err := owned(u, manager)
 	if err != nil || set.Empty() {
 		return "", err
 	}
@@ -58,9 +57,34 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// owned returns the fields a manager has applied to the resource itself.
-func owned(entries []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set, error) {
-	return fieldSet(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+// identifying are the fields of a manifest that say which resource it is about. Nobody owns them.
+var identifying = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"),
+	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
+)
+
+// Current reports whether a resource is as an apply of a manifest leaves it: it has the fields of the manifest, and the
+// manager owns these and no others. It is for manifests without lists. It needs no record, which for a Secret would
+// tell of its content.
+func Current(live, manifest *unstructured.Unstructured, manager string) (bool, error) {
+	held, err := owned(live, manager)
+	if err != nil {
+		return false, err
+	}
+	desired, err := typed.DeducedParseableType.FromUnstructured(manifest.Object)
+	if err != nil {
+		return false, errors.Wrap(err, "cannot read manifest")
+	}
+	wanted, err := desired.ToFieldSet()
+	if err != nil {
+		return false, errors.Wrap(err, "cannot read the fields of the manifest")
+	}
+	wanted = wanted.Leaves().Difference(identifying)
+	same, f := held.Leaves().Equals(wanted), newFinder()
+	wanted.Iterate(func(p fieldpath.Path) {
+		want, _ := f.find(manifest.Object, p)
+		got, ok := f.find(live.Object, p)
+		same = same && ok && equality.Semantic.DeepEqual(want, got)
 	})
+	return same, nil
 }

@@ -20,14 +20,12 @@ import (
 // concurrently.
 type Objects[T client.Object] struct {
 	finalizer string
-
-	mu   sync.Mutex
-	last map[types.NamespacedName]T
+	last      sync.Map // types.NamespacedName to T
 }
 
 // NewObjects returns Objects that know of none. The finalizer is the one by which the controller keeps its objects.
 func NewObjects[T client.Object](finalizer string) *Objects[T] {
-	return &Objects[T]{finalizer: finalizer, last: map[types.NamespacedName]T{}}
+	return &Objects[T]{finalizer: finalizer}
 }
 
 // Handler hears of the deletion of objects, and has those reconciled that are gone early.
@@ -53,30 +51,21 @@ func (s *Objects[T]) add(last T) bool {
 	}
 	o.SetDeletionTimestamp(new(metav1.Now()))
 	o.SetFinalizers([]string{s.finalizer})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last[client.ObjectKeyFromObject(o)] = o
+	s.last.Store(client.ObjectKeyFromObject(o), o)
 	return true
 }
 
 // Get returns a copy of an object that is gone early, as one that is being deleted, and whether there is one.
-func (s *Objects[T]) Get(key types.NamespacedName) (T, bool) {
-	s.mu.Lock()
-	last, there := s.last[key]
-	s.mu.Unlock()
-	if !there {
-		return last, false
+func (s *Objects[T]) Get(key types.NamespacedName) (o T, there bool) {
+	last, _ := s.last.Load(key)
+	if o, there = last.(T); there {
+		o, there = o.DeepCopyObject().(T)
 	}
-	o, ok := last.DeepCopyObject().(T)
-	return o, ok
+	return o, there
 }
 
 // Finished forgets an object whose resources are deleted.
-func (s *Objects[T]) Finished(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.last, key)
-}
+func (s *Objects[T]) Finished(key types.NamespacedName) { s.last.Delete(key) }
 
 // isPaused reports whether a user has told reconcilers to leave an object alone, by its annotation or by management
 // policies that are empty.

@@ -19,38 +19,18 @@ import (
 // resource.
 func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
 	if live == nil {
-		v, err := encode(mask(wanted, nil, MaskedAfter, hideNone))
-		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: v}}, err
+		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, nil, MaskedAfter))}}, nil
 	}
-	before, err := json.Marshal(mask(live, wanted, Masked, hideNone))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode live resource")
-	}
-	after, err := json.Marshal(mask(wanted, live, MaskedAfter, hideNone))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode wanted resource")
-	}
-	patch, err := jsonpatch.CreatePatch(before, after)
+	patch, err := jsonpatch.CreatePatch(encode(mask(live, wanted, Masked)).Raw, encode(mask(wanted, live, MaskedAfter)).Raw)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot compare resources")
 	}
-	return operations(patch)
-}
-
-// operations returns a patch as the API has it, in order.
-func operations(patch []jsonpatch.Operation) ([]commonv1.DiffOperation, error) {
-	slices.SortStableFunc(patch, func(a, b jsonpatch.Operation) int {
-		return slices.Compare(rank(a), rank(b))
-	})
+	slices.SortStableFunc(patch, func(a, b jsonpatch.Operation) int { return slices.Compare(rank(a), rank(b)) })
 	var ops []commonv1.DiffOperation
 	for _, p := range patch {
 		op := commonv1.DiffOperation{Op: p.Operation, Path: p.Path}
 		if p.Operation != "remove" {
-			v, err := encode(p.Value)
-			if err != nil {
-				return nil, err
-			}
-			op.Value = v
+			op.Value = encode(p.Value)
 		}
 		ops = append(ops, op)
 	}
@@ -91,7 +71,7 @@ func tokens(pointer string) []string {
 	return parts
 }
 
-func encode(v any) (*apiextensionsv1.JSON, error) {
-	b, err := json.Marshal(v)
-	return &apiextensionsv1.JSON{Raw: b}, errors.Wrap(err, "cannot encode a value")
+func encode(v any) *apiextensionsv1.JSON {
+	b, _ := json.Marshal(v) // What comes from JSON can be encoded.
+	return &apiextensionsv1.JSON{Raw: b}
 }

@@ -166,11 +166,9 @@ func many(t *testing.T, n, size int) []commonv1.DiffOperation {
 	t.Helper()
 	var ops []commonv1.DiffOperation
 	for i := range n {
-		v, err := encode(strings.Repeat("x", size))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ops = append(ops, commonv1.DiffOperation{Op: "add", Path: fmt.Sprintf("/data/key-%06d", i), Value: v})
+		ops = append(ops, commonv1.DiffOperation{
+			Op: "add", Path: fmt.Sprintf("/data/key-%06d", i), Value: encode(strings.Repeat("x", size)),
+		})
 	}
 	return ops
 }

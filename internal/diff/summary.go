@@ -62,8 +62,7 @@ func Limit(ops []commonv1.DiffOperation) []commonv1.DiffOperation {
 	left := patchBytes
 	for _, op := range ops {
 		if op.Value != nil && len(op.Path)+len(op.Value.Raw) > left {
-			// A string can always be encoded.
-			op.Value, _ = encode(fmt.Sprintf("(%d bytes left out)", len(op.Value.Raw)))
+			op.Value = encode(fmt.Sprintf("(%d bytes left out)", len(op.Value.Raw)))
 		}
 		size := len(op.Path)
 		if op.Value != nil {

@@ -3,22 +3,39 @@ package managedadapter
 import (
 	"context"
 	"maps"
+	"sync"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
+
+// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that may
+// never show it: the control plane may have been restored from a backup that is older.
+const staleMost = 10 * time.Second
+
+// errStale is the cause of the conflict if the cache is behind our last write.
+var errStale = errors.New("the cache has not seen our last write")
 
 // A Client drops updates of a reconciled object that change nothing, and refuses to read it as it was before our last
 // write. Other objects it reads and writes as ever.
 type Client struct {
 	client.Client
 
-	written *writtenVersions
+	written *sync.Map // our last write to each object that the cache has not seen yet: client.ObjectKey to write
+}
+
+// A write is known by the resource version it has made.
+type write struct {
+	version string
+	at      time.Time
 }
 
 // Get gets an object. The first in a Reconciliation is the reconciled one. If the cache is behind our last write to it,
@@ -33,12 +50,12 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		return err
 	}
 	if r.Gone = apierrors.IsNotFound(err); r.Gone {
-		c.written.forget(key)
+		c.written.Delete(key)
 	}
 	if err != nil {
 		return err
 	}
-	if r.Stale = c.written.isNewer(obj); r.Stale {
+	if r.Stale = c.isBehind(obj); r.Stale {
 		return apierrors.NewConflict(schema.GroupResource{}, key.Name, errStale)
 	}
 	r.see(obj)
@@ -76,9 +93,25 @@ func (c Client) Status() client.SubResourceWriter {
 func (c Client) note(ctx context.Context, obj client.Object, err error) error {
 	if r := of(ctx); err == nil && r.last != nil && r.last.GetUID() == obj.GetUID() {
 		r.see(obj)
-		c.written.note(obj)
+		c.written.Store(client.ObjectKeyFromObject(obj), write{version: obj.GetResourceVersion(), at: time.Now()})
 	}
 	return err
+}
+
+// isBehind reports whether an object that the cache has is older than our last write, and that still counts.
+func (c Client) isBehind(obj client.Object) bool {
+	key := client.ObjectKeyFromObject(obj)
+	known, _ := c.written.Load(key)
+	last, ok := known.(write)
+	if !ok {
+		return false
+	}
+	n, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
+	if err == nil && n < 0 && time.Since(last.at) < staleMost {
+		return true
+	}
+	c.written.CompareAndDelete(key, last)
+	return false
 }
 
 type statusWriter struct {
@@ -137,7 +170,7 @@ type Manager struct {
 
 // NewManager returns a Manager for the reconciler of one kind.
 func NewManager(m manager.Manager) Manager {
-	return Manager{Manager: m, client: Client{Client: m.GetClient(), written: newWrittenVersions()}}
+	return Manager{Manager: m, client: Client{Client: m.GetClient(), written: &sync.Map{}}}
 }
 
 // GetClient returns the Client.

@@ -1,12 +1,13 @@
 package managedadapter
 
 import (
-	"maps"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -18,10 +19,6 @@ const (
 	coalesceMax = 30 * time.Second
 	// coalescePatience is how long a write waits at most for its budget.
 	coalescePatience = time.Minute
-	// sweepInterval is how often a Coalescer looks for what it need not remember.
-	sweepInterval = time.Minute
-	// abandoned is when a change that nobody asks about any more is forgotten: it was undone before it was written.
-	abandoned = 10 * time.Minute
 
 	// budgetBurst and budgetRate are how many writes a composite can take at once, and how many a second after that.
 	// Crossplane 2.4 stops watching what a composite is made of after 50 writes at once, and after one each two
@@ -50,15 +47,15 @@ type Change struct {
 	Passing bool
 }
 
-// A Coalescer decides when a change of a status is written, for the objects of one kind. It forgets what is as good as
-// new, and knows nothing after a restart: then a change waits as if it were the first one.
+// A Coalescer decides when a change of a status is written, for the objects of one kind. It knows nothing after a
+// restart: then a change waits as if it were the first one.
 type Coalescer struct {
-	now func() time.Time
+	clock clock.Clock
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*changes
-	budgets map[types.UID]*rate.Limiter // writes that cannot wait overdraw them
-	swept   time.Time
+	// budgets are *rate.Limiter by UID, each until it is full. Writes that cannot wait overdraw them.
+	budgets *cache.Expiring
 }
 
 // The changes of one object.
@@ -71,33 +68,39 @@ type changes struct {
 }
 
 // NewCoalescer returns a Coalescer that has seen no change.
-func NewCoalescer() *Coalescer {
-	return &Coalescer{now: time.Now, objects: map[types.NamespacedName]*changes{}, budgets: map[types.UID]*rate.Limiter{}}
+func NewCoalescer() *Coalescer { return newCoalescer(clock.RealClock{}) }
+
+func newCoalescer(c clock.Clock) *Coalescer {
+	return &Coalescer{clock: c, objects: map[types.NamespacedName]*changes{}, budgets: cache.NewExpiringWithClock(c)}
 }
 
 // Wait returns how long the write of a change waits. If it is to be made now, the answer is 0, and counts as written.
 func (c *Coalescer) Wait(ch Change) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
-	c.sweep(now)
-	s, b := c.objects[ch.Name], c.budgets[ch.Budget]
+	now, s := c.clock.Now(), c.objects[ch.Name]
 	if s == nil {
 		s = &changes{delay: coalesceMin}
 		c.objects[ch.Name] = s
 	}
-	if b == nil {
+	known, _ := c.budgets.Get(ch.Budget)
+	b, ok := known.(*rate.Limiter)
+	if !ok {
 		b = rate.NewLimiter(budgetRate, budgetBurst)
-		c.budgets[ch.Budget] = b
 	}
 	wait := time.Duration(0)
 	if !ch.Urgent {
+		keep := reserve
+		if ch.Passing {
+			keep = reservePassing
+		}
 		wait = s.wait(now, ch.Content)
-		wait = max(wait, min(shortfall(b, now, ch.Passing), s.since.Add(coalescePatience).Sub(now)))
+		wait = max(wait, min(shortfall(b, now, keep), s.since.Add(coalescePatience).Sub(now)))
 	}
 	if wait == 0 {
 		s.write(now, ch.Urgent)
 		b.ReserveN(now, 1)
+		c.budgets.Set(ch.Budget, b, shortfall(b, now, budgetBurst))
 	}
 	return wait
 }
@@ -107,16 +110,6 @@ func (c *Coalescer) Forget(n types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.objects, n)
-}
-
-// sweep forgets what does not differ from what is new.
-func (c *Coalescer) sweep(now time.Time) {
-	if now.Sub(c.swept) < sweepInterval {
-		return
-	}
-	c.swept = now
-	maps.DeleteFunc(c.objects, func(_ types.NamespacedName, s *changes) bool { return s.over(now) })
-	maps.DeleteFunc(c.budgets, func(_ types.UID, b *rate.Limiter) bool { return b.TokensAt(now) >= budgetBurst })
 }
 
 // wait returns how long a change waits: until there has been none for a while, or there have been some for long.
@@ -146,18 +139,7 @@ func (s *changes) write(now time.Time, urgent bool) {
 	}
 }
 
-func (s *changes) over(now time.Time) bool {
-	if s.since.IsZero() {
-		return now.Sub(s.wrote) > coalesceMax
-	}
-	return now.Sub(s.changed) > abandoned
-}
-
-// shortfall returns how long it takes until a budget has enough for a write that can wait.
-func shortfall(b *rate.Limiter, now time.Time, passing bool) time.Duration {
-	keep := reserve
-	if passing {
-		keep = reservePassing
-	}
-	return time.Duration((float64(keep) - b.TokensAt(now)) / budgetRate * float64(time.Second))
+// shortfall returns how long it takes until a budget has so many tokens.
+func shortfall(b *rate.Limiter, now time.Time, tokens int) time.Duration {
+	return time.Duration((float64(tokens) - b.TokensAt(now)) / budgetRate * float64(time.Second))
 }

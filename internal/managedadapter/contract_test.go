@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -61,22 +62,18 @@ func TestContract(t *testing.T) {
 	c := local.Client(t, apis.AddToScheme)
 	s, writes := &system{}, []string(nil)
 	m := managedadapter.NewManager(managerOf(t, &writes))
-	r := managed.NewReconciler(m, resource.ManagedKind(objectv1alpha2.ObjectGroupVersionKind),
+	r := managedadapter.NewReconciler(m, controller.DefaultOptions(), objectv1alpha2.ObjectGroupVersionKind,
 		managed.WithExternalConnector(managed.ExternalConnectorFn(
 			func(context.Context, resource.Managed) (managed.ExternalClient, error) { return s.client(), nil })),
 		managed.WithInitializers(),
-		managed.WithFinalizer(managedadapter.Finalizer{Client: m.GetClient()}),
-		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
-		managed.WithDeterministicExternalName(true))
+		managed.WithFinalizer(managedadapter.Finalizer{Client: m.GetClient()}))
 
 	o := &objectv1alpha2.Object{}
 	o.SetName("contract")
 	o.Spec.ForProvider.Manifest.Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap"}`)
 	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: "default"}
 	o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: "default", Name: "contract"}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	for _, step := range []struct {
 		reason string
 		do     func()
@@ -102,9 +99,7 @@ func TestContract(t *testing.T) {
 		{
 			reason: "The request to delete the resource is written.",
 			do: func() {
-				if err := c.Delete(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, c, o)
 			},
 			want: []string{"update status"},
 		},

@@ -2,6 +2,7 @@ package managedadapter
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/pkg/errors"
@@ -66,7 +67,7 @@ func TestShrink(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &smallStatus{}
-			c := Client{Client: store{status: s}, written: newWrittenVersions()}
+			c := Client{Client: store{status: s}, written: &sync.Map{}}
 			p := &Reconciliation{Shrink: tc.shrink}
 			ns := &corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{{}}}}
 			err := c.Status().Update(With(t.Context(), p), ns)

@@ -13,7 +13,8 @@ import (
 
 // DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations,
 // except the external name that we give it ourselves. An object that is older than it was may differ in all of that:
-// the control plane was restored.
+// the control plane was restored. It also lets updates pass by which an object that is being deleted loses a finalizer:
+// the last other one gone, it is our turn.
 func DesiredStateChanged() predicate.Predicate {
 	desired := resource.DesiredStateChanged()
 	return predicate.Funcs{
@@ -21,7 +22,10 @@ func DesiredStateChanged() predicate.Predicate {
 		DeleteFunc:  desired.Delete,
 		GenericFunc: desired.Generic,
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return WentBack(e.ObjectOld, e.ObjectNew) || desired.Update(e) && !named(e.ObjectOld, e.ObjectNew)
+			released := e.ObjectNew.GetDeletionTimestamp() != nil &&
+				len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
+			return released || WentBack(e.ObjectOld, e.ObjectNew) ||
+				desired.Update(e) && !named(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }
@@ -31,20 +35,6 @@ func DesiredStateChanged() predicate.Predicate {
 func WentBack(before, after client.Object) bool {
 	c, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
 	return err == nil && c < 0
-}
-
-// FinalizerReleased lets updates pass by which an object that is being deleted loses a finalizer: the last other one
-// gone, it is our turn.
-func FinalizerReleased() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectNew.GetDeletionTimestamp() != nil &&
-				len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
-		},
-	}
 }
 
 // named reports whether an object has got an external name, and nothing else that counts.

@@ -3,14 +3,10 @@ package managedadapter
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -18,16 +14,10 @@ import (
 const (
 	// retryStale is how soon an object is reconciled again whose cache was behind. Most catch up within milliseconds.
 	retryStale = 10 * time.Millisecond
-	// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
-	// may never show it: the control plane may have been restored from a backup that is older.
-	staleMost = 10 * time.Second
 	// waitMost is how soon something is reconciled again that waits for what will wake it, if the poll interval is
 	// longer.
 	waitMost = 30 * time.Second
 )
-
-// errStale is the cause of the conflict if the cache is behind our last write.
-var errStale = errors.New("the cache has not seen our last write")
 
 // A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot;
 // each may be nil.
@@ -101,51 +91,6 @@ func Reconciler(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		return (&Reconciliation{}).Run(ctx, req, next)
 	})
-}
-
-// writtenVersions remembers our last write to each object of a kind, until the cache has seen it.
-type writtenVersions struct {
-	mu     sync.Mutex
-	writes map[types.NamespacedName]write
-}
-
-// A write is known by the resource version it has made.
-type write struct {
-	version string
-	at      time.Time
-}
-
-func newWrittenVersions() *writtenVersions {
-	return &writtenVersions{writes: map[types.NamespacedName]write{}}
-}
-
-func (w *writtenVersions) note(obj client.Object) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.writes[client.ObjectKeyFromObject(obj)] = write{version: obj.GetResourceVersion(), at: time.Now()}
-}
-
-// isNewer reports whether our last write is newer than an object that the cache has, and still counts.
-func (w *writtenVersions) isNewer(obj client.Object) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := client.ObjectKeyFromObject(obj)
-	last, ok := w.writes[key]
-	if !ok {
-		return false
-	}
-	c, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	if err == nil && c < 0 && time.Since(last.at) < staleMost {
-		return true
-	}
-	delete(w.writes, key)
-	return false
-}
-
-func (w *writtenVersions) forget(key types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.writes, key)
 }
 
 // A Poll says when to look again at what is not expected to have changed.

@@ -145,11 +145,7 @@ func says(condition, event string) bool {
 // that a text which differs in each attempt is not written again and again. It keeps the first text: what is current in
 // it is so for a second.
 func keepSame(before, now client.Object) {
-	had, _ := conditions(before)
-	has, ok := conditions(now)
-	if !ok {
-		return
-	}
+	had, has := conditions(before), conditions(now)
 	for i := range has {
 		has[i].Message = Clip(has[i].Message, textMost)
 		for _, was := range had {
@@ -162,19 +158,15 @@ func keepSame(before, now client.Object) {
 	}
 }
 
-// conditions returns the conditions of an object, which share their memory with it, and whether its kind has such.
-func conditions(obj client.Object) ([]xpv2.Condition, bool) {
+// conditions returns the conditions of an object, which share their memory with it, if its kind has such.
+func conditions(obj client.Object) []xpv2.Condition {
 	if obj == nil {
-		return nil, false
+		return nil
 	}
 	s := reflect.ValueOf(obj).Elem().FieldByName("Status")
-	if s.Kind() != reflect.Struct {
-		return nil, false
+	if s.Kind() != reflect.Struct || !s.FieldByName("Conditions").IsValid() {
+		return nil
 	}
-	f := s.FieldByName("Conditions")
-	if !f.IsValid() {
-		return nil, false
-	}
-	c, ok := f.Interface().([]xpv2.Condition)
-	return c, ok
+	c, _ := s.FieldByName("Conditions").Interface().([]xpv2.Condition)
+	return c
 }

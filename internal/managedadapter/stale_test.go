@@ -2,6 +2,7 @@ package managedadapter
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A cache holds one ConfigMap in a version. An empty version is none.
-type cache struct {
+// A oneConfigMap is a cache that holds one ConfigMap in a version. An empty version is none.
+type oneConfigMap struct {
 	client.Client
 
 	version string
 }
 
-func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (c *oneConfigMap) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	if c.version == "" {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
@@ -49,9 +50,9 @@ func TestStaleCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := reconcile.Request{NamespacedName: client.ObjectKey{Name: "x"}}
-			c := Client{Client: &cache{version: tc.cached}, written: newWrittenVersions()}
+			c := Client{Client: &oneConfigMap{version: tc.cached}, written: &sync.Map{}}
 			if tc.wrote != "" {
-				c.written.writes[req.NamespacedName] = write{version: tc.wrote, at: time.Now().Add(-tc.ago)}
+				c.written.Store(req.NamespacedName, write{version: tc.wrote, at: time.Now().Add(-tc.ago)})
 			}
 			reads := 0
 			r := Reconciler(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

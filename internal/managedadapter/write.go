@@ -69,14 +69,6 @@ func (f Finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	return errors.Wrap(resource.IgnoreNotFound(err), "cannot remove finalizer")
 }
 
-// CriticalAnnotations does not write the annotations by which crossplane-runtime finds interrupted creations.
-type CriticalAnnotations struct{}
-
-// UpdateCriticalAnnotations does nothing.
-func (CriticalAnnotations) UpdateCriticalAnnotations(context.Context, client.Object) error {
-	return nil
-}
-
 // Save patches the status of an object if it has changed since before. That the object is gone is no error.
 func Save(ctx context.Context, c client.Client, before, now client.Object) error {
 	keepSame(before, now)

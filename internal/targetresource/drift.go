@@ -25,25 +25,19 @@ var postponed = prometheus.NewCounter(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(postponed) } //nolint:gochecknoinits // As controller-runtime does its own.
 
-// A Drift slows down the fight over a resource that somebody else keeps changing.
+// A Drift slows down the fight over a resource that somebody else keeps changing. Its zero value has seen no change.
 type Drift struct {
-	mu       sync.Mutex
-	limiters map[informer.Owner]*rate.Limiter
+	limiters sync.Map // informer.Owner to *rate.Limiter
 }
 
-// NewDrift returns a Drift that has seen no change.
-func NewDrift() *Drift { return &Drift{limiters: map[informer.Owner]*rate.Limiter{}} }
+func (d *Drift) limiter(o informer.Owner) *rate.Limiter {
+	l, _ := d.limiters.LoadOrStore(o, rate.NewLimiter(rate.Every(driftPause), driftBurst))
+	return l.(*rate.Limiter) //nolint:forcetypeassert // Nothing else is in it.
+}
 
 // Wait returns how long to wait before the next revert, 0 if it may be done now.
 func (d *Drift) Wait(o informer.Owner) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l, ok := d.limiters[o]
-	if !ok {
-		l = rate.NewLimiter(rate.Every(driftPause), driftBurst)
-		d.limiters[o] = l
-	}
-	r := l.Reserve()
+	r := d.limiter(o).Reserve()
 	delay := r.Delay()
 	if delay > 0 {
 		r.Cancel()
@@ -56,19 +50,7 @@ func (d *Drift) Wait(o informer.Owner) time.Duration {
 func (d *Drift) Fights(o informer.Owner) bool { return d.Reverts(o) > driftBurst*2/3 }
 
 // Reverts returns how many changes have been reverted of late. Each minute takes one off.
-func (d *Drift) Reverts(o informer.Owner) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l, ok := d.limiters[o]
-	if !ok {
-		return 0
-	}
-	return driftBurst - int(l.Tokens())
-}
+func (d *Drift) Reverts(o informer.Owner) int { return driftBurst - int(d.limiter(o).Tokens()) }
 
 // Forget forgets the changes of what an owner has.
-func (d *Drift) Forget(o informer.Owner) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.limiters, o)
-}
+func (d *Drift) Forget(o informer.Owner) { d.limiters.Delete(o) }

@@ -23,8 +23,8 @@ type refusedError struct{ error }
 // Unwrap returns the answer.
 func (e refusedError) Unwrap() error { return e.error }
 
-// Asked marks an answer of the target. The control plane may answer likewise, which tells nothing about the target.
-func Asked(err error) error {
+// answer marks an answer of a target. The control plane may answer likewise, which tells nothing about the target.
+func answer(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return refusedError{err}
 	}

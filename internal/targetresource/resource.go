@@ -26,6 +26,8 @@ type Resource struct {
 	// kind.
 	Manifest *unstructured.Unstructured
 	Mapping  target.Mapping
+	// SecretFields are the fields of the manifest, as data.key, that hold content of a Secret.
+	SecretFields []string
 }
 
 // Name returns the namespace and name of a resource.
@@ -52,7 +54,7 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 	if informer.IsDenied(err) {
 		return r.Ask(ctx)
 	}
-	return live, errors.Wrap(err, "cannot look at resource")
+	return live, errors.Wrap(answer(err), "cannot look at resource")
 }
 
 // through looks through the first stream that the target does not deny. Those before it stay open, to notice when that
@@ -92,16 +94,21 @@ func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstruc
 
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
-	u, err := r.Client().Get(ctx, r.Manifest.GetName(), metav1.GetOptions{})
+	u, err := r.resources().Get(ctx, r.Manifest.GetName(), metav1.GetOptions{})
 	if unserved := r.Distrust(err); apierrors.IsNotFound(err) && !unserved {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
-	return u, errors.Wrapf(err, "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
+	return u, errors.Wrapf(answer(err), "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
 }
 
-// Client returns a client of the kind, in the namespace of the resource.
-func (r Resource) Client() dynamic.ResourceInterface {
+// resources are those of the kind, in the namespace of the resource.
+func (r Resource) resources() dynamic.ResourceInterface {
 	return r.Cluster.Resource(r.Mapping.Resource, r.Manifest.GetNamespace())
+}
+
+// Client returns a client that writes the resource as a field manager.
+func (r Resource) Client(manager string) apply.Client {
+	return apply.Client{Resources: r.resources(), Manager: manager, SecretFields: r.SecretFields}
 }
 
 // Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo
@@ -112,7 +119,7 @@ func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unst
 	if err != nil {
 		done(nil)
 		r.Distrust(err)
-		return nil, err
+		return nil, answer(err)
 	}
 	done(live)
 	return live, nil
@@ -124,15 +131,16 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 	if live.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	err := apply.Delete(ctx, r.Client(), apply.Deletion{Name: live.GetName(), UID: live.GetUID(), Propagation: p})
-	if apierrors.IsNotFound(err) {
+	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}, PropagationPolicy: &p}
+	err := r.resources().Delete(ctx, live.GetName(), o)
+	switch {
+	case apierrors.IsNotFound(err):
 		r.Cluster.Watches().Gone(r.Mapping.Resource, Name(r.Manifest), live.GetUID())
 		return nil
-	}
-	if apierrors.IsConflict(err) {
+	case apierrors.IsConflict(err):
 		return nil
 	}
-	return err
+	return errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
 }
 
 // Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it
@@ -156,5 +164,5 @@ func Locate(ctx context.Context, c *target.Cluster, o informer.Owner,
 	if target.IsNoKind(err) {
 		m, served, err = c.FindKind(ctx, gvk.GroupKind())
 	}
-	return m, served, errors.Wrap(err, "cannot find kind of resource")
+	return m, served, errors.Wrap(answer(err), "cannot find kind of resource")
 }

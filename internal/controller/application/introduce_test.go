@@ -38,8 +38,10 @@ func TestIntroduce(t *testing.T) {
 			before := cm.DeepCopy()
 			m := &unstructured.Unstructured{Object: build.ConfigMap(ns, "one", "color", "blue")}
 			m.SetAnnotations(map[string]string{"ours": "true"})
-			c := dyn.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ns)
-			got, err := apply.Introduce(t.Context(), c, m, "me")
+			c := apply.Client{
+				Resources: dyn.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ns), Manager: "me",
+			}
+			got, err := c.Introduce(t.Context(), m)
 			if there == nil {
 				if err != nil || got.GetAnnotations()["ours"] != "true" {
 					t.Errorf("want it made, got %v, %v", got, err)

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -52,8 +51,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
-			managedadapter.FinalizerReleased()))).
+		For(&application{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		Watches(&resource{}, r.users()).
 		Complete(managedadapter.Reconciler(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)

@@ -29,7 +29,6 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 		return nil
 	}
 	gone, err := r.remove(ctx, p)
-	err = targetresource.Asked(err)
 	switch {
 	case targetresource.MayOrphan(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
 		p.left = err

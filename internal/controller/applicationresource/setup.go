@@ -7,7 +7,6 @@ import (
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
@@ -23,7 +22,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	record := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r := &Reconciler{
 		kind:       scope.ApplicationResources(mgr.GetClient()),
-		controller: name, registry: o.Registry, drift: targetresource.NewDrift(),
+		controller: name, registry: o.Registry, drift: &targetresource.Drift{},
 		local:  managedadapter.NewManager(mgr).GetClient(),
 		record: record,
 		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
@@ -33,7 +32,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
+			builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {

@@ -67,10 +67,8 @@ func (r *Reconciler) refuse(p *pass, res targetresource.Resource) error {
 
 // keep writes the resource if it is not as the template wants it.
 func (r *Reconciler) keep(ctx context.Context, p *pass) error {
-	wanted, err := apply.HashManifest(p.remote.Manifest)
-	if err != nil {
-		return errors.Wrap(err, "cannot compare template")
-	}
+	wanted := apply.Hash(p.remote.Manifest.Object)
+	var err error
 	if p.current, err = isCurrent(p, wanted); err != nil || p.current {
 		return errors.Wrap(err, "cannot compare resource")
 	}
@@ -110,12 +108,12 @@ func isCurrent(p *pass, wanted string) (bool, error) {
 func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Resource,
 	seen *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	manager := fieldManager(p.resource)
+	c := res.Client(fieldManager(p.resource))
 	live, err := res.Write(func() (*unstructured.Unstructured, error) {
 		if seen == nil {
-			return apply.Introduce(ctx, res.Client(), res.Manifest, manager)
+			return c.Introduce(ctx, res.Manifest)
 		}
-		return apply.Update(ctx, res.Client(), res.Manifest, apply.Target{UID: seen.GetUID(), Manager: manager})
+		return c.Update(ctx, res.Manifest, seen.GetUID())
 	})
 	if errors.Is(err, apply.ErrTaken) {
 		return nil, r.refuse(p, res)

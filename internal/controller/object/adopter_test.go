@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // sharer returns an Object for the ConfigMap shared, which may be that of others too, with a key of its own in it.
@@ -26,7 +27,6 @@ func (w world) sharer(name string, policies xpv2.ManagementPolicies) build.Objec
 
 // TestSharedResource shows with whom a resource goes that two Objects have.
 func TestSharedResource(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		other  xpv2.ManagementPolicies
@@ -43,18 +43,16 @@ func TestSharedResource(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				first, other := w.sharer("first", nil), w.sharer("other", tc.other)
 				if tc.change != nil {
 					tc.change(first)
 				}
 				for _, o := range []build.Object{first, other} {
-					create(t, c, o)
-					awaitReady(t, c, o)
+					kube.Create(t, w.c, o)
+					awaitReady(t, w.c, o)
 				}
-				remove(t, c, first)
-				awaitGone(t, c, first)
+				kube.Remove(t, w.c, first)
 				w.exists(t, w.kept("shared"), tc.kept)
 				if tc.kept {
 					want := map[string]string{"color": "blue", "other": "yes"}
@@ -63,8 +61,7 @@ func TestSharedResource(t *testing.T) {
 					}
 					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
 				}
-				remove(t, c, other)
-				awaitGone(t, c, other)
+				kube.Remove(t, w.c, other)
 				w.exists(t, w.kept("shared"), false)
 			})
 		})
@@ -74,21 +71,19 @@ func TestSharedResource(t *testing.T) {
 // TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they
 // are looked at.
 func TestSharedByDeleted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
 		for _, o := range all {
-			create(t, c, o)
+			kube.Create(t, w.c, o)
 		}
 		for _, o := range all {
-			awaitReady(t, c, o)
+			awaitReady(t, w.c, o)
 		}
 		for _, o := range all {
-			remove(t, c, o)
+			kube.Delete(t, w.c, o)
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 		w.exists(t, w.kept("shared"), false)
 	})
@@ -96,26 +91,20 @@ func TestSharedByDeleted(t *testing.T) {
 
 // TestSharedReplaced shows that an Object which names another resource leaves the one it had to who shares it.
 func TestSharedReplaced(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		first, other := w.sharer("first", nil), w.sharer("other", nil)
 		for _, o := range []build.Object{first, other} {
-			create(t, c, o)
-			awaitReady(t, c, o)
+			kube.Create(t, w.c, o)
+			awaitReady(t, w.c, o)
 		}
 		before := w.kept("shared")
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), before); err != nil {
-			t.Fatal(err)
-		}
-		setManifest(t, c, first, build.ConfigMap(w.target, "own"))
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), before)
+		setManifest(t, w.c, first, build.ConfigMap(w.target, "own"))
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"},
 			map[string]string{"color": "blue", "other": "yes"})
 		after := &corev1.ConfigMap{}
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), after)
 		if before.GetUID() != after.GetUID() {
 			t.Error("it is another one than before")
 		}

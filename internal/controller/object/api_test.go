@@ -64,13 +64,11 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		t.Run(tc.write, func(t *testing.T) {
 			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"`+
 				local.Namespace(t)+`"},"spec":`+spec+`}`)
-			create(t, c, o)
+			kube.Create(t, c, o)
 			got := &unstructured.Unstructured{}
 			got.SetAPIVersion("kubernetes.crossplane.io/" + tc.read)
 			got.SetKind("Object")
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), got); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, client.ObjectKeyFromObject(o), got)
 			want := parse(t, `{"spec":`+spec+`}`).Object["spec"]
 			if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
 				t.Errorf("spec written as %s and read as %s: -want, +got:\n%s", tc.write, tc.read, diff)
@@ -83,9 +81,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 				err := c.Update(t.Context(), got) // The provider may write it at the same time.
 				return err == nil, fmt.Sprint(err)
 			})
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 			if diff := cmp.Diff(want, o.Object["spec"]); diff != "" {
 				t.Errorf("spec written as %s, then as %s: -want, +got:\n%s", tc.write, tc.read, diff)
 			}
@@ -97,9 +93,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 func TestCRDs(t *testing.T) {
 	c := provide(t)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: "objects.kubernetes.crossplane.io"}, crd); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, types.NamespacedName{Name: "objects.kubernetes.crossplane.io"}, crd)
 	if s := crd.Spec.Conversion.Strategy; s != apiextensionsv1.NoneConverter {
 		t.Errorf("conversion strategy: want None, got %s", s)
 	}
@@ -209,9 +203,7 @@ func TestValidation(t *testing.T) {
 func TestExplain(t *testing.T) {
 	c := provide(t)
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := c.List(t.Context(), crds); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, crds)
 	for _, crd := range crds.Items {
 		for _, v := range crd.Spec.Versions {
 			spec := v.Schema.OpenAPIV3Schema.Properties["spec"]

@@ -22,15 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// A world is what a case of bad input can act on.
-type world struct {
-	c, tc     client.Client
-	scope     build.Scope
-	namespace string // on the control plane
-	config    string // a ProviderConfig with all rights on the target
-	target    string // a namespace on the target
-}
-
 // A sickness is bad input whose cause can go away.
 type sickness struct {
 	reason  string
@@ -73,11 +64,11 @@ func (s sickness) run(t *testing.T, c, tc client.Client, scope build.Scope) time
 	ns, pc := connect(t, c, scope, targetUser(t))
 	w := world{c: c, tc: tc, scope: scope, namespace: ns, config: pc, target: target.Namespace(t)}
 	neighbour := scope.Object(ns, w.target+"-neighbour", pc, build.ConfigMap(w.target, "neighbour"))
-	create(t, c, neighbour)
+	kube.Create(t, c, neighbour)
 	awaitReady(t, c, neighbour)
 
 	o := s.make(t, w)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(s.want), s.message)
 	checkNeighbour(t, w, neighbour)
 
@@ -103,10 +94,6 @@ func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest
 	if err := c.Patch(t.Context(), o, patch); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (w world) object(m build.Manifest) build.Object {
-	return w.scope.Object(w.namespace, w.target, w.config, m)
 }
 
 func unreadableKind() sickness {
@@ -137,7 +124,7 @@ func unknownKind() sickness {
 			})
 		},
 		want: commonv1.ReasonUnknownKind, message: "does not serve kind Gadget",
-		heal: func(t *testing.T, w world, _ build.Object) { create(t, w.tc, gadgets(group(w))) },
+		heal: func(t *testing.T, w world, _ build.Object) { kube.Create(t, w.tc, gadgets(group(w))) },
 	}
 }
 
@@ -187,7 +174,7 @@ func missingNamespace() sickness {
 		},
 		want: commonv1.ReasonNamespaceMissing, message: `-later" not found`,
 		heal: func(t *testing.T, w world, _ build.Object) {
-			create(t, w.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.target + "-later"}})
+			kube.Create(t, w.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.target + "-later"}})
 		},
 	}
 }
@@ -203,7 +190,7 @@ func forbidden() sickness {
 		},
 		want: commonv1.ReasonForbidden, message: "configmaps",
 		heal: func(t *testing.T, w world, _ build.Object) {
-			create(t, w.tc,
+			kube.Create(t, w.tc,
 				&rbacv1.ClusterRole{
 					ObjectMeta: metav1.ObjectMeta{Name: w.target},
 					Rules: []rbacv1.PolicyRule{{
@@ -244,7 +231,7 @@ func missingProviderConfig() sickness {
 		},
 		want: commonv1.ReasonInvalidConnection, message: "-later",
 		heal: func(t *testing.T, w world, _ build.Object) {
-			create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-later",
+			kube.Create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-later",
 				build.FromSecret(w.namespace, "credentials")))
 		},
 	}
@@ -254,14 +241,14 @@ func missingSecret() sickness {
 	return sickness{
 		reason: "A Secret that does not exist is named, and used once it exists.",
 		make: func(t *testing.T, w world) build.Object {
-			create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-bare", build.FromSecret(w.namespace, "later")))
+			kube.Create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-bare", build.FromSecret(w.namespace, "later")))
 			o := w.object(build.ConfigMap(w.target, "waiting"))
 			setConfig(o, w.namespace+"-bare")
 			return o
 		},
 		want: commonv1.ReasonInvalidConnection, message: "/later does not exist",
 		heal: func(t *testing.T, w world, _ build.Object) {
-			create(t, w.c, secret(w.namespace, "later", kube.Kubeconfig(t, targetUser(t))))
+			kube.Create(t, w.c, secret(w.namespace, "later", kube.Kubeconfig(t, targetUser(t))))
 		},
 	}
 }
@@ -271,7 +258,7 @@ func kubeconfigThat(does string, content []byte, message string) sickness {
 	return sickness{
 		reason: "A kubeconfig that " + does + " is refused without being repeated, and its successor used.",
 		make: func(t *testing.T, w world) build.Object {
-			create(t, w.c, secret(w.namespace, "bad", content),
+			kube.Create(t, w.c, secret(w.namespace, "bad", content),
 				w.scope.Config(w.namespace, w.namespace+"-bad", build.FromSecret(w.namespace, "bad")))
 			o := w.object(build.ConfigMap(w.target, "waiting"))
 			setConfig(o, w.namespace+"-bad")
@@ -305,9 +292,7 @@ func secret(namespace, name string, kubeconfig []byte) *corev1.Secret {
 // setKubeconfig replaces the content of a credentials Secret.
 func setKubeconfig(t *testing.T, c client.Client, namespace, name string, kubeconfig []byte) {
 	t.Helper()
-	if err := c.Update(t.Context(), secret(namespace, name, kubeconfig)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, c, secret(namespace, name, kubeconfig))
 }
 
 // TestRejected shows that the API server refuses what can never be applied.
@@ -351,7 +336,7 @@ func TestCredentialsRotate(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, target.User(t, tns+"-old", "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "a", "1"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, target.User(t, tns+"-new", "system:masters")))

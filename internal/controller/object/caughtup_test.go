@@ -7,11 +7,10 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestReadyMeansReadyNow shows that an Object is not ready between a change of its spec and when the controller of its
@@ -32,13 +31,11 @@ func TestReadyMeansReadyNow(t *testing.T) {
 				d := &appsv1.Deployment{ObjectMeta: build.Meta(w.target, "web")}
 				patch := `{"status":{"observedGeneration":` + strconv.FormatInt(generation, 10) +
 					`,"conditions":[{"type":"Ready","status":"True"}]}}`
-				if err := w.tc.Status().Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-					t.Fatal(err)
-				}
+				kube.PatchStatus(t, w.tc, d, patch)
 			}
 			o := w.object(web(1))
 			o.Desired().Readiness.Policy = p
-			create(t, c, o)
+			kube.Create(t, c, o)
 			notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
 			awaitCondition(t, c, o, notReady)
 			observe(1)
@@ -56,12 +53,12 @@ func TestReadyMeansReadyNow(t *testing.T) {
 func TestReadyFollowsItsKind(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	crd := twoVersions(group)
-	remove(t, w.tc, crd)
+	kube.Delete(t, w.tc, crd)
 	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}, "does not serve the kind")
-	awaitGone(t, w.tc, crd)
-	create(t, w.tc, twoVersions(group))
+	kube.AwaitGone(t, w.tc, crd)
+	kube.Create(t, w.tc, twoVersions(group))
 	awaitReady(t, c, o)
 }

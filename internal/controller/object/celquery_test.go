@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // unavailable is condition Ready=False of an Object whose resource is there.
@@ -32,7 +33,7 @@ func TestReadinessFollowsQuery(t *testing.T) {
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		o.Desired().Readiness = queries("object.?data.?phase.orValue('').lowerAscii() == 'ready'")
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, synced)
 		want := "The CEL query is false"
 		if got := awaitCondition(t, c, o, unavailable, want); got != want {
@@ -59,16 +60,12 @@ func TestReadinessFollowsQuery(t *testing.T) {
 // setPhase sets a key of the ConfigMap of a test that no Object owns.
 func setPhase(t *testing.T, tc client.Client, namespace, value string) {
 	t.Helper()
-	if err := tc.Patch(t.Context(), emptySettings(namespace),
-		client.RawPatch(types.MergePatchType, []byte(`{"data":{"phase":`+value+`}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, emptySettings(namespace), `{"data":{"phase":`+value+`}}`)
 }
 
 // TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop
 // it from keeping its resource.
 func TestQueryWithoutAnswer(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		query  string
@@ -97,20 +94,17 @@ func TestQueryWithoutAnswer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.Desired().Readiness = queries(tc.query)
-				create(t, c, o)
-				awaitCondition(t, c, o, synced)
-				if got := awaitCondition(t, c, o, unavailable, tc.want); got != tc.want {
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, synced)
+				if got := awaitCondition(t, w.c, o, unavailable, tc.want); got != tc.want {
 					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, got)
 				}
-				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"},
+				awaitData(t, target.Client(t), types.NamespacedName{Namespace: w.target, Name: "settings"},
 					map[string]string{"color": "blue"})
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}

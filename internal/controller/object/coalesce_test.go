@@ -82,7 +82,7 @@ func TestStormHidesNothing(t *testing.T) {
 		}, "ready")
 		o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{from}
 		reader := w.keeper("reader", w.fromObject("source", "status.atProvider.manifest.data.shape", "data.shape"))
-		create(t, c, o, reader)
+		kube.Create(t, c, o, reader)
 		awaitCondition(t, c, o, synced)
 		cm, read := w.kept("source"), w.kept("reader")
 		stop := storm(t, tc, cm)
@@ -124,10 +124,8 @@ func TestStormHidesNothing(t *testing.T) {
 			})
 		}
 		stop()
-		remove(t, c, reader)
-		awaitGone(t, c, reader)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, reader)
+		kube.Remove(t, c, o)
 	})
 }
 

@@ -8,20 +8,19 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestColumnsAreOfOneCondition shows that kubectl's columns REASON and MESSAGE tell of one condition, also if another
 // one is False, too, and has no message.
 func TestColumnsAreOfOneCondition(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap("no-"+w.target, "settings"))
-		create(t, c, o)
-		awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: "False"})
-		message := awaitCondition(t, c, o, failed(commonv1.ReasonNamespaceMissing))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: "False"})
+		message := awaitCondition(t, w.c, o, failed(commonv1.ReasonNamespaceMissing))
 
-		gvk, err := c.GroupVersionKindFor(o)
+		gvk, err := w.c.GroupVersionKindFor(o)
 		if err != nil {
 			t.Fatal(err)
 		}

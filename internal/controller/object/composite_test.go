@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // composed makes an Object a part of a composite.
@@ -64,7 +65,7 @@ func TestCompositeKeepsCircuitClosed(t *testing.T) {
 		o := w.scope.Object(w.namespace, name, w.config, build.Deployment(w.target, name))
 		o = composed(queried(o, "has(object.status.availableReplicas) && object.status.availableReplicas == 3"),
 			composite)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		all = append(all, o)
 	}
 	for _, o := range all {

@@ -32,7 +32,7 @@ func TestConfigIsReady(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-		create(t, tc, account, administrators(tns,
+		kube.Create(t, tc, account, administrators(tns,
 			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
 		cfg := tokenOf(t, tc, account)
 		ns, pc := connect(t, c, s, cfg)
@@ -40,7 +40,7 @@ func TestConfigIsReady(t *testing.T) {
 		config.awaitFinalizer(t)
 		mark := local.Audit(t).Mark()
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 		d, err := discovery.NewDiscoveryClientForConfig(cfg)
 		if err != nil {
@@ -56,24 +56,21 @@ func TestConfigIsReady(t *testing.T) {
 			t.Errorf("want at most a write for the first user and one for the target, got:\n%s", writes)
 		}
 
-		remove(t, tc, account)
+		kube.Delete(t, tc, account)
 		awaitDenied(t, cfg, tns, apierrors.IsUnauthorized)
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
 
-		if err := c.Delete(t.Context(), secret(ns, "credentials", nil)); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, c, secret(ns, "credentials", nil))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
 
 		account = &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-		create(t, tc, account)
-		create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
+		kube.Create(t, tc, account)
+		kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 		awaitReady(t, c, o)
 
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		collectUsages(t, c, s, ns, pc)
 		delete(want, "users")
 		config.awaitStatus(t, want)
@@ -92,14 +89,14 @@ func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 			t.Parallel()
 			tns, ns := target.Namespace(t), local.Namespace(t)
 			account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-			create(t, tc, account)
+			kube.Create(t, tc, account)
 			good := kube.Kubeconfig(t, tokenOf(t, tc, account))
 			mark := target.Audit(t).Mark()
-			create(t, c, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+			kube.Create(t, c, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 			config := readConfig(t, c, s, ns, ns)
 			config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
 
-			create(t, c, secret(ns, "credentials", good))
+			kube.Create(t, c, secret(ns, "credentials", good))
 			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + tns + ":robot")
 			if diff := cmp.Diff(map[string]int{"get /version": 1}, got.Count()); diff != "" {
@@ -112,8 +109,7 @@ func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 			config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
 			setKubeconfig(t, c, ns, "credentials", good)
 			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
-			remove(t, c, config.pc)
-			awaitGone(t, c, config.pc)
+			kube.Remove(t, c, config.pc)
 		})
 	}
 }
@@ -126,7 +122,7 @@ func TestConfigOfEachTenantIsReady(t *testing.T) {
 	ns := local.Namespace(t)
 	spec := build.FromSecret(ns, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "tenant"}
-	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
 	readConfig(t, c, s, ns, ns).await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 }
 
@@ -146,7 +142,7 @@ func TestConfigOfPlainHTTP(t *testing.T) {
 	host := strings.Replace(target.Config().Host, "https://", "http://", 1)
 	ns, pc := connect(t, c, s, &rest.Config{Host: host})
 	o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "begins with https://")
 	readConfig(t, c, s, ns, pc).await(t, corev1.ConditionFalse, commonv1.ReasonTargetUnreachable)
 }
@@ -155,9 +151,7 @@ func TestConfigOfPlainHTTP(t *testing.T) {
 func collectUsages(t *testing.T, c client.Client, s build.Scope, namespace, config string) {
 	t.Helper()
 	list := s.NewUsageList()
-	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, list, client.InNamespace(namespace))
 	err := apimeta.EachListItem(list, func(item runtime.Object) error {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
 		if err != nil {

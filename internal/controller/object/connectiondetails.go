@@ -19,23 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/cache"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeDetails are the resources on the target that connection details come from.
 const purposeDetails informer.Purpose = "details"
-
-// details are what is to be in a connection secret.
-type details struct {
-	local   *target.Cluster // the control plane
-	owner   informer.Owner
-	secret  types.NamespacedName
-	values  map[string][]byte // by key
-	missing []string          // keys that have no value now, and keep the one they had
-}
 
 // A detailsReader reads what is to be in the connection secret of an Object.
 type detailsReader struct{ *remote }
@@ -43,14 +37,15 @@ type detailsReader struct{ *remote }
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
 // harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
 func (e detailsReader) gather(ctx context.Context, o Object) error {
-	e.details = nil
+	e.connection = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
-		e.cluster.Watches().Track(e.owner, purposeDetails)
-		e.local.Watches().Track(e.owner, purposeConnection)
+		e.Cluster.Watches().Track(e.Owner, purposeDetails)
+		e.local.Watches().Track(e.Owner, purposeConnection)
 		return nil
 	}
-	if _, err := seeConnectionSecret(ctx, e.local, e.owner, secret); err != nil {
+	s := newConnectionSecret(e.local, e.Owner, secret)
+	if _, err := s.see(ctx); err != nil {
 		return err
 	}
 	wanted := o.Desired().ConnectionDetails
@@ -58,18 +53,17 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot get connection details")
 	}
-	d := &details{local: e.local, owner: e.owner, secret: secret, values: map[string][]byte{}}
 	var lacks []string
 	for _, w := range wanted {
 		value, err := found[originOf(w)].value(w)
 		if err != nil {
-			d.missing = append(d.missing, w.ToConnectionSecretKey)
+			s.missing = append(s.missing, w.ToConnectionSecretKey)
 			lacks = append(lacks, fmt.Sprintf("%s (%v)", w.ToConnectionSecretKey, err))
 			continue
 		}
-		d.values[w.ToConnectionSecretKey] = value
+		s.values[w.ToConnectionSecretKey] = value
 	}
-	e.details = d
+	e.connection = s
 	if len(lacks) > 0 {
 		e.unready("Connection details are missing: " + strings.Join(lacks, ", "))
 	}
@@ -84,7 +78,7 @@ func (e detailsReader) gatherApplied(ctx context.Context, o Object) error {
 	if !informer.IsNotSynced(err) {
 		return err
 	}
-	if last := e.adapter.Last(); last == nil || !isReady(last) {
+	if last := e.Last(); last == nil || !isReady(last) {
 		e.unready("Connection details are not read yet")
 	}
 	return nil
@@ -124,7 +118,7 @@ func (e detailsReader) origins(ctx context.Context,
 	var kinds []schema.GroupVersionKind
 	for _, w := range wanted {
 		ref := originOf(w)
-		if _, ok := found[ref]; ok {
+		if found[ref] != nil {
 			continue
 		}
 		found[ref] = &origin{ref: ref}
@@ -133,18 +127,17 @@ func (e detailsReader) origins(ctx context.Context,
 			kinds = append(kinds, kind)
 		}
 	}
-	served, err := e.cluster.Mappings(ctx, e.owner, purposeDetails, kinds...)
+	served, err := e.Cluster.Mappings(ctx, e.Owner, purposeDetails, kinds...)
 	if err != nil {
 		return nil, err
 	}
 	var interests []informer.Interest
 	for _, s := range all {
-		e.locateOrigin(s, served)
-		if s.lack == "" && !s.own && s.watchable {
-			interests = append(interests, s.interest)
+		if e.locateOrigin(s, served); s.lack == "" && !s.own && s.mapping.Watchable {
+			interests = append(interests, s.interest())
 		}
 	}
-	e.cluster.Watches().Track(e.owner, purposeDetails, interests...)
+	e.Cluster.Watches().Track(e.Owner, purposeDetails, interests...)
 	for _, s := range all {
 		if err := e.seeOrigin(ctx, s); err != nil {
 			return nil, err
@@ -155,22 +148,18 @@ func (e detailsReader) origins(ctx context.Context,
 
 // locateOrigin finds where on the target an origin lives.
 func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]target.Mapping) {
-	gvk, n := s.ref.GroupVersionKind(), types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
-	m, ok := served[gvk]
-	if !m.Namespaced {
-		n.Namespace = ""
-	}
-	s.watchable = m.Watchable
-	s.interest = informer.Interest{Resource: m.Resource, NamespacedName: n, Stream: informer.StreamByName}
+	gvk := s.ref.GroupVersionKind()
+	var ok bool
+	s.mapping, ok = served[gvk]
 	switch {
 	case s.ref.Name == "":
 		s.lack = "name is not set"
 	case !ok:
 		s.lack = fmt.Sprintf("target does not serve kind %s of %s", gvk.Kind, gvk.GroupVersion())
-	case m.Namespaced && n.Namespace == "":
+	case s.mapping.Namespaced && s.ref.Namespace == "":
 		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
 	}
-	s.own = s.lack == "" && m == e.mapping && n == name(e.manifest)
+	s.own = s.lack == "" && s.mapping == e.Mapping && s.interest().NamespacedName == targetresource.Name(e.Manifest)
 }
 
 // seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.
@@ -180,10 +169,10 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 	case s.lack != "":
 	case s.own:
 		s.live = e.live
-	case s.watchable:
-		s.live, err = e.cluster.Get(ctx, e.owner, s.interest)
+	case s.mapping.Watchable:
+		s.live, err = e.Cluster.Get(ctx, e.Owner, s.interest())
 	default:
-		s.live, err = e.cluster.Read(ctx, s.interest)
+		s.live, err = e.Cluster.Read(ctx, s.interest())
 	}
 	if apierrors.IsForbidden(err) {
 		s.lack, err = fmt.Sprintf("the target forbids to get %s", s), nil
@@ -193,25 +182,29 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 
 // An origin is a resource on the target that connection details come from.
 type origin struct {
-	ref       corev1.ObjectReference // as a detail names it
-	interest  informer.Interest
-	own       bool                       // it is the resource of the manifest, which is looked at anyhow
-	watchable bool                       // the target can watch it
-	lack      string                     // why it cannot be looked at, empty if it can
-	live      *unstructured.Unstructured // shared with the watch; nil if it does not exist
-}
-
-// String names the resource for users.
-func (s *origin) String() string {
-	if s.ref.Namespace == "" {
-		return s.ref.Kind + " " + s.ref.Name
-	}
-	return s.ref.Kind + " " + s.ref.Namespace + "/" + s.ref.Name
+	ref     corev1.ObjectReference // as a detail names it
+	mapping target.Mapping
+	own     bool                       // it is the resource of the manifest, which is looked at anyhow
+	lack    string                     // why it cannot be looked at, empty if it can
+	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
 }
 
 // originOf returns which resource a detail comes from.
 func originOf(d commonv1.ConnectionDetail) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
+}
+
+func (s *origin) interest() informer.Interest {
+	n := types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
+	if !s.mapping.Namespaced {
+		n.Namespace = ""
+	}
+	return informer.Interest{Resource: s.mapping.Resource, NamespacedName: n, Stream: informer.StreamByName}
+}
+
+// String names the resource for users.
+func (s *origin) String() string {
+	return s.ref.Kind + " " + cache.NewObjectName(s.ref.Namespace, s.ref.Name).String()
 }
 
 // secretData is the field of a Secret whose values are encoded.
@@ -233,7 +226,7 @@ func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 	if err != nil || v == nil {
 		return nil, errors.Errorf("there is no field %s", path)
 	}
-	if u.GetAPIVersion() == "v1" && u.GetKind() == "Secret" && segments[0].Field == secretData {
+	if diff.IsSecret(u.Object) && segments[0].Field == secretData {
 		return decoded(v, path)
 	}
 	return encoded(v)
@@ -242,24 +235,18 @@ func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 // decoded returns a value of a Secret's data, or all of them as a JSON object. JSON has no place for a value that is no
 // text: it is refused rather than changed, and can be taken by itself.
 func decoded(v any, path string) ([]byte, error) {
-	switch v := v.(type) {
-	case string:
-		b, err := base64.StdEncoding.DecodeString(v)
-		if err != nil {
+	values, isMap := v.(map[string]any)
+	if !isMap {
+		text, isText := v.(string)
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || !isText {
 			return nil, errors.Errorf("field %s is not base64", path)
 		}
 		return b, nil
-	case map[string]any:
-		return decodedMap(v, path)
 	}
-	return nil, errors.Errorf("field %s is not base64", path)
-}
-
-func decodedMap(values map[string]any, path string) ([]byte, error) {
 	texts := make(map[string]string, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		s, _ := values[key].(string)
-		b, err := base64.StdEncoding.DecodeString(s)
+		b, err := decoded(values[key], key)
 		if err != nil || !utf8.Valid(b) {
 			return nil, errors.Errorf("key %q of field %s is not a text, and JSON cannot hold it", key, path)
 		}

@@ -2,157 +2,139 @@ package object
 
 import (
 	"context"
-	"encoding/base64"
-	"maps"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeConnection is the connection secret of an Object.
 const purposeConnection informer.Purpose = "connection"
 
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+var secretKind, secrets = corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithResource("secrets")
 
-// seeConnectionSecret looks at a connection secret on the control plane, and has its owner woken when it changes.
-func seeConnectionSecret(ctx context.Context, local *target.Cluster, o informer.Owner,
-	n types.NamespacedName,
-) (*unstructured.Unstructured, error) {
-	i := informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
-	local.Watches().Track(o, purposeConnection, i)
-	u, err := local.Get(ctx, o, i)
+// A connectionSecret is the connection secret of an Object on the control plane, and what is to be in it.
+type connectionSecret struct {
+	targetresource.Resource
+
+	values  map[string][]byte // by key
+	missing []string          // keys that have no value now, and keep the one they had
+}
+
+func newConnectionSecret(local *target.Cluster, o informer.Owner, n types.NamespacedName) *connectionSecret {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(secretKind)
+	u.SetNamespace(n.Namespace)
+	u.SetName(n.Name)
+	return &connectionSecret{
+		Resource: targetresource.Resource{
+			Cluster: local, Owner: o, Purpose: purposeConnection, Manifest: u,
+			Mapping: target.Mapping{Resource: secrets, Namespaced: true, Readable: true, Watchable: true},
+		},
+		values: map[string][]byte{},
+	}
+}
+
+// see looks at the Secret, and has the Object woken when it changes.
+func (d *connectionSecret) see(ctx context.Context) (*unstructured.Unstructured, error) {
+	u, err := d.See(ctx, informer.StreamByName)
 	if err != nil && !informer.IsNotSynced(err) {
-		return nil, errors.Wrapf(errControlPlane, "cannot get Secret %s: %v", n, err)
+		return nil, errors.Wrapf(errControlPlane, "cannot get Secret %s: %v", targetresource.Name(d.Manifest), err)
 	}
 	return u, err
 }
 
 // publish writes the connection secret that crossplane-runtime asks for, with what the reconcile has found out.
 func (r *reconciliation) publish(ctx context.Context, s *corev1.Secret) error {
-	if r.details == nil {
-		return nil // They are not known now. What is published stays.
+	if r.connection == nil {
+		return nil // Its content is not known now. What is published stays.
 	}
-	err := r.details.publish(ctx, s)
+	err := r.connection.publish(ctx, s)
 	switch {
 	case err == nil, apierrors.IsConflict(err):
 		return err
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
 		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
 		// once.
-		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", r.details.secret, err)
+		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", targetresource.Name(r.connection.Manifest), err)
 	}
 	return r.fail(err)
 }
 
-// publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look
-// at the secret is out of date.
-func (d *details) publish(ctx context.Context, s *corev1.Secret) error {
-	current, err := seeConnectionSecret(ctx, d.local, d.owner, d.secret)
+// publish makes the Secret what it should be, if it is not. What others have added to its metadata stays. The cause of
+// an error is a conflict if our look at the Secret is out of date.
+func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) error {
+	live, err := d.see(ctx)
 	if err != nil {
 		return err
 	}
-	if err := controllable(current, s); err != nil {
-		return err
+	current := &corev1.Secret{}
+	if live != nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, current) != nil { // It might quote a value.
+			return errors.Errorf("cannot decode Secret %s", targetresource.Name(live))
+		}
+		if err := controllable(current, wanted); err != nil {
+			return err
+		}
+		owners := current.GetOwnerReferences()
+		if metav1.GetControllerOf(current) == nil {
+			owners = append(owners, wanted.GetOwnerReferences()...)
+		}
+		wanted = current.DeepCopy()
+		wanted.SetOwnerReferences(owners)
 	}
-	s.Data = d.merge(current)
-	wanted, err := overlay(current, s)
-	if err != nil || wanted == nil {
-		return err
+	wanted.Data = d.values
+	for _, key := range d.missing {
+		if v, ok := current.Data[key]; ok {
+			wanted.Data[key] = v
+		}
 	}
-	done := d.local.Watches().Writing(d.owner, secrets, d.secret)
-	answer, err := d.write(ctx, wanted)
-	done(answer)
-	if apierrors.IsAlreadyExists(err) {
-		return apierrors.NewConflict(secrets.GroupResource(), d.secret.Name, err)
+	if live != nil && equality.Semantic.DeepEqual(current, wanted) {
+		return nil
 	}
-	return err
+	return d.write(ctx, wanted)
 }
 
-// write returns the answer to a write of a Secret, nil if there is none.
-func (d *details) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	r := d.local.Resource(secrets, u.GetNamespace())
-	write := func() (*unstructured.Unstructured, error) { return r.Update(ctx, u, metav1.UpdateOptions{}) }
-	if u.GetResourceVersion() == "" {
-		write = func() (*unstructured.Unstructured, error) { return r.Create(ctx, u, metav1.CreateOptions{}) }
+func (d *connectionSecret) write(ctx context.Context, s *corev1.Secret) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil { // It might quote a value.
+		return errors.Errorf("cannot encode Secret %s", targetresource.Name(d.Manifest))
 	}
-	answer, err := write()
-	if err = apply.HideSecret(err, u.Object); err != nil {
-		return nil, err
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(secretKind)
+	c := d.Cluster.Resource(secrets, u.GetNamespace())
+	_, err = d.Write(func() (*unstructured.Unstructured, error) {
+		if u.GetResourceVersion() == "" {
+			return c.Create(ctx, u, metav1.CreateOptions{})
+		}
+		return c.Update(ctx, u, metav1.UpdateOptions{})
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(secrets.GroupResource(), u.GetName(), err)
 	}
-	return answer, nil
+	return apply.HideSecret(err, content)
 }
 
 // controllable returns an error if an existing Secret is not the Object's to write.
-func controllable(current *unstructured.Unstructured, s *corev1.Secret) error {
-	if current == nil {
-		return nil
-	}
-	by, ours := metav1.GetControllerOf(current), metav1.GetControllerOf(s)
-	kind, _, _ := unstructured.NestedString(current.Object, "type")
+func controllable(current, wanted *corev1.Secret) error {
+	by, ours := metav1.GetControllerOf(current), metav1.GetControllerOf(wanted)
 	switch {
 	case by != nil && by.UID != ours.UID:
-		return errors.Errorf("Secret %s is controlled by %s %q", name(current), by.Kind, by.Name)
-	case by == nil && kind != string(resource.SecretTypeConnection):
-		return errors.Errorf("Secret %s exists, has type %q and no controller", name(current), kind)
+		return errors.Errorf("Secret %s/%s is controlled by %s %q", current.Namespace, current.Name, by.Kind, by.Name)
+	case by == nil && current.Type != resource.SecretTypeConnection:
+		return errors.Errorf("Secret %s/%s exists, has type %q and no controller", current.Namespace, current.Name,
+			current.Type)
 	}
 	return nil
-}
-
-// merge returns the values to publish: those that are known, and for keys whose value is missing the one published
-// before.
-func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
-	data := maps.Clone(d.values)
-	if current == nil {
-		return data
-	}
-	published, _, _ := unstructured.NestedStringMap(current.Object, "data")
-	for _, key := range d.missing {
-		encoded, ok := published[key]
-		if b, err := base64.StdEncoding.DecodeString(encoded); ok && err == nil {
-			data[key] = b
-		}
-	}
-	return data
-}
-
-// overlay returns what to write so that a Secret exists as wanted, nil if it does. What others have added to its
-// metadata stays.
-func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
-	if err != nil {
-		// The cause might quote a value.
-		return nil, errors.Errorf("cannot encode Secret %s/%s", s.GetNamespace(), s.GetName())
-	}
-	wanted := &unstructured.Unstructured{Object: content}
-	wanted.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if current == nil {
-		return wanted, nil
-	}
-	before, _, _ := unstructured.NestedStringMap(current.Object, "data")
-	after, _, _ := unstructured.NestedStringMap(wanted.Object, "data")
-	if maps.Equal(before, after) &&
-		metav1.IsControlledBy(current, &metav1.ObjectMeta{UID: metav1.GetControllerOf(s).UID}) {
-		return nil, nil //nolint:nilnil // There is nothing to write.
-	}
-	u := current.DeepCopy()
-	if data, ok := wanted.Object["data"]; ok {
-		u.Object["data"] = data
-	} else {
-		delete(u.Object, "data")
-	}
-	if metav1.GetControllerOf(current) == nil {
-		u.SetOwnerReferences(append(u.GetOwnerReferences(), s.GetOwnerReferences()...))
-	}
-	return u, nil
 }

@@ -12,6 +12,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func unstructuredOf(m build.Manifest) *unstructured.Unstructured {
@@ -51,7 +52,7 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 				theirs := tc.secret.DeepCopy()
 				theirs.Namespace, theirs.Name = p.secret.Namespace, p.secret.Name
 				theirs.Data = map[string][]byte{"theirs": []byte("x")}
-				create(t, p.c, theirs, p.object)
+				kube.Create(t, p.c, theirs, p.object)
 				want := "cannot create or update connection secret: cannot create object: Secret " + p.secret.String() +
 					" " + tc.want
 				if got := awaitCondition(t, p.c, p.object, failed(xpv2.ReasonReconcileError), want); got != want {
@@ -60,7 +61,7 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 				staysUnwritten(t, p.c, p.object)
 				p.awaitPublished(t, map[string]string{"theirs": "x"})
 
-				remove(t, p.c, theirs)
+				kube.Delete(t, p.c, theirs)
 				awaitReady(t, p.c, p.object)
 				p.awaitPublished(t, map[string]string{"color": "blue"})
 			})
@@ -77,7 +78,7 @@ func TestConnectionSecretIsAdopted(t *testing.T) {
 			ObjectMeta: build.Meta(p.secret.Namespace, p.secret.Name), Type: "connection.crossplane.io/v1alpha1",
 			Data: map[string][]byte{"color": []byte("red"), "shape": []byte("round")},
 		}
-		create(t, p.c, old, p.object)
+		kube.Create(t, p.c, old, p.object)
 		awaitReady(t, p.c, p.object)
 		if got := p.awaitPublished(t, map[string]string{"color": "blue"}); !metav1.IsControlledBy(got, p.object) {
 			t.Errorf("the Object must control its connection secret, owners: %v", got.OwnerReferences)
@@ -96,9 +97,9 @@ func TestDetailsWithoutWatch(t *testing.T) {
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"database"},
 			Verbs: []string{"get"},
 		})
-		create(t, p.tc, role, binding, p.source("database", "password", "hunter2"),
+		kube.Create(t, p.tc, role, binding, p.source("database", "password", "hunter2"),
 			p.source("forbidden", "password", "x"))
-		create(t, p.c, p.object)
+		kube.Create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		want := "Connection details are missing: other (the target forbids to get Secret " + p.target + "/forbidden)"
 		if got := awaitCondition(t, p.c, p.object, unavailable, want); got != want {

@@ -42,13 +42,10 @@ func asWritten(t *testing.T, c client.Client, o build.Object) *unstructured.Unst
 // TestSpecStaysAsWritten shows that the provider does not change a spec, by defaults neither: the generation of an
 // Object says that.
 func TestSpecStaysAsWritten(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, asWritten(t, c, o))
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+		kube.Create(t, w.c, asWritten(t, w.c, o))
+		awaitReady(t, w.c, o)
 		if o.GetGeneration() != 1 {
 			t.Errorf("generation of an Object that only the provider has written: want 1, got %d", o.GetGeneration())
 		}
@@ -68,7 +65,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 			slowest := time.Duration(0)
 			for i := range count {
 				o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("settings-%d", i)))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				for n := range writes {
 					claim(t, c, o, n)
 				}
@@ -84,7 +81,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 						o.GetFinalizers(), o.GetOwnerReferences())
 				}
 				release(t, c, o)
-				remove(t, c, o)
+				kube.Delete(t, c, o)
 			}
 			return slowest
 		})
@@ -132,30 +129,24 @@ func release(t *testing.T, c client.Client, o build.Object) {
 // deleted. A defect of provider-kubernetes: it can never apply one whose name is longer than 108 characters.
 func TestLongName(t *testing.T) {
 	const nameMax, managerMax = 200, 128
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		key := types.NamespacedName{Namespace: tns, Name: "settings"}
+	forWorlds(t, func(t *testing.T, w world) {
+		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		want := map[string]string{"color": "blue"}
-		long := tns + "-" + strings.Repeat("x", nameMax-len(tns)-1)
-		o := s.Object(ns, long, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		cm := awaitData(t, tc, key, want)
+		long := w.target + "-" + strings.Repeat("x", nameMax-len(w.target)-1)
+		o := w.scope.Object(w.namespace, long, w.config, build.ConfigMap(w.target, "settings", "color", "blue"))
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		cm := awaitData(t, w.tc, key, want)
 		for _, f := range cm.GetManagedFields() {
 			if len(f.Manager) > managerMax {
 				t.Errorf("field manager: want at most %d characters, got %q", managerMax, f.Manager)
 			}
 		}
 		cm.Data["color"] = "red"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
-		awaitData(t, tc, key, want)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, tc, cm)
+		kube.Update(t, w.tc, cm)
+		awaitData(t, w.tc, key, want)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, cm)
 	})
 }
 
@@ -169,7 +160,7 @@ func TestDeletionsAreSlowedDown(t *testing.T) {
 	tns := target.Namespace(t)
 	ns, pc := connect(t, c, s, targetUser(t))
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	deletions := 0
 	kube.Eventually(t, "the resource to stay away", func() (bool, string) {
@@ -194,7 +185,7 @@ func TestFightIsTold(t *testing.T) {
 	w := newWorld(t, c, build.Namespaced())
 	color := func(name, value string) build.Object {
 		o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, "settings", "color", value))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		return o
 	}
 	first, second := color("first", "blue"), color("second", "red")

@@ -51,14 +51,10 @@ func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.Externa
 		return managed.ExternalObservation{}, err
 	}
 	there, err := e.last(ctx, o)
-	if releasesResource(o, err) {
-		e.left, e.leaving = err, nil
-		return managed.ExternalObservation{}, nil
-	}
 	if why := deletionBlockers(e.live); there && why != "" {
 		e.remains = "Waiting for " + describe(e.live) + "; " + why
 	}
-	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
+	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, e.orLeave(o, err)
 }
 
 // checkRecreation looks whether others may make the resource again that a deleted Object deletes, and how long. They
@@ -69,7 +65,7 @@ func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
 		return nil
 	}
-	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
+	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
 	if err != nil && !reference.IsAwaited(err) {
 		return err
 	}
@@ -81,16 +77,15 @@ func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 // Object last saw, and by the manifest only if that is nothing: deletion does not depend on a manifest that can be
 // applied.
 func (e deletion) last(ctx context.Context, o Object) (bool, error) {
-	e.manifest = identity(o)
-	if e.manifest == nil {
+	e.Manifest = identity(o)
+	if e.Manifest == nil {
 		m, err := e.unseen(ctx, o)
 		if m == nil || err != nil {
 			return false, err // It was never applied.
 		}
-		e.manifest = m
+		e.Manifest = m
 	}
-	there, err := e.findSeen(ctx, o)
-	return there, targetresource.Asked(err)
+	return e.findSeen(ctx, o)
 }
 
 // findSeen finds the resource that the manifest identifies, and reports whether it is there and the one of the Object.
@@ -104,7 +99,7 @@ func (e *remote) findSeen(ctx context.Context, o Object) (bool, error) {
 	}
 	if o.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonUnauthorized {
 		// A watch that has begun goes on when the credentials are not accepted any more.
-		if err := e.ask(ctx); err != nil {
+		if e.live, err = e.Ask(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -116,12 +111,12 @@ func (e *remote) findSeen(ctx context.Context, o Object) (bool, error) {
 
 // locate finds how the target serves the kind, in another version if need be, and reports whether it does.
 func (e *remote) locate(ctx context.Context) (bool, error) {
-	m, served, err := targetresource.Locate(ctx, e.cluster, e.owner, e.manifest)
+	m, served, err := targetresource.Locate(ctx, e.Cluster, e.Owner, e.Manifest)
 	if err != nil || !served {
 		return false, err
 	}
-	e.mapping = m
-	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
+	e.Mapping = m
+	return place(e.Manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
 // ours reports whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was
@@ -136,7 +131,7 @@ func (e *remote) ours(o Object) bool {
 
 // withdraw takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
 // not connect for an Object that may not delete, so this is done when its finalizer is about to be removed.
-func (c *connector[T]) withdraw(ctx context.Context, obj client.Object) error {
+func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 	p, o := reconciliationOf(ctx), obj.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
 		return nil
@@ -148,11 +143,7 @@ func (c *connector[T]) withdraw(ctx context.Context, obj client.Object) error {
 	if err == nil {
 		err = deletion{e.remote}.release(ctx, o)
 	}
-	if releasesResource(o, err) {
-		p.left = err
-		return nil
-	}
-	return p.fail(waiting(err))
+	return p.fail(p.orLeave(o, err))
 }
 
 func (e deletion) release(ctx context.Context, o Object) error {
@@ -169,7 +160,7 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 	if !apply.Manages(e.live, e.manager) {
 		return nil
 	}
-	err := apply.Withdraw(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), e.live, e.manager)
+	_, err := e.Write(func() (*unstructured.Unstructured, error) { return e.Client(e.manager).Withdraw(ctx, e.live) })
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // It is gone, and there may be a namesake.
 	}
@@ -177,7 +168,7 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "fields stay in %s", describe(e.live))))
 		return nil
 	}
-	return errors.Wrapf(targetresource.Asked(err), "cannot withdraw fields from %s", describe(e.live))
+	return errors.Wrapf(err, "cannot withdraw fields from %s", describe(e.live))
 }
 
 // deletionBlockers returns what keeps a resource that is being deleted, in words that follow the resource in a message:
@@ -241,7 +232,7 @@ func (r *reconciliation) explainDeletion(o Object) {
 }
 
 // AddFinalizer keeps our finalizer on an Object, and on what it refers to.
-func (c *connector[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
+func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	if err := (managedadapter.Finalizer{Client: c.local}).AddFinalizer(ctx, obj); err != nil {
 		return err
 	}
@@ -249,7 +240,7 @@ func (c *connector[T]) AddFinalizer(ctx context.Context, obj resource.Object) er
 }
 
 // RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
-func (c *connector[T]) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
 	if err := c.letGo(ctx, obj); err != nil {
 		return err
 	}
@@ -264,7 +255,7 @@ func (c *connector[T]) RemoveFinalizer(ctx context.Context, obj resource.Object)
 }
 
 // letGo gives up what others hold for a deleted Object, and what it holds of others.
-func (c *connector[T]) letGo(ctx context.Context, obj client.Object) error {
+func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 	if err := c.awaitDependents(ctx, obj); err != nil {
 		return err
 	}
@@ -276,7 +267,7 @@ func (c *connector[T]) letGo(ctx context.Context, obj client.Object) error {
 
 // finish deletes the resource of an Object that is gone in spite of its finalizer, and reports whether nothing is left
 // of it, or there is no such Object. The reconciliation knows why it could not be done.
-func (c *connector[T]) finish(ctx context.Context, key types.NamespacedName) bool {
+func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bool {
 	o, there := c.early.Get(key)
 	if !there {
 		return true
@@ -296,7 +287,7 @@ func (c *connector[T]) finish(ctx context.Context, key types.NamespacedName) boo
 }
 
 // deleteResource does what crossplane-runtime does with a deleted Object, and reports whether its resource is left.
-func (c *connector[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
+func (c *reconciler[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
 	if err := c.Initialize(ctx, o); err != nil {
 		return true, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // misshapen returns the manifest of a ConfigMap that no API server accepts.
@@ -70,7 +71,7 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, scope, targetUser(t))
 				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				made := observed(t, o)
 
@@ -80,9 +81,8 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 					t.Fatal(err)
 				}
 				awaitCondition(t, c, o, failed(s.want))
-				remove(t, c, o)
-				awaitGone(t, c, o)
-				awaitGone(t, tc, made)
+				kube.Remove(t, c, o)
+				kube.AwaitGone(t, tc, made)
 			})
 		})
 	}
@@ -91,18 +91,14 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 // TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of
 // its name is left alone.
 func TestDeletionOfNeverApplied(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		theirs := emptySettings(tns)
-		create(t, tc, theirs)
-		o := s.Object(ns, tns, pc, misshapen(tns))
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := emptySettings(w.target)
+		kube.Create(t, w.tc, theirs)
+		o := w.object(misshapen(w.target))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
+		kube.Remove(t, w.c, o)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource this Object has not applied must survive: %v", err)
 		}
 	})

@@ -24,12 +24,12 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 		second := crd.Spec.Versions[0]
 		second.Name, second.Storage = "v2", false
 		crd.Spec.Versions = append(crd.Spec.Versions, second)
-		create(t, tc, crd)
+		kube.Create(t, tc, crd)
 		o := s.Object(ns, tns, pc, build.Manifest{
 			"apiVersion": group + "/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 		})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		serve(t, tc, crd, "v2")
@@ -41,8 +41,7 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 			err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget.DeepCopy())
 			return err != nil, "it is"
 		})
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		gadget.SetAPIVersion(group + "/v2")
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); client.IgnoreNotFound(err) != nil ||
 			err == nil {

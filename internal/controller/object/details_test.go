@@ -91,9 +91,7 @@ func (p published) awaitPublished(t *testing.T, want map[string]string) *corev1.
 // setDetails replaces the connection details of the Object.
 func (p published) setDetails(t *testing.T, details ...commonv1.ConnectionDetail) {
 	t.Helper()
-	if err := p.c.Get(t.Context(), client.ObjectKeyFromObject(p.object), p.object); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, p.c, client.ObjectKeyFromObject(p.object), p.object)
 	patch := client.MergeFrom(p.object.DeepCopyObject().(client.Object))
 	for i := range details {
 		details[i].Namespace = p.target
@@ -119,8 +117,8 @@ func TestConnectionDetails(t *testing.T) {
 		web := &corev1.Service{ObjectMeta: build.Meta(p.target, "web"), Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}},
 		}}
-		create(t, p.tc, p.source("database", "password", "hunter2", "tls.crt", "cert"), web)
-		create(t, p.c, p.object)
+		kube.Create(t, p.tc, p.source("database", "password", "hunter2", "tls.crt", "cert"), web)
+		kube.Create(t, p.c, p.object)
 		awaitReady(t, p.c, p.object)
 		got := p.awaitPublished(t, map[string]string{
 			"password": "hunter2", "tls.crt": "cert", "color": "blue", "port": "80",
@@ -145,8 +143,8 @@ func TestConnectionSecretFollows(t *testing.T) {
 		p := publish(t, s, fromSecret("database", "data.password", "password"),
 			fromSecret("database", "data.user", "user"))
 		source := p.source("database", "password", "0", "user", "admin")
-		create(t, p.tc, source)
-		create(t, p.c, p.object)
+		kube.Create(t, p.tc, source)
+		kube.Create(t, p.c, p.object)
 		awaitReady(t, p.c, p.object)
 		want := map[string]string{"password": "0", "user": "admin"}
 		mine := p.awaitPublished(t, want)
@@ -174,9 +172,7 @@ func TestConnectionSecretFollows(t *testing.T) {
 		kube.Figure(t, "a change of a source to its arrival", func() time.Duration {
 			source.Data["password"][0]++
 			begin := time.Now()
-			if err := p.tc.Update(t.Context(), source); err != nil {
-				t.Fatal(err)
-			}
+			kube.Update(t, p.tc, source)
 			want["password"] = string(source.Data["password"])
 			mine = p.awaitPublished(t, want)
 			return time.Since(begin)
@@ -185,13 +181,11 @@ func TestConnectionSecretFollows(t *testing.T) {
 		mine.Data["password"] = []byte("changed")
 		mine.Data["more"] = []byte("x")
 		mine.Labels = map[string]string{"theirs": "stays"}
-		if err := p.c.Update(t.Context(), mine); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, p.c, mine)
 		if mended := p.awaitPublished(t, want); mended.Labels["theirs"] != "stays" {
 			t.Errorf("labels of others must stay, got %v", mended.Labels)
 		}
-		remove(t, p.c, mine)
+		kube.Delete(t, p.c, mine)
 		p.awaitPublished(t, want)
 	})
 }
@@ -208,7 +202,7 @@ func TestAbsentSource(t *testing.T) {
 			from("v1", "ConfigMap", "settings", "data.color", "not a key"),
 		}
 		p := publish(t, s, details...)
-		create(t, p.c, p.object)
+		kube.Create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		want := "Connection details are missing: password (Secret " + p.target + "/database does not exist), " +
 			"shape (ConfigMap " + p.target + "/settings: there is no field data.shape), " +
@@ -220,12 +214,12 @@ func TestAbsentSource(t *testing.T) {
 
 		p.setDetails(t, details[:2]...)
 		source := p.source("database", "password", "hunter2")
-		create(t, p.tc, source)
+		kube.Create(t, p.tc, source)
 		awaitReady(t, p.c, p.object)
 		all := map[string]string{"color": "blue", "password": "hunter2"}
 		p.awaitPublished(t, all)
 
-		remove(t, p.tc, source)
+		kube.Delete(t, p.tc, source)
 		awaitCondition(t, p.c, p.object, unavailable)
 		awaitCondition(t, p.c, p.object, synced)
 		p.awaitPublished(t, all)
@@ -238,8 +232,8 @@ func TestAbsentSource(t *testing.T) {
 
 		p.setDetails(t, details[1])
 		awaitCondition(t, p.c, p.object, unavailable)
-		remove(t, p.c, p.object) // #345 of provider-kubernetes: a broken detail does not hold up deletion.
-		awaitGone(t, p.c, p.object)
+		kube.Delete(t, p.c, p.object) // #345 of provider-kubernetes: a broken detail does not hold up deletion.
+		kube.AwaitGone(t, p.c, p.object)
 	})
 }
 
@@ -253,14 +247,14 @@ func TestSourcesOfUnknownKinds(t *testing.T) {
 			d.Namespace = p.target
 			p.object.Desired().ConnectionDetails = append(p.object.Desired().ConnectionDetails, d)
 		}
-		create(t, p.c, p.object)
+		kube.Create(t, p.c, p.object)
 		want := "Connection details are missing: one (target does not serve kind Gadget of " + groups[0] + "/v1), " +
 			"two (target does not serve kind Gadget of " + groups[1] + "/v1)"
 		if got := awaitCondition(t, p.c, p.object, unavailable, want); got != want {
 			t.Errorf("message of condition Ready: want %q, got %q", want, got)
 		}
 		for _, g := range groups {
-			create(t, p.tc, gadgets(g))
+			kube.Create(t, p.tc, gadgets(g))
 			installGadget(t, p, g)
 		}
 		awaitReady(t, p.c, p.object)

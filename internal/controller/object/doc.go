@@ -12,22 +12,18 @@
 //
 // # Steps
 //
-// The order of steps is that of crossplane-runtime, as users know its behaviour; package managedadapter stands around
-// its reconciler. We rejected a reconciler of our own, although it would save one reconcile for each creation.
-// References are resolved before a target is connected to, because what waits for a reference needs no target.
-//
-// # Steady state
-//
-// A settled Object makes no API calls. Two hashes in the status and the copy that the watch keeps tell whether the
-// resource is as applied, also after a restart; see package apply.
+// The order of steps is that of crossplane-runtime, as users know its behaviour. We rejected a reconciler of our own,
+// although it would save one reconcile for each creation. References are resolved before a target is connected to,
+// because what waits for a reference needs no target.
 //
 // # Create and adopt
 //
-// If the policy allows both creation and change, a resource that the watch does not show is applied without a look:
-// server-side apply creates or adopts in one write, and the answer tells which. If the policy allows less, the resource
-// is looked up by its name first. If it allows only one of both, the request itself is restricted: a creation that
-// fails if the resource exists, or an apply that names the expected UID. We rejected a look before a server-side apply,
-// because somebody may act in between.
+// A settled Object makes no API calls: two hashes in the status and the copy that the watch keeps tell whether the
+// resource is as applied. If the policy allows both creation and change, a resource that the watch does not show is
+// applied without a look: server-side apply creates or adopts in one write. If the policy allows less, the resource is
+// looked up by its name first, and the request itself is restricted: a creation that fails if the resource exists, or
+// an apply that names the expected UID. We rejected a look before a server-side apply, because somebody may act in
+// between.
 //
 // # Deletion
 //
@@ -48,16 +44,16 @@
 //
 // # Records of use
 //
-// A controller of their own writes records of use, one at a time. People read them; package providerconfig keeps a
+// A controller of their own writes records of use, one at a time: people read them, and package providerconfig keeps a
 // ProviderConfig while Objects refer to it, recorded or not. We rejected a record before the connection, as is common:
 // each Object of a burst would wait for a write that none needs.
 //
 // # Previews
 //
-// An Object that must not apply shows what an apply would change. The comparison runs once for each state of manifest
-// and resource and is remembered in the status. A failed comparison is no failed observation. An Object that is deleted
-// on a dry run leaves its resource. We rejected deleting what may only have been looked at, and holding the deletion
-// until the annotation goes, which would block the deletion of namespaces.
+// The comparison runs once for each state of manifest and resource and is remembered in the status. A failed comparison
+// is no failed observation. An Object that is deleted on a dry run leaves its resource. We rejected deleting what may
+// only have been looked at, and holding the deletion until the annotation goes, which would block the deletion of
+// namespaces.
 //
 // # Status writes
 //
@@ -68,20 +64,16 @@
 //
 // # Retries and outages
 //
-// A failed reconcile is retried after 250 ms at first and 2 s at most, ever more seldom if the target keeps refusing;
-// see package target. An Object waits for an event where one can be watched. A ProviderConfig reports at once that its
-// target does not answer. Its Objects report it after 10 s, at most 50 a second and without events, because there may
-// be thousands. unreachableTarget: Orphan takes effect only after the 10 s, because an orphaned resource stays for
-// good. We rejected pausing all reconciles: those that need no request continue.
+// A failed reconcile is retried after 250 ms at first and 2 s at most, ever more seldom if the target keeps refusing.
+// A ProviderConfig reports at once that its target does not answer. Its Objects report it after 10 s, at most 50 a
+// second and without events, because there may be thousands. unreachableTarget: Orphan takes effect only after the
+// 10 s, because an orphaned resource stays for good. We rejected pausing all reconciles: those that need no request
+// continue.
 //
 // # Field managers
 //
 // The field manager of an Object is its name, as in provider-kubernetes, so that its fields are ours after a takeover.
-// If Objects of one name meet on a resource, all but one add their namespace. Their statuses and an index say which.
-// Two that are made at once may take each other's fields away for a moment, until each sees the status of the other. We
-// rejected adding the namespace always: each takeover would leave fields behind. We rejected reservations in memory,
-// which a restart forgets.
-//
-// A resource that provider-kubernetes has applied client-side is migrated before it is applied. It is read once if the
-// status hints at it and the watch does not show it, because it has no label yet.
+// If Objects of one name meet on a resource, all but one add their namespace. Two that are made at once may take each
+// other's fields away for a moment, until each sees the status of the other. We rejected adding the namespace always:
+// each takeover would leave fields behind. We rejected reservations in memory, which a restart forgets.
 package object

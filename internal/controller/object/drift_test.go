@@ -18,7 +18,7 @@ import (
 // TestDriftIsReverted shows that what somebody else does to our fields is undone, by watch.
 // A defect of provider-kubernetes: in its client-side mode, which is accepted and ignored here, it does not see drift.
 func TestDriftIsReverted(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	tc := target.Client(t)
 	for name, drift := range map[string]struct {
 		reason string
 		do     func(*testing.T, *corev1.ConfigMap) error
@@ -53,20 +53,16 @@ func TestDriftIsReverted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				create(t, c, o)
-				awaitReady(t, c, o)
-				key := types.NamespacedName{Namespace: tns, Name: "settings"}
+			forWorlds(t, func(t *testing.T, w world) {
+				w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+				key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 				want := map[string]string{"color": "blue"}
-				if err := drift.do(t, awaitData(t, tc, key, want)); err != nil {
+				if err := drift.do(t, awaitData(t, w.tc, key, want)); err != nil {
 					t.Fatalf("%s\ncannot drift: %v", drift.reason, err)
 				}
 				kube.Eventually(t, "the label and data to come back", func() (bool, string) {
 					cm := &corev1.ConfigMap{}
-					if err := tc.Get(t.Context(), key, cm); err != nil {
+					if err := w.tc.Get(t.Context(), key, cm); err != nil {
 						return false, err.Error()
 					}
 					return cmp.Equal(cm.Data, want) && len(cm.Labels) == 1, cmp.Diff(want, cm.Data)
@@ -84,7 +80,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		who := tns + "-writer"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 			map[string]string{"color": "blue"})
@@ -93,9 +89,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		mark := audit.Mark()
 		cm.Data["shape"] = "round"
 		cm.Labels["theirs"] = "yes"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		// The status shows the change, so it has been seen.
 		kube.Eventually(t, "the change to be observed", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -112,30 +106,23 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 
 // TestNamesakeSurvives shows that only the resource we know is deleted.
 func TestNamesakeSurvives(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 		o.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
-		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-		create(t, tc, theirs)
-		create(t, c, o)
-		awaitReady(t, c, o)
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")}
+		kube.Create(t, w.tc, theirs)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 
 		// It is made again by somebody else while the Object is paused, and the Object is deleted before it can look.
-		pause(t, c, o)
-		if err := tc.Delete(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
-		namesake := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-		create(t, tc, namesake)
-		if err := c.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		unpause(t, c, o)
-		awaitGone(t, c, o)
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(namesake), namesake); err != nil {
+		pause(t, w.c, o)
+		kube.Delete(t, w.tc, theirs)
+		namesake := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")}
+		kube.Create(t, w.tc, namesake)
+		kube.Delete(t, w.c, o)
+		unpause(t, w.c, o)
+		kube.AwaitGone(t, w.c, o)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(namesake), namesake); err != nil {
 			t.Errorf("a namesake with another UID must survive: %v", err)
 		}
 	})

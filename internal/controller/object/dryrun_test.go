@@ -46,7 +46,7 @@ func TestDryRunCreatesNothing(t *testing.T) {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			wantMessage := "Applying the manifest would create the resource"
 			if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
 				t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
@@ -82,7 +82,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		key := types.NamespacedName{Namespace: tns, Name: "settings"}
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue", "shape", "round"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
@@ -96,9 +96,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		}
 		cm := awaitData(t, tc, key, map[string]string{"color": "blue", "shape": "round"})
 		cm.Data, cm.Labels = map[string]string{"color": "green"}, nil
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitFields(t, c, o, "data.color")
 		awaitReady(t, c, o)
 		awaitData(t, tc, key, map[string]string{"color": "green"})
@@ -115,29 +113,24 @@ func TestDryRunChangesNothing(t *testing.T) {
 // TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names
 // another on a dry run, and that it still deletes that one when the manifest names it again.
 func TestDryRunForAnotherResource(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "theirs")}
-		create(t, tc, theirs)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		ours := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
-		setDryRun(t, c, o, `"true"`)
-		setManifest(t, c, o, build.ConfigMap(tns, "theirs", "color", "blue"))
-		awaitCondition(t, c, o, different)
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "theirs")}
+		kube.Create(t, w.tc, theirs)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		ours := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
+		setDryRun(t, w.c, o, `"true"`)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "theirs", "color", "blue"))
+		awaitCondition(t, w.c, o, different)
 		if got := observed(t, o).GetUID(); got != ours.GetUID() {
 			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s",
 				ours.GetUID(), got)
 		}
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
-		setDryRun(t, c, o, "null")
-		awaitNoPreview(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, tc, ours)
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
+		setDryRun(t, w.c, o, "null")
+		awaitNoPreview(t, w.c, o)
+		kube.Delete(t, w.c, o)
+		kube.AwaitGone(t, w.tc, ours)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource that was only looked at: %v", err)
 		}
 	})
@@ -145,30 +138,26 @@ func TestDryRunForAnotherResource(t *testing.T) {
 
 // TestDryRunForgetsWhatItOnlySaw shows that a dry run leaves no claim to a resource that was never applied.
 func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		create(t, tc, blue(tns))
-		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red")))
-		create(t, c, o)
-		awaitFields(t, c, o, "data.color")
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, blue(w.target))
+		o := onDryRun(w.object(build.ConfigMap(w.target, "settings", "color", "red")))
+		kube.Create(t, w.c, o)
+		awaitFields(t, w.c, o, "data.color")
 		if observed(t, o).Name != "settings" {
 			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
 		}
-		setManifest(t, c, o, build.ConfigMap(tns, "another", "color", "red"))
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "another", "color", "red"))
 		kube.Eventually(t, "the Object to forget the resource", func() (bool, string) {
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
 			}
 			raw := string(o.Observed().Manifest.Raw)
 			return raw == "" || raw == "null", raw
 		})
-		setDryRun(t, c, o, "null")
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		setDryRun(t, w.c, o, "null")
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
 	})
 }
 
@@ -181,14 +170,13 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		who := tns + "-deleter"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 		mark := target.Audit(t).Mark()
 		last, _ := o.DeepCopyObject().(build.Object)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 		if diff := cmp.Diff(map[string]int{}, mutations(target.Audit(t).Since(mark).By(who)),
 			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests on the target: -want, +got:\n%s", diff)
@@ -199,9 +187,8 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		lost := onDryRun(s.Object(ns, tns+"-lost",
 			connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
 			build.ConfigMap(tns, "settings")))
-		create(t, c, lost)
+		kube.Create(t, c, lost)
 		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))
-		remove(t, c, lost)
-		awaitGone(t, c, lost)
+		kube.Remove(t, c, lost)
 	})
 }

@@ -38,7 +38,7 @@ func losses() map[string]loss {
 		},
 		"SecretDeleted": {
 			lose: func(t *testing.T, w world, _ build.Object) {
-				remove(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+				kube.Delete(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
 			},
 			want: commonv1.ReasonInvalidConnection,
 		},
@@ -53,7 +53,7 @@ func losses() map[string]loss {
 				// As when somebody takes its finalizer away, while the provider cannot put it back.
 				pause(t, w.c, o)
 				config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-				remove(t, w.c, config)
+				kube.Delete(t, w.c, config)
 				kube.Eventually(t, "the ProviderConfig to be gone", func() (bool, string) {
 					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 					err := w.c.Patch(t.Context(), config, patch)
@@ -90,22 +90,22 @@ func TestUnreachableTarget(t *testing.T) {
 					forScopesBeside(t, func(t *testing.T, s build.Scope) {
 						kube.Figure(t, "from the permission to leave the resource to the end",
 							func() time.Duration {
-								w := worldOf(t, c, s)
+								w := newWorld(t, c, s)
 								o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 								if p != nil {
-									create(t, w.tc, emptySettings(w.target))
+									kube.Create(t, w.tc, emptySettings(w.target))
 									o.SetManagementPolicies(p)
 								}
-								create(t, c, o)
+								kube.Create(t, c, o)
 								awaitReady(t, c, o)
 								l.lose(t, w, o)
-								remove(t, c, o)
+								kube.Delete(t, c, o)
 								awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
 								staysUnwritten(t, c, o)
 
 								began := time.Now()
 								edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-								awaitGone(t, c, o)
+								kube.AwaitGone(t, c, o)
 								took := time.Since(began)
 								awaitEvent(t, c, o, leftResource)
 								key := types.NamespacedName{Namespace: w.target, Name: "settings"}
@@ -127,17 +127,16 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				kube.Figure(t, "from the deletion to the end", func() time.Duration {
-					w := worldOf(t, c, s)
-					create(t, w.tc, emptySettings(w.target))
+					w := newWorld(t, c, s)
+					kube.Create(t, w.tc, emptySettings(w.target))
 					o := w.object(build.ConfigMap(w.target, "settings"))
 					o.SetManagementPolicies(p)
-					create(t, c, o)
+					kube.Create(t, c, o)
 					awaitReady(t, c, o)
 					setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
 					awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
 					began := time.Now()
-					remove(t, c, o)
-					awaitGone(t, c, o)
+					kube.Remove(t, c, o)
 					return time.Since(began)
 				})
 			})
@@ -148,32 +147,25 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 // TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose
 // target answers.
 func TestOrphanDeletesWhatItCan(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
 
 // TestDeletionWaitsForTarget shows that a resource is deleted when its target is back.
 func TestDeletionWaitsForTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		target.Stop(t)
-		remove(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+		kube.Delete(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
 		target.Restart(t)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }

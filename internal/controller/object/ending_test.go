@@ -17,24 +17,21 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and
 // Secret.
 func TestDeletedAtOnce(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		release := hold(t, w.tc, emptySettings(w.target))
-		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
-		remove(t, c, config)
-		remove(t, c, o)
+		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		kube.Delete(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+		kube.Delete(t, w.c, config)
+		kube.Delete(t, w.c, o)
 		release()
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -44,7 +41,6 @@ func TestDeletedAtOnce(t *testing.T) {
 //
 // provider-kubernetes tries an apply first even then, and so never comes to delete.
 func TestDeletionOfGarbage(t *testing.T) {
-	c := provide(t)
 	job := func(w world, image string) build.Manifest {
 		return build.Manifest{
 			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "work", "namespace": w.target},
@@ -67,17 +63,13 @@ func TestDeletionOfGarbage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
-				o := w.object(job(w, "first"))
-				create(t, c, o)
-				awaitReady(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.keep(t, job(w, "first"))
 				made := &unstructured.Unstructured{Object: job(w, "first")}
-				setManifest(t, c, o, test.spoilt(w))
-				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
+				setManifest(t, w.c, o, test.spoilt(w))
+				awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
 				w.exists(t, made, true)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, w.c, o)
 				w.exists(t, made, false)
 			})
 		})
@@ -87,9 +79,7 @@ func TestDeletionOfGarbage(t *testing.T) {
 // TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that
 // never could be applied.
 func TestGarbageDeletedAtOnce(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		for _, m := range []build.Manifest{
 			{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": map[string]any{"name": "x"}},
 			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}},
@@ -99,30 +89,24 @@ func TestGarbageDeletedAtOnce(t *testing.T) {
 			},
 		} {
 			o := w.object(m)
-			create(t, c, o)
-			remove(t, c, o)
-			awaitGone(t, c, o)
+			kube.Create(t, w.c, o)
+			kube.Remove(t, w.c, o)
 		}
 	})
 }
 
 // TestAdopted shows that a resource which others have made belongs to the Object that applies it, and goes with it.
 func TestAdopted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		theirs := &corev1.ConfigMap{
 			ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"},
 		}
-		create(t, w.tc, theirs)
-		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.tc, theirs)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "ours", "yes"))
 		if got := observed(t, o).GetUID(); got != theirs.GetUID() {
 			t.Errorf("want the resource to be adopted as %s, got %s", theirs.GetUID(), got)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, theirs, false)
 	})
 }
@@ -131,28 +115,26 @@ func TestAdopted(t *testing.T) {
 //
 // provider-kubernetes deletes whatever bears the name.
 func TestRemadeByOthers(t *testing.T) {
-	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				if p != nil {
-					create(t, w.tc, emptySettings(w.target))
+					kube.Create(t, w.tc, emptySettings(w.target))
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.SetManagementPolicies(p)
-				create(t, c, o)
-				awaitReady(t, c, o)
+				kube.Create(t, w.c, o)
+				awaitReady(t, w.c, o)
 
-				pause(t, c, o)
-				remove(t, w.tc, emptySettings(w.target))
+				pause(t, w.c, o)
+				kube.Delete(t, w.tc, emptySettings(w.target))
 				theirs := &corev1.ConfigMap{
 					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
 				}
-				create(t, w.tc, theirs)
-				remove(t, c, o)
-				unpause(t, c, o)
-				awaitGone(t, c, o)
+				kube.Create(t, w.tc, theirs)
+				kube.Delete(t, w.c, o)
+				unpause(t, w.c, o)
+				kube.AwaitGone(t, w.c, o)
 				was := theirs.GetResourceVersion()
 				w.exists(t, theirs, true)
 				if theirs.GetResourceVersion() != was {
@@ -169,33 +151,28 @@ func TestRemadeByOthers(t *testing.T) {
 // provider-kubernetes fails on a kind it does not find, for ever.
 func TestKindIsGone(t *testing.T) {
 	t.Parallel()
-	c := provide(t)
 	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
 		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			remove(t, w.tc, crd)
-			awaitGone(t, w.tc, crd)
+			kube.Remove(t, w.tc, crd)
 			awaitCondition(t, w.c, o, failed(commonv1.ReasonUnknownKind))
-			remove(t, w.c, o)
+			kube.Delete(t, w.c, o)
 		},
 		"ObjectFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			remove(t, w.c, o)
-			remove(t, w.tc, crd)
+			kube.Delete(t, w.c, o)
+			kube.Delete(t, w.tc, crd)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopesBeside(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
+			forWorldsBeside(t, func(t *testing.T, w world) {
 				group := w.target + ".example.org"
 				crd := gadgets(group)
-				create(t, w.tc, crd)
-				o := w.object(build.Manifest{
+				kube.Create(t, w.tc, crd)
+				o := w.keep(t, build.Manifest{
 					"apiVersion": group + "/v1", "kind": "Gadget",
 					"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 				})
-				create(t, c, o)
-				awaitReady(t, c, o)
 				inOrder(t, w, o, crd)
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, w.c, o)
 			})
 		})
 	}
@@ -203,21 +180,19 @@ func TestKindIsGone(t *testing.T) {
 
 // TestOthersHoldPartial shows that an Object keeps its fields as long as somebody else holds it.
 func TestOthersHoldPartial(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		create(t, w.tc, emptySettings(w.target))
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, emptySettings(w.target))
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
 		o.SetFinalizers([]string{theirFinalizer})
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDependents))
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Delete(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-		edit(t, c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
-		awaitGone(t, c, o)
+		edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
+		kube.AwaitGone(t, w.c, o)
 		awaitData(t, w.tc, key, nil)
 	})
 }
@@ -233,22 +208,25 @@ func TestWritesAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	tns := target.Namespace(t)
-	c := d.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(tns)
+	c := apply.Client{
+		Resources: d.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(tns),
+		Manager:   "test",
+	}
 	wanted := &unstructured.Unstructured{Object: build.ConfigMap(tns, "settings", "color", "blue")}
-	gone := apply.Target{UID: "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", Manager: "test"}
+	const gone types.UID = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 
-	if _, err := apply.Update(t.Context(), c, wanted, gone); !apierrors.IsConflict(err) {
+	if _, err := c.Update(t.Context(), wanted, gone); !apierrors.IsConflict(err) {
 		t.Errorf("update of what does not exist: want a conflict, got %s", message(err))
 	}
 	cm := emptySettings(tns)
 	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); !apierrors.IsNotFound(err) {
 		t.Errorf("update of what does not exist must not create it: %s", message(err))
 	}
-	create(t, tc, emptySettings(tns))
-	if _, err := apply.Update(t.Context(), c, wanted, gone); err == nil {
+	kube.Create(t, tc, emptySettings(tns))
+	if _, err := c.Update(t.Context(), wanted, gone); err == nil {
 		t.Error("update of a namesake: want an error")
 	}
-	if _, err := apply.Create(t.Context(), c, wanted, "test"); !apierrors.IsAlreadyExists(err) {
+	if _, err := c.Create(t.Context(), wanted); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creation of what exists: want it to be refused, got %s", message(err))
 	}
 	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil || len(cm.Data) > 0 {
@@ -257,17 +235,17 @@ func TestWritesAreExact(t *testing.T) {
 
 	// What was applied can be taken back, and leaves no trace.
 	before := cm.DeepCopy()
-	live, err := apply.Update(t.Context(), c, wanted, apply.Target{UID: cm.GetUID(), Manager: "test"})
+	live, err := c.Update(t.Context(), wanted, cm.GetUID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !apply.Manages(live, "test") {
 		t.Error("want the manager to own what it has applied")
 	}
-	if err := apply.Withdraw(t.Context(), c, live, "test"); err != nil {
+	if _, err := c.Withdraw(t.Context(), live); err != nil {
 		t.Fatal(err)
 	}
-	live, err = c.Get(t.Context(), "settings", metav1.GetOptions{})
+	live, err = c.Resources.Get(t.Context(), "settings", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestExpiredCertificateIsToldOnce(t *testing.T) {
 		cfg, shown := expiredServer(t)
 		ns, pc := connect(t, c, s, cfg)
 		o := s.Object(ns, target.Namespace(t), pc, build.ConfigMap("any", "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		message := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "certificate has expired")
 		before := shown.Load()
 		kube.Eventually(t, "further probes", func() (bool, string) {

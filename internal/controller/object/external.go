@@ -88,19 +88,19 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 // prepare computes what is wanted, and where on the target it lives.
 func (e *external) prepare(ctx context.Context, o Object) error {
 	var err error
-	if e.manifest, err = manifest(o, e.references); err != nil {
+	if e.Manifest, err = manifest(o, e.references); err != nil {
 		return err
 	}
-	e.leftOut = apply.Prepare(e.manifest)
-	e.wanted = e.manifest
-	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
+	e.leftOut = apply.Prepare(e.Manifest)
+	e.SecretFields = e.references.SecretFields()
+	e.Mapping, err = e.Cluster.Mapping(ctx, e.Owner, e.Manifest.GroupVersionKind())
 	if err != nil {
 		if target.IsNoKind(err) {
 			e.verdict = &readiness.Verdict{Message: messageNoKind}
 		}
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
-	return place(e.manifest, e.mapping)
+	return place(e.Manifest, e.Mapping)
 }
 
 // preview looks at the resource and records what an apply would change. On a dry run a missing resource counts as one
@@ -137,13 +137,13 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if
 // that is a fight.
 func (e *external) contested(o Object) (bool, error) {
-	e.retry = e.drift.Wait(e.owner)
-	if !e.drift.Fights(e.owner) {
+	e.retry = e.drift.Wait(e.Owner)
+	if !e.drift.Fights(e.Owner) {
 		return false, nil
 	}
 	what, err := "it is deleted, as the garbage collector does if no owner in metadata.ownerReferences exists", error(nil)
 	if e.live != nil {
-		what, err = apply.Rival(e.live, e.manifest, e.manager)
+		what, err = apply.Rival(e.live, e.Manifest, e.manager)
 	}
 	e.report(o, commonv1.ReasonContested,
 		"the resource is restored ever more slowly, as others change it again and again: "+what)
@@ -152,7 +152,7 @@ func (e *external) contested(o Object) (bool, error) {
 
 // peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so.
 func (e *external) peaceful(o Object) bool {
-	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested && e.drift.Fights(e.owner) {
+	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested && e.drift.Fights(e.Owner) {
 		e.synced = &c
 	}
 	return true
@@ -165,9 +165,8 @@ func (e *external) ran(o Object) (bool, error) {
 	if o.GetAnnotations()[commonv1.AnnotationKeyRunOnce] != "true" || applied == nil {
 		return false, nil
 	}
-	wanted, err := apply.HashManifest(e.manifest)
-	if err != nil || applied.ManifestHash != wanted {
-		return false, errors.Wrap(err, "cannot compare manifest")
+	if applied.ManifestHash != apply.Hash(e.Manifest.Object) {
+		return false, nil
 	}
 	last := &unstructured.Unstructured{}
 	if err := decode(o.Observed().Manifest.Raw, &last.Object); err != nil {
@@ -208,19 +207,14 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if !policy.Allows(p, xpv2.ManagementActionUpdate) {
 		return true, nil
 	}
-	wanted, err := apply.HashManifest(e.manifest)
-	if err != nil {
-		return false, errors.Wrap(err, "cannot compare manifest")
-	}
 	applied := o.Observed().Applied
-	if applied == nil || applied.ManifestHash != wanted {
+	if applied == nil || applied.ManifestHash != apply.Hash(e.Manifest.Object) {
 		return false, nil
 	}
-	legacy, err := e.options.legacy().Holds(e.migration(o, e.live))
-	if err != nil || legacy {
-		return false, errors.Wrap(err, "cannot compare resource")
+	if legacy, err := e.migration(o, e.live).Needed(); err != nil || legacy {
+		return false, err
 	}
-	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
+	held, err := apply.HashOwned(e.live, e.Manifest, e.manager)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
@@ -228,8 +222,8 @@ func (e *external) upToDate(o Object) (bool, error) {
 		return e.peaceful(o), nil
 	}
 	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
-	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.owner) >= lossesMost {
-		if shown, err := apply.Shows(e.live, e.manifest); shown || err != nil {
+	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost {
+		if shown, err := apply.Shows(e.live, e.Manifest); shown || err != nil {
 			return shown, errors.Wrap(err, "cannot compare resource")
 		}
 	}
@@ -251,7 +245,7 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 }
 
 func (e *external) apply(ctx context.Context, o Object) error {
-	live, err := e.resource().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
+	live, err := e.Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
 		err = errors.Wrap(err, messageImmutable)
 	}

@@ -24,8 +24,8 @@ const indexName = "name"
 
 // An Index finds the Objects of both scopes.
 type Index struct {
-	mu      sync.Mutex
-	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
+	mu    sync.Mutex
+	lists []func(context.Context, ...client.ListOption) ([]resource.Managed, error) // one for each kind
 }
 
 // include adds the Objects of a kind.
@@ -34,12 +34,11 @@ func (x *Index) include(mgr ctrl.Manager, kind client.Object, newList func() res
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), kind, indexName, byName); err != nil {
 		return errors.Wrap(err, "cannot index by name")
 	}
-	local := mgr.GetClient()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.listers = append(x.listers, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
+	x.lists = append(x.lists, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
 		l := newList()
-		err := local.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...) // They are only read.
+		err := mgr.GetClient().List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...) // They are only read.
 		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
 	})
 	return nil
@@ -48,10 +47,10 @@ func (x *Index) include(mgr ctrl.Manager, kind client.Object, newList func() res
 // others returns the Objects beside one, of all kinds. They are shared and must not be changed.
 func (x *Index) others(ctx context.Context, o Object, l ...client.ListOption) ([]Object, error) {
 	x.mu.Lock()
-	listers := slices.Clone(x.listers)
+	lists := slices.Clone(x.lists)
 	x.mu.Unlock()
 	var found []Object
-	for _, list := range listers {
+	for _, list := range lists {
 		items, err := list(ctx, l...)
 		if err != nil {
 			return nil, err
@@ -97,7 +96,7 @@ func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
 	namesakes = slices.DeleteFunc(namesakes, func(n Object) bool { return !mayApply(n) })
 	if e.live == nil && slices.ContainsFunc(namesakes, e.isAt) {
 		// The watch does not show a resource that lacks our label, which it does until we have applied it once.
-		if err := e.ask(ctx); err != nil {
+		if e.live, err = e.Ask(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -109,7 +108,7 @@ func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
 // isAt reports whether an Object has last seen a resource of the name and kind of the manifest, on whatever server.
 func (e *remote) isAt(o Object) bool {
 	id := identity(o)
-	return id != nil && sameResource(id, e.manifest)
+	return id != nil && sameResource(id, e.Manifest)
 }
 
 // precedes reports whether an Object has the field manager of its name on a resource before another of that name has
@@ -129,19 +128,20 @@ func precedes(a, b Object, uid types.UID) bool {
 // rank returns 2 if an Object has applied a resource with the manager of its name, 1 if it may have before it came to
 // us, 0 if not.
 func rank(o Object, uid types.UID) int {
-	if !bytes.Contains(o.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
-		return 0
-	}
-	id, applied := identity(o), o.Observed().Applied
+	applied := o.Observed().Applied
 	switch {
-	case id == nil || id.GetUID() != uid:
+	case !hasSeen(o, uid), applied != nil && applied.FieldManager != "":
 		return 0
 	case applied == nil:
 		return 1
-	case applied.FieldManager == "":
-		return 2
 	}
-	return 0
+	return 2
+}
+
+// hasSeen reports whether the resource that an Object last saw has a UID.
+func hasSeen(o Object, uid types.UID) bool {
+	raw := o.Observed().Manifest.Raw
+	return bytes.Contains(raw, []byte(uid)) && SeenUID(o) == uid // A search costs less than to decode it.
 }
 
 // reasonLeftShared is the reason of events about resources that an Object leaves to another.
@@ -151,39 +151,25 @@ const reasonLeftShared event.Reason = "LeftSharedResource"
 // there is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all
 // others are, too, as one cache shows all of them.
 func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, err error) {
-	seen := identity(o)
-	if seen == nil || o.Desired().SharedResource != commonv1.SharedResourceKeep {
+	uid := SeenUID(o)
+	if uid == "" || o.Desired().SharedResource != commonv1.SharedResourceKeep {
 		return nil, false, nil
 	}
 	others, err := all.others(ctx, o)
-	if err != nil {
-		return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
-	}
-	uid := seen.GetUID()
 	for _, other := range others {
-		if meta.WasDeleted(other) || dryRun(other) ||
-			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) != policy.Delete {
-			continue
-		}
-		if !bytes.Contains(other.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
-			continue
-		}
-		if id := identity(other); id != nil && id.GetUID() == uid {
+		if !meta.WasDeleted(other) && !dryRun(other) && hasSeen(other, uid) &&
+			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) == policy.Delete {
 			return other, true, nil
 		}
 	}
-	return nil, false, nil
+	return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
 }
 
 // transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied.
 func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
-	err := e.release(ctx, o)
-	if releasesResource(o, err) {
-		e.left = err
-		return nil
-	}
-	if err == nil {
+	err := e.orLeave(o, e.release(ctx, o))
+	if err == nil && e.left == nil {
 		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to its remaining owner, Object "+to.GetName()))
 	}
-	return waiting(err)
+	return err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -38,14 +37,6 @@ func emptySettings(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, "settings")}
 }
 
-// remove requests the deletion of a resource.
-func remove(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatalf("cannot delete %T %s: %v", o, o.GetName(), err)
-	}
-}
-
 // touched counts the touches of this process, so that each is a change.
 var touched atomic.Int64
 
@@ -53,9 +44,7 @@ var touched atomic.Int64
 func touch(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	patch := `{"metadata":{"labels":{"touch":"` + strconv.FormatInt(touched.Add(1), 10) + `"}}}`
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, patch)
 }
 
 // staysUnwritten checks that the provider does not write Objects that are reconciled again.
@@ -94,9 +83,9 @@ func passQueue(t *testing.T, c client.Client) {
 	t.Helper()
 	ns := local.Namespace(t)
 	last := build.Namespaced().Object(ns, ns, "none", build.ConfigMap(ns, "none"))
-	create(t, c, last)
+	kube.Create(t, c, last)
 	awaitCondition(t, c, last, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse})
-	remove(t, c, last)
+	kube.Delete(t, c, last)
 }
 
 // conditions returns the conditions of an Object as text.

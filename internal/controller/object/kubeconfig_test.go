@@ -46,9 +46,9 @@ func TestFilesystemKubeconfig(t *testing.T) {
 		Source:                    xpv2.CredentialsSourceFilesystem,
 		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
 	}}
-	create(t, c, s.Config(ns, ns, spec))
+	kube.Create(t, c, s.Config(ns, ns, spec))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 }
 
@@ -99,7 +99,7 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"`+tc.cluster+`}}]
 users: [{name: u, user: {`+tc.user+`}}]
 `))
 				o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), tc.want+" is not allowed")
 			})
 		})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -30,7 +29,7 @@ func TestLargeManifest(t *testing.T) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"},
 			"data": data,
 		})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		if o.Observed().OmittedBytes < 100_000 || len(o.Observed().Manifest.Raw) > 1000 {
 			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
@@ -51,16 +50,12 @@ func TestLargeManifest(t *testing.T) {
 		}
 
 		cm := emptySettings(tns)
-		if err := tc.Patch(t.Context(), cm,
-			client.RawPatch(types.MergePatchType, []byte(`{"data":{"large":"drift"}}`))); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, tc, cm, `{"data":{"large":"drift"}}`)
 		kube.Eventually(t, "the drift to be reverted", func() (bool, string) {
 			err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 			return err == nil && cm.Data["large"] != "drift", "it is not"
 		})
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -89,21 +84,19 @@ func TestLargeDefinition(t *testing.T) {
 		}
 		ns, pc := connect(t, c, s, target.User(t, tns+"-maker", "system:masters"))
 		o := s.Object(ns, tns, pc, definition)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		ns, pc = connect(t, c, s, target.User(t, tns+"-reader", "system:masters"))
 		reader := s.Object(ns, tns+"-reader", pc, definition)
 		reader.SetManagementPolicies(observeOnly)
-		create(t, c, reader)
+		kube.Create(t, c, reader)
 		awaitReady(t, c, reader)
 		if seen := reader.Observed().OmittedBytes; seen < 1<<20 {
 			t.Errorf("want more than 1 MiB left out of the status, got %d bytes", seen)
 		}
-		remove(t, c, reader)
-		awaitGone(t, c, reader)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, reader)
+		kube.Remove(t, c, o)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,15 +50,6 @@ func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want ma
 	return cm
 }
 
-// awaitGone waits until a resource does not exist.
-func awaitGone(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), "it exists"
-	})
-}
-
 // observed returns the ConfigMap that the status of an Object shows.
 func observed(t *testing.T, o build.Object) *corev1.ConfigMap {
 	t.Helper()
@@ -91,39 +81,27 @@ func unpause(t *testing.T, c client.Client, o build.Object) {
 func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
 	t.Helper()
 	patch := `{"metadata":{"annotations":{"crossplane.io/paused":` + paused + `}}}`
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, patch)
 }
 
 // TestLifecycle shows that a resource is made, shown in the status, changed and deleted with its Object, and that what
 // leaves the manifest leaves the resource. A defect of provider-kubernetes: in its client-side mode, which is accepted
 // and ignored here, removed keys stay.
 func TestLifecycle(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
 			map[string]string{"color": "blue"})
 
 		if diff := cmp.Diff(cm.GetUID(), observed(t, o).GetUID()); diff != "" {
 			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)
 		}
 
-		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "settings", "shape", "round"))
-		if err := c.Update(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"shape": "round"})
+		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "shape", "round"))
+		kube.Update(t, w.c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"shape": "round"})
 
-		if err := c.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		awaitGone(t, c, o)
-		awaitGone(t, tc, cm)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, cm)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
@@ -26,7 +27,7 @@ func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	})
 	o.SetLabels(held.Labels)
 	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
-	create(t, w.c, o)
+	kube.Create(t, w.c, o)
 	awaitEnd := held.Delete(t, w.c, o)
 	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 	setConfig(o, w.config)
@@ -82,16 +83,14 @@ func TestLostObject(t *testing.T) {
 // TestLostObjectMakesWay shows that an Object which has the name of a lost one is reconciled once that is finished
 // with.
 func TestLostObjectMakesWay(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		lose(t, w, w.keeper("settings"),
 			func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue })
 		next := w.keeper("settings")
 		next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
-		create(t, c, next)
-		awaitReady(t, c, next)
+		kube.Create(t, w.c, next)
+		awaitReady(t, w.c, next)
 		awaitData(t, w.tc, client.ObjectKeyFromObject(w.kept("others")), map[string]string{"color": "red"})
-		awaitGone(t, w.tc, w.kept("settings"))
+		kube.AwaitGone(t, w.tc, w.kept("settings"))
 	})
 }

@@ -78,16 +78,9 @@ func (w world) live(t *testing.T, name string) {
 func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
 	t.Helper()
 	objs, there := w.scope.NewList(), &corev1.ConfigMapList{}
-	if err := w.c.List(t.Context(), objs); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.tc.List(t.Context(), there, client.InNamespace(w.target),
-		client.HasLabels{commonv1.LabelKeyManaged}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(shared), shared); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, w.c, objs)
+	kube.List(t, w.tc, there, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged})
+	kube.Get(t, w.c, client.ObjectKeyFromObject(shared), shared)
 	left := slices.Clone(shared.GetFinalizers())
 	err := apimeta.EachListItem(objs, func(obj runtime.Object) error {
 		if o, ok := obj.(build.Object); ok && strings.HasPrefix(o.GetName(), w.target) {

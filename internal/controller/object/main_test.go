@@ -46,16 +46,6 @@ func provide(t *testing.T) client.Client {
 	return local.Client(t, apis.AddToScheme)
 }
 
-// create creates resources on the control plane.
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
-}
-
 // connect makes a ProviderConfig that reaches the target as a user, and returns its name and, for the namespaced scope,
 // its namespace.
 func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (namespace, name string) {
@@ -67,16 +57,59 @@ func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (na
 func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte) (namespace, name string) {
 	t.Helper()
 	namespace = local.Namespace(t)
-	create(t, c, secret(namespace, "credentials", kubeconfig),
+	kube.Create(t, c, secret(namespace, "credentials", kubeconfig),
 		s.Config(namespace, namespace, build.FromSecret(namespace, "credentials")))
 	return namespace, namespace
+}
+
+// A world is where a test in one scope happens: a ProviderConfig with all rights on the target, and a namespace there.
+type world struct {
+	c, tc     client.Client
+	scope     build.Scope
+	namespace string // on the control plane
+	config    string // a ProviderConfig with all rights on the target
+	target    string // a namespace on the target
+}
+
+func newWorld(t *testing.T, c client.Client, s build.Scope) world {
+	t.Helper()
+	ns, pc := connect(t, c, s, targetUser(t))
+	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
+}
+
+// forWorlds runs a test in a world of each scope.
+func forWorlds(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) { f(t, newWorld(t, c, s)) })
+}
+
+// forWorldsBeside is forWorlds for a test of forScopesBeside.
+func forWorldsBeside(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	c := provide(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) { f(t, newWorld(t, c, s)) })
+}
+
+// object returns an Object for a manifest.
+func (w world) object(m build.Manifest) build.Object {
+	return w.scope.Object(w.namespace, w.target, w.config, m)
+}
+
+// keep makes an Object for a manifest, and waits until it is ready.
+func (w world) keep(t *testing.T, m build.Manifest) build.Object {
+	t.Helper()
+	o := w.object(m)
+	kube.Create(t, w.c, o)
+	awaitReady(t, w.c, o)
+	return o
 }
 
 // connectAs makes another ProviderConfig in the namespace of a world, and returns its name.
 func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()
 	name := w.namespace + "-other"
-	create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
+	kube.Create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
 	return name
 }

@@ -15,7 +15,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 var (
@@ -64,11 +63,6 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 		return u, label(u)
 	}
 	return u, nil
-}
-
-// name returns the namespace and name of a resource.
-func name(u *unstructured.Unstructured) types.NamespacedName {
-	return targetresource.Name(u)
 }
 
 // label marks a resource for the watches.

@@ -19,10 +19,10 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	w := newWorld(t, c, s)
 	name := w.namespace + "-shared"
 	spec := build.FromSecret(w.namespace, "credentials")
-	create(t, c, &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec})
+	kube.Create(t, c, &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec})
 	o := w.object(build.ConfigMap(w.target, "settings"))
 	setConfig(o, name)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection),
 		`ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
 			`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
@@ -35,19 +35,17 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 // TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it
 // denies, and that new ones are used at once.
 func TestRefusedCredentialsAreNamed(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		good := targetUser(t)
 		cfg := nowhere("")
 		direct := target.Config()
 		cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
-		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))
-		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, good))
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonUnauthorized))
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, good))
+		awaitReady(t, w.c, o)
 	})
 }
 
@@ -61,12 +59,12 @@ func TestForeignReferenceIsNamed(t *testing.T) {
 		APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "any",
 	}}
 	o := w.keeper("reader", w.onConfigMap(own.GetName()), foreign)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidReference),
 		`spec.references[1].dependsOn: namespace "default" is not that of the Object`,
 		"--allow-cross-namespace-references")
 	if err := c.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	awaitGone(t, c, o)
+	kube.AwaitGone(t, c, o)
 }

@@ -17,91 +17,76 @@ import (
 // TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it
 // leaves, and makes its resource on the other one after that. The other target is the control plane.
 func TestMovesToOtherTarget(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		there := local.Client(t, apis.AddToScheme)
 		// A namespace of that name is to be on both.
-		create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
-		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 		old := observed(t, o)
 		release := hold(t, w.tc, old)
 
 		other := connectAs(t, w, local.User(t, user, "system:masters"))
-		edit(t, c, o, func() { setConfig(o, other) })
-		awaitCondition(t, c, o, replacing)
+		edit(t, w.c, o, func() { setConfig(o, other) })
+		awaitCondition(t, w.c, o, replacing)
 		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old),
 			&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the new resource must not be made before the old one is gone: %s", message(err))
 		}
 		// Until then the old ProviderConfig is in use.
-		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		remove(t, c, config)
-		holds(t, c, "the old ProviderConfig stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		kube.Delete(t, w.c, config)
+		holds(t, w.c, "the old ProviderConfig stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
 		}, o)
 		release()
-		awaitReady(t, c, o)
+		awaitReady(t, w.c, o)
 		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})
 		w.exists(t, old, false)
-		awaitGone(t, c, config)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, there, old)
+		kube.AwaitGone(t, w.c, config)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, there, old)
 	})
 }
 
 // TestMovesAndIsDeleted shows that an Object which is deleted before it has moved is deleted where it was.
 func TestMovesAndIsDeleted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		edit(t, c, o, func() { setConfig(o, "nothing-of-this-name") })
-		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection))
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
+		edit(t, w.c, o, func() { setConfig(o, "nothing-of-this-name") })
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidConnection))
 		w.exists(t, emptySettings(w.target), true)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
 
 // TestMovesFromLostTarget shows what an Object does that leaves a target which does not answer.
 func TestMovesFromLostTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		lost := connectAs(t, w, targetUser(t))
 		w.config, lost = lost, w.config
-		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 		old := observed(t, o)
 
 		// To have two targets, the old one gets an address at which nobody listens.
-		setKubeconfig(t, c, w.namespace, "other", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-		edit(t, c, o, func() {
+		setKubeconfig(t, w.c, w.namespace, "other", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
+		edit(t, w.c, o, func() {
 			setConfig(o, lost)
 			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "moved", "color", "blue"))
 		})
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable),
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable),
 			"cannot replace ConfigMap "+w.target+"/settings", "spec.unreachableTarget: Orphan")
 		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "moved")}, false)
 
-		edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-		awaitReady(t, c, o)
+		edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+		awaitReady(t, w.c, o)
 		awaitMade(t, w.tc, w.target, "moved")
 		w.exists(t, old, true)
-		if m := awaitEvent(t, c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
+		if m := awaitEvent(t, w.c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
 			t.Errorf("event: want it to name the resource, got %q", m)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // pairs are scopes of two Objects that can have the same name.
@@ -50,7 +51,7 @@ func TestNamesakesShareAResource(t *testing.T) {
 			tns := target.Namespace(t)
 			key := types.NamespacedName{Namespace: tns, Name: "settings"}
 			first, second := namesakes(t, c, scopes, tns)
-			create(t, c, first, second)
+			kube.Create(t, c, first, second)
 			awaitReady(t, c, first)
 			awaitReady(t, c, second)
 			both := map[string]string{"first": "yes", "second": "yes"}
@@ -70,12 +71,10 @@ func TestNamesakesShareAResource(t *testing.T) {
 			setManifest(t, c, second, build.ConfigMap(tns, "settings", "other", "yes"))
 			awaitData(t, tc, key, map[string]string{"first": "again", "other": "yes"})
 
-			remove(t, c, second)
-			awaitGone(t, c, second)
+			kube.Remove(t, c, second)
 			awaitData(t, tc, key, map[string]string{"first": "again"})
-			remove(t, c, first)
-			awaitGone(t, c, first)
-			awaitGone(t, tc, cm)
+			kube.Remove(t, c, first)
+			kube.AwaitGone(t, tc, cm)
 		})
 	}
 }
@@ -92,15 +91,13 @@ func TestStrangersKeepTheName(t *testing.T) {
 			ns, pc := connect(t, c, build.Namespaced(), targetUser(t))
 			reader := build.Namespaced().Object(ns, short(tns), pc, build.ConfigMap(tns, "settings"))
 			reader.SetManagementPolicies(observeOnly)
-			create(t, c, reader, second, first)
+			kube.Create(t, c, reader, second, first)
 			for _, o := range []build.Object{first, second, reader} {
 				awaitReady(t, c, o)
 			}
 			for _, name := range []string{"settings", "others"} {
 				cm := &corev1.ConfigMap{}
-				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: name}, cm); err != nil {
-					t.Fatal(err)
-				}
+				kube.Get(t, tc, types.NamespacedName{Namespace: tns, Name: name}, cm)
 				got := slices.Collect(maps.Keys(dataManagers(t, cm)))
 				if diff := cmp.Diff([]string{commonv1.FieldManagerPrefix + short(tns)}, got); diff != "" {
 					t.Errorf("owners of the data of %s: -want, +got:\n%s", name, diff)
@@ -133,16 +130,16 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 			t.Parallel()
 			tns := target.Namespace(t)
 			first, second := namesakes(t, c, scopes, tns)
-			create(t, c, first)
+			kube.Create(t, c, first)
 			awaitReady(t, c, first)
 			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 				map[string]string{"first": "yes"})
 			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
 			second.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
-			create(t, c, second)
-			remove(t, c, second)
+			kube.Create(t, c, second)
+			kube.Delete(t, c, second)
 			unpause(t, c, second)
-			awaitGone(t, c, second)
+			kube.AwaitGone(t, c, second)
 			holds(t, c, "the resource is left alone", func() (bool, string) {
 				got := &corev1.ConfigMap{}
 				if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), got); err != nil {

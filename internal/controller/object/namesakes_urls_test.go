@@ -42,10 +42,10 @@ func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 		s.Object(firstNS, tns+"warm-first", firstPC, build.ConfigMap(tns, "warm-first")),
 		s.Object(secondNS, tns+"warm-second", secondPC, build.ConfigMap(tns, "warm-second")),
 	} {
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 	}
-	create(t, c, asClientObjects(all)...)
+	kube.Create(t, c, asClientObjects(all)...)
 	for i := range pairs {
 		key := types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)}
 		kube.Eventually(t, "both fields of "+key.Name, func() (bool, string) {

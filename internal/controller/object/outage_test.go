@@ -49,7 +49,7 @@ func newOutage(t *testing.T, c client.Client, s build.Scope, objects int) *outag
 	for i := range out.objs {
 		name := fmt.Sprintf("%s-%d", tns, i)
 		out.objs[i] = s.Object(ns, name, pc, build.ConfigMap(tns, name, "color", "blue"))
-		create(t, c, out.objs[i])
+		kube.Create(t, c, out.objs[i])
 	}
 	for _, o := range out.objs {
 		awaitReady(t, c, o)
@@ -106,9 +106,7 @@ func (o *outage) writes(t *testing.T) kube.Requests {
 func (o *outage) told(t *testing.T) (config, objects int) {
 	t.Helper()
 	l := &corev1.EventList{}
-	if err := o.c.List(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, o.c, l)
 	for _, e := range l.Items {
 		about := e.InvolvedObject
 		switch {
@@ -138,7 +136,7 @@ func TestShortOutageIsWrittenOnce(t *testing.T) {
 		t.Logf("the ProviderConfig says it after %s", time.Since(began))
 		doomed, changed := out.objs[0], out.objs[1]
 		edit(t, c, doomed, func() { doomed.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-		remove(t, c, doomed)
+		kube.Delete(t, c, doomed)
 		setManifest(t, c, changed, build.ConfigMap(out.target, changed.GetName(), "color", "red"))
 		kube.Throughout(t, shortOutage-time.Since(began), "no Object says it", func() (bool, string) {
 			for _, o := range out.objs {
@@ -152,8 +150,8 @@ func TestShortOutageIsWrittenOnce(t *testing.T) {
 			return true, ""
 		})
 		out.end(t)
-		awaitGone(t, c, doomed)
-		awaitGone(t, out.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(out.target, doomed.GetName())})
+		kube.AwaitGone(t, c, doomed)
+		kube.AwaitGone(t, out.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(out.target, doomed.GetName())})
 		awaitData(t, out.tc, client.ObjectKey{Namespace: out.target, Name: changed.GetName()},
 			map[string]string{"color": "red"})
 		staysUnwritten(t, c, out.objs[2:]...)
@@ -179,12 +177,12 @@ func TestLongOutageIsShown(t *testing.T) {
 		out.begin(t)
 		released := out.objs[0]
 		edit(t, c, released, func() { released.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-		remove(t, c, released)
+		kube.Delete(t, c, released)
 		kube.Figure(t, "for a new Object to say so", func() time.Duration {
 			name := fmt.Sprintf("%s-new-%d", out.target, len(out.objs))
 			o := s.Object(out.namespace, name, out.config, build.ConfigMap(out.target, name, "color", "blue"))
 			made := time.Now()
-			create(t, c, o)
+			kube.Create(t, c, o)
 			out.objs = append(out.objs, o)
 			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
 			return time.Since(made)
@@ -197,7 +195,7 @@ func TestLongOutageIsShown(t *testing.T) {
 				t.Errorf("%s says it %s after the outage has begun, want %s", o.GetName(), waited, patience)
 			}
 		}
-		awaitGone(t, c, released)
+		kube.AwaitGone(t, c, released)
 		out.end(t)
 		for _, o := range out.objs[1:] {
 			awaitReady(t, c, o)

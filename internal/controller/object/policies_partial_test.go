@@ -16,33 +16,28 @@ import (
 
 // TestPartialLateTarget shows that an Object which may only change applies as soon as others make the resource.
 func TestPartialLateTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
-		awaitCondition(t, c, o, missing)
-		create(t, w.tc, emptySettings(w.target))
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, missing)
+		kube.Create(t, w.tc, emptySettings(w.target))
+		awaitReady(t, w.c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
 
 		// When it goes again, so do the conditions. When the Object goes then, there is nothing to withdraw from.
-		remove(t, w.tc, emptySettings(w.target))
-		awaitCondition(t, c, o, missing)
+		kube.Delete(t, w.tc, emptySettings(w.target))
+		awaitCondition(t, w.c, o, missing)
 		w.exists(t, emptySettings(w.target), false)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 	})
 }
 
 // TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields,
 // which stay then.
 func TestPartialLeavesWhatIsNeeded(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		group := w.target + ".example.org"
 		crd := gadgets(group)
 		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
@@ -50,7 +45,7 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 		schema.XValidations = apiextensionsv1.ValidationRules{{
 			Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays",
 		}}
-		create(t, w.tc, crd)
+		kube.Create(t, w.tc, crd)
 		gadget := build.Manifest{
 			"apiVersion": group + "/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
@@ -66,15 +61,14 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 			"size":     int64(3),
 		})
 		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
 		w.exists(t, theirs, true)
 		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {
 			t.Errorf("size: want the value that cannot be taken away, got %d", got)
 		}
-		awaitEvent(t, c, o, "CannotWithdrawFields")
+		awaitEvent(t, w.c, o, "CannotWithdrawFields")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // rights lets a user do some things with the ConfigMaps of all namespaces, until the test ends.
@@ -22,7 +23,7 @@ func rights(t *testing.T, tc client.Client, who string, verbs ...string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
 	}
-	create(t, tc, role, binding)
+	kube.Create(t, tc, role, binding)
 }
 
 // TestRightsSuffice shows that a user of the target needs no more rights than the policies of the Object do. Nothing is
@@ -46,7 +47,7 @@ func TestRightsSuffice(t *testing.T) {
 				ns, pc := connect(t, c, s, target.User(t, who))
 				cm := emptySettings(tns)
 				if !slices.Contains(test.verbs, "create") {
-					create(t, tc, cm)
+					kube.Create(t, tc, cm)
 				}
 				mark := target.Audit(t).Mark()
 				manifest := build.ConfigMap(tns, "settings", "ours", "yes")
@@ -55,10 +56,9 @@ func TestRightsSuffice(t *testing.T) {
 				}
 				o := s.Object(ns, tns, pc, manifest)
 				o.SetManagementPolicies(test.policies)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, c, o)
 				for _, e := range target.Audit(t).Since(mark).By(who) {
 					if e.Code == 403 {
 						t.Errorf("want no request that is denied, got %s %s", e.Verb, e.Subject())

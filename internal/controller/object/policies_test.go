@@ -16,6 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // missing is condition Synced of an Object that may not make the resource it wants.
@@ -139,7 +140,7 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
-	create(t, c, u)
+	kube.Create(t, c, u)
 }
 
 // TestPolicies shows for each combination of policies, in a world where the resource is missing and in one where others
@@ -178,14 +179,12 @@ func (w world) meetsMissing(t *testing.T, p policyCase) {
 			Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable,
 		})
 		w.exists(t, cm, false)
-		remove(t, w.c, o)
-		awaitGone(t, w.c, o)
+		kube.Remove(t, w.c, o)
 		return
 	}
 	awaitReady(t, w.c, o)
 	awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-	remove(t, w.c, o)
-	awaitGone(t, w.c, o)
+	kube.Remove(t, w.c, o)
 	w.exists(t, cm, !p.want.deletes)
 }
 
@@ -194,7 +193,7 @@ func (w world) meetsExisting(t *testing.T, p policyCase) {
 	t.Helper()
 	n := slug(t)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"}}
-	create(t, w.tc, cm)
+	kube.Create(t, w.tc, cm)
 	before := cm.DeepCopy()
 	o := w.scope.Object(w.namespace, n, w.config, build.ConfigMap(w.target, n, "ours", "yes"))
 	p.create(t, w.c, o)
@@ -208,8 +207,7 @@ func (w world) meetsExisting(t *testing.T, p policyCase) {
 		t.Errorf("data: -want, +got:\n%s", diff)
 	}
 	during := cm.DeepCopy()
-	remove(t, w.c, o)
-	awaitGone(t, w.c, o)
+	kube.Remove(t, w.c, o)
 	w.exists(t, cm, !p.want.deletes)
 	switch {
 	case p.want.withdraws:
@@ -239,37 +237,28 @@ func (w world) exists(t *testing.T, o client.Object, want bool) {
 
 // TestNoPoliciesPause shows that an empty list of policies stops everything, deletion included, until there are some.
 func TestNoPoliciesPause(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		policyCase{policies: []any{}}.create(t, c, o)
+		policyCase{policies: []any{}}.create(t, w.c, o)
 		paused := wantCondition{
 			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
 		}
-		awaitCondition(t, c, o, paused)
+		awaitCondition(t, w.c, o, paused)
 		w.exists(t, emptySettings(w.target), false)
 
 		patch := `{"spec":{"managementPolicies":["*"]}}`
-		if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
-		awaitReady(t, c, o)
-		if err := c.Patch(t.Context(), o,
-			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":[]}}`))); err != nil {
-			t.Fatal(err)
-		}
-		awaitCondition(t, c, o, paused)
-		remove(t, c, o)
-		holds(t, c, "a paused Object stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Patch(t, w.c, o, patch)
+		awaitReady(t, w.c, o)
+		kube.Patch(t, w.c, o, `{"spec":{"managementPolicies":[]}}`)
+		awaitCondition(t, w.c, o, paused)
+		kube.Delete(t, w.c, o)
+		holds(t, w.c, "a paused Object stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
 		}, o)
 		w.exists(t, emptySettings(w.target), true)
-		if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
-		awaitGone(t, c, o)
+		kube.Patch(t, w.c, o, patch)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
 }
@@ -277,27 +266,15 @@ func TestNoPoliciesPause(t *testing.T) {
 // TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the
 // Object as it is.
 func TestUnsupportedPolicies(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":["Create","Delete"]}}`))
-		if err := c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
+		if err := w.c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
 			!strings.Contains(err.Error(), "managementPolicies must be") {
 			t.Errorf("want the policies refused, got: %v", err)
 		}
 		w.exists(t, emptySettings(w.target), true)
 	})
-}
-
-// worldOf returns a world in a scope, in which the provider has all rights.
-func worldOf(t *testing.T, c client.Client, s build.Scope) world {
-	t.Helper()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, targetUser(t))
-	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: tns}
 }
 
 // slug returns a name for the resources of a test.

@@ -2,10 +2,8 @@ package object
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -90,52 +88,66 @@ func (e previewer) preview(ctx context.Context, o Object) error {
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
 // Object has applied does not make it forget that one.
 func (e previewer) seePreviewed(o Object) error {
-	obs := o.Observed()
-	kept, omitted, config := obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference
-	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
-	if elsewhere && obs.Applied == nil {
-		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.
-	}
-	if e.live == nil {
-		e.verdict = &readiness.Verdict{Message: messageMissing}
-		obs.Manifest, obs.OmittedBytes = kept, omitted
-		return nil
-	}
-	if !elsewhere || obs.Applied == nil {
+	obs, seen := o.Observed(), identity(o)
+	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
+	switch {
+	case e.live != nil && elsewhere && obs.Applied != nil:
+		kept := *obs
+		err := e.note(o)
+		obs.Manifest, obs.OmittedBytes = kept.Manifest, kept.OmittedBytes
+		obs.ProviderConfigReference = kept.ProviderConfigReference
+		return err
+	case e.live != nil:
 		return e.see(o)
+	case elsewhere && obs.Applied == nil: // It was only looked at.
+		obs.Manifest, obs.OmittedBytes = runtime.RawExtension{}, 0
 	}
-	err := e.note(o)
-	obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference = kept, omitted, config
-	return err
+	e.verdict = &readiness.Verdict{Message: messageMissing}
+	return nil
 }
 
 func sameResource(a, b *unstructured.Unstructured) bool {
-	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && name(a) == name(b)
+	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && targetresource.Name(a) == targetresource.Name(b)
 }
 
 // compareAgain is after how long a comparison is tried again that the target could not make.
 const compareAgain = 30 * time.Second
 
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
-// ever more slowly.
+// ever more slowly. Where the target does not let us try, the manifest is laid over the live resource here.
 func (e previewer) compare(ctx context.Context, o Object) error {
 	hash, err := e.comparison(o)
 	if err != nil || o.Observed().Compared == hash {
 		return err
 	}
-	if wait := e.drift.Wait(e.owner); wait > 0 {
+	if wait := e.drift.Wait(e.Owner); wait > 0 {
 		e.retry = wait
 		return nil
 	}
-	ops, c, err := e.tryApply(ctx)
+	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
+	doubt, unserved := "", e.Distrust(err)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) && !unserved {
+		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
+		wanted, err = apply.Overlay(e.live, e.Manifest)
+	}
+	var ops []commonv1.DiffOperation
+	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
-	case targetresource.IsCutOff(targetresource.Asked(err)), apierrors.IsConflict(err):
-		return err
+	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
+		return errors.Wrap(err, "cannot find out what an apply would change")
+	case refuses(err):
+		c.Message = "The target refuses the manifest: " + short(err)
 	case err != nil: // A webhook may be down, say. What is there is known all the same.
 		e.retry, hash = compareAgain, ""
-		c = cannotCompare("The target cannot try to apply the manifest: ", err)
+		c.Message = "The target cannot try to apply the manifest: " + short(err)
+	default:
+		if ops, err = diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest)); err != nil {
+			return err
+		}
+		c = e.outcome(ops)
+		c.Message += doubt
 	}
-	o.Observed().Diff, o.Observed().Compared = ops, hash
+	o.Observed().Diff, o.Observed().Compared = diff.Limit(ops), hash
 	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
 	o.SetConditions(c)
 	return nil
@@ -147,75 +159,40 @@ func (e previewer) comparison(o Object) (string, error) {
 	held := ""
 	if e.live != nil {
 		var err error
-		if held, err = apply.HashOwned(e.live, e.manifest, e.manager); err != nil {
+		if held, err = apply.HashOwned(e.live, e.Manifest, e.manager); err != nil {
 			return "", errors.Wrap(err, "cannot compare resource")
 		}
 	}
 	token, _ := meta.GetReconcileRequest(o)
-	b, err := json.Marshal([]any{e.manifest.Object, diff.Essence(e.live, e.manifest), held, o.GetGeneration(), token})
-	if err != nil {
-		return "", errors.Wrap(err, "cannot encode resource")
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,
-// the manifest is laid over the live resource here.
-func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
-	wanted, err := apply.DryRun(ctx, e.client(), e.manifest, e.manager)
-	doubt, unserved := "", e.resource().Distrust(err)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:
-		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
-		wanted, err = apply.Overlay(e.live, e.manifest)
-	case refuses(err):
-		return nil, cannotCompare("The target refuses the manifest: ", err), nil
-	}
-	if err != nil {
-		return nil, xpv2.Condition{}, errors.Wrap(err, "cannot find out what an apply would change")
-	}
-	ops, err := diff.Of(diff.Essence(e.live, e.manifest), diff.Essence(wanted, e.manifest))
-	if err != nil {
-		return nil, xpv2.Condition{}, err
-	}
-	c := e.outcome(ops)
-	c.Message += doubt
-	return diff.Limit(ops), c, nil
+	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token}), nil
 }
 
 func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
-	different := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
+	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
 	switch {
 	case e.live == nil:
-		return different.WithMessage("Applying the manifest would create the resource")
+		c.Message = "Applying the manifest would create the resource"
 	case len(ops) > 0:
-		return different.WithMessage("Applying the manifest would change " + diff.Summary(ops))
+		c.Message = "Applying the manifest would change " + diff.Summary(ops)
+	default:
+		c.Status, c.Reason = corev1.ConditionTrue, commonv1.ReasonNoDifference
+		c.Message = "Applying the manifest would change nothing"
 	}
-	same := xpv2.Condition{Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference}
-	return same.WithMessage("Applying the manifest would change nothing")
-}
-
-func cannotCompare(why string, err error) xpv2.Condition {
-	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
-	return c.WithMessage(why + short(err))
+	return c
 }
 
 // refuses reports whether an answer is about the manifest, so that the same request would be answered alike.
 func refuses(err error) bool {
 	var answer apierrors.APIStatus
-	if targetresource.IsSchemaError(err) {
-		return true
-	}
 	if !errors.As(err, &answer) {
 		return false
 	}
-	switch code := answer.Status().Code; code {
-	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return false
-	default:
-		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	code := answer.Status().Code
+	passing := []int32{
+		http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests,
 	}
+	return targetresource.IsSchemaError(err) || code >= http.StatusBadRequest &&
+		code < http.StatusInternalServerError && !slices.Contains(passing, code)
 }
 
 // short returns the text of an error, without its end if it is long.
@@ -231,7 +208,7 @@ func endPreview(o Object) {
 }
 
 // leave lets a deleted Object on a dry run go, and leaves its resource.
-func (c *connector[T]) leave(o T) managed.ExternalClient {
+func (c *reconciler[T]) leave(o T) managed.ExternalClient {
 	if len(o.GetFinalizers()) == 1 {
 		c.events.Event(o, event.Normal(reasonLeft,
 			"Left the external resource as it is: the Object was deleted on a dry run"))

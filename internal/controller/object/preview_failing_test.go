@@ -10,6 +10,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestPreviewBesideBrokenWebhook shows that a comparison which the target cannot make, as a webhook of it is down, is
@@ -17,7 +18,7 @@ import (
 func TestPreviewBesideBrokenWebhook(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	w := newWorld(t, c, build.Namespaced())
-	create(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")})
+	kube.Create(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")})
 	nowhere := "https://127.0.0.1:1"
 	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: build.Meta("", w.target),
@@ -36,10 +37,10 @@ func TestPreviewBesideBrokenWebhook(t *testing.T) {
 			}},
 		}},
 	}
-	create(t, tc, hook)
+	kube.Create(t, tc, hook)
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 	o.SetManagementPolicies(observeOnly)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	cannot := wantCondition{
 		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
@@ -49,7 +50,7 @@ func TestPreviewBesideBrokenWebhook(t *testing.T) {
 		t.Errorf("want the Object synced, got %s", conditions(o))
 	}
 	staysUnwritten(t, c, o)
-	remove(t, tc, hook)
+	kube.Delete(t, tc, hook)
 	awaitCondition(t, c, o, wantCondition{
 		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
 	}, "data")

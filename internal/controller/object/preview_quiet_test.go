@@ -12,6 +12,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request
@@ -46,7 +47,7 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 				tns := target.Namespace(t)
 				who := tns + "-asker"
 				role, binding := viewerRights(tns, who)
-				create(t, tc, role, binding, blue(tns))
+				kube.Create(t, tc, role, binding, blue(tns))
 				cfg := target.User(t, who)
 				if !p.viewer {
 					cfg = target.User(t, who, "system:masters")
@@ -54,7 +55,7 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 				ns, pc := connect(t, c, s, cfg)
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
 				o.SetManagementPolicies(observeOnly)
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitCondition(t, c, o, p.want)
 				awaitReady(t, c, o)
 
@@ -73,9 +74,7 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 
 				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
 				cm.Data["step"] = strconv.Itoa(reconciles)
-				if err := tc.Update(t.Context(), cm); err != nil {
-					t.Fatal(err)
-				}
+				kube.Update(t, tc, cm)
 				awaitObserved(t, c, o, cm.Data)
 				if diff := cmp.Diff(map[string]int{"patch configmaps": 1},
 					audit.Since(mark).By(who).Count()); diff != "" {
@@ -89,20 +88,17 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 // TestPreviewFollowsPolicy shows that an Object which may apply after all does, and says nothing of changes any more;
 // and that one which may no longer does again.
 func TestPreviewFollowsPolicy(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		create(t, tc, blue(tns))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, blue(w.target))
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
-		awaitFields(t, c, o, "data.color")
-		setPolicies(t, c, o, neverDelete)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
-		awaitNoPreview(t, c, o)
-		setPolicies(t, c, o, observeDelete)
-		awaitCondition(t, c, o, noDifference)
+		kube.Create(t, w.c, o)
+		awaitFields(t, w.c, o, "data.color")
+		setPolicies(t, w.c, o, neverDelete)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
+		awaitNoPreview(t, w.c, o)
+		setPolicies(t, w.c, o, observeDelete)
+		awaitCondition(t, w.c, o, noDifference)
 	})
 }
 

@@ -58,9 +58,7 @@ func patchOf(t *testing.T, o build.Object) []string {
 func setDryRun(t *testing.T, c client.Client, o build.Object, value string) {
 	t.Helper()
 	patch := `{"metadata":{"annotations":{"` + commonv1.AnnotationKeyDryRun + `":` + value + `}}}`
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, patch)
 }
 
 // awaitNoPreview waits until an Object says nothing of changes.
@@ -90,7 +88,6 @@ func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 
 // TestPreviewOfAnObserver shows what an Object that may only look says of a full manifest, and that it touches nothing.
 func TestPreviewOfAnObserver(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
 	for name, p := range map[string]struct {
 		reason  string
 		absent  bool
@@ -126,28 +123,26 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
+			forWorlds(t, func(t *testing.T, w world) {
 				if !p.absent {
-					create(t, tc, blue(tns))
+					kube.Create(t, w.tc, blue(w.target))
 				}
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
+				o := w.object(build.ConfigMap(w.target, "settings", p.data...))
 				o.SetManagementPolicies(observeOnly)
-				create(t, c, o)
-				if got := awaitCondition(t, c, o, p.want, p.message); got != p.message {
+				kube.Create(t, w.c, o)
+				if got := awaitCondition(t, w.c, o, p.want, p.message); got != p.message {
 					t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
 				}
-				want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", tns)
+				want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", w.target)
 				if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
 					t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
 				}
 				if p.absent {
 					return
 				}
-				awaitReady(t, c, o)
-				if got := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
-					blue(tns).Data); len(got.Labels) > 0 {
+				awaitReady(t, w.c, o)
+				if got := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
+					blue(w.target).Data); len(got.Labels) > 0 {
 					t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
 				}
 			})
@@ -162,13 +157,13 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		who := tns + "-looker"
-		create(t, tc, blue(tns))
+		kube.Create(t, tc, blue(tns))
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		m := build.ConfigMap(tns, "settings")
 		delete(m, "data")
 		o := s.Object(ns, tns, pc, m)
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		awaitNoPreview(t, c, o)
 		if n := target.Audit(t).Since(kube.Mark{}).By(who).Count()["patch configmaps"]; n > 0 {
@@ -185,23 +180,20 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 // TestPreviewMasksSecrets shows that a preview of a Secret tells which values would change, and none of them; nor does
 // the answer of a target that refuses one.
 func TestPreviewMasksSecrets(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		create(t, tc, &corev1.Secret{
-			ObjectMeta: build.Meta(tns, "login"),
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, &corev1.Secret{
+			ObjectMeta: build.Meta(w.target, "login"),
 			Data:       map[string][]byte{"password": []byte("hunter2"), "user": []byte("admin")},
 		})
 		m := build.Manifest{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login", "namespace": tns},
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login", "namespace": w.target},
 			"stringData": map[string]any{"password": "swordfish", "user": "admin", "token": "sesame"},
 		}
-		o := s.Object(ns, tns, pc, m)
+		o := w.object(m)
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, w.c, o)
 		wantMessage := "Applying the manifest would change data.password, data.token"
-		if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
+		if got := awaitCondition(t, w.c, o, different, wantMessage); got != wantMessage {
 			t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
 		}
 		want := []string{`replace /data/password "*** (after)"`, `add /data/token "***"`}
@@ -210,8 +202,8 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		}
 
 		m["stringData"] = map[string]any{"password": 31337}
-		setManifest(t, c, o, m)
-		refused := awaitCondition(t, c, o, cannotCompare, ".stringData.password")
+		setManifest(t, w.c, o, m)
+		refused := awaitCondition(t, w.c, o, cannotCompare, ".stringData.password")
 		if strings.Contains(refused, "31337") {
 			t.Errorf("message about a value of a Secret: want the field and not the value, got %q", refused)
 		}
@@ -236,11 +228,11 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		tns := target.Namespace(t)
 		who := tns + "-viewer"
 		role, binding := viewerRights(tns, who)
-		create(t, tc, role, binding, blue(tns))
+		kube.Create(t, tc, role, binding, blue(tns))
 		ns, pc := connect(t, c, s, target.User(t, who))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		const want = "Applying the manifest would change data.color; compared without the defaults of the target, " +
 			"which does not try it: "
 		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message,
@@ -254,9 +246,7 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 
 		// Given the right, the user asks for another comparison.
 		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
-		if err := tc.Update(t.Context(), role); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, role)
 		asked := 0
 		kube.Eventually(t, "a comparison by the target", func() (bool, string) {
 			asked++
@@ -275,14 +265,11 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 // TestPreviewInMissingNamespace shows that an Object says what it would create although there is no namespace for it
 // yet.
 func TestPreviewInMissingNamespace(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns+"-later", "settings", "color", "red"))
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.object(build.ConfigMap(w.target+"-later", "settings", "color", "red"))
 		o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
-		create(t, c, o)
-		awaitCondition(t, c, o, different, "would create", "not found")
-		awaitCondition(t, c, o, synced)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, different, "would create", "not found")
+		awaitCondition(t, w.c, o, synced)
 	})
 }

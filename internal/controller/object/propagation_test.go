@@ -15,7 +15,6 @@ import (
 // TestDeletionPropagation shows that a resource is deleted as deletionPropagationPolicy says, also if that is empty, as
 // provider-kubernetes has stored it: the API server takes such Objects, with changes, and the target their deletion.
 func TestDeletionPropagation(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
 	for name, s := range map[string]struct {
 		reason string
 		policy string // in JSON
@@ -28,23 +27,19 @@ func TestDeletionPropagation(t *testing.T) {
 		"Orphan":     {reason: "Dependents stay.", policy: `"Orphan"`, want: metav1.FinalizerOrphanDependents},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, scope build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, scope, targetUser(t))
-				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				create(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				kube.Create(t, w.c, o)
 				patch := `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":` + s.policy + `}}}`
-				if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-					t.Fatal(err)
-				}
-				awaitReady(t, c, o)
-				setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
-				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+				kube.Patch(t, w.c, o, patch)
+				awaitReady(t, w.c, o)
+				setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+				cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
 					map[string]string{"color": "red"})
-				holdDependents(t, tc, cm)
-				remove(t, c, o)
+				holdDependents(t, w.tc, cm)
+				kube.Delete(t, w.c, o)
 				kube.Eventually(t, "the ConfigMap to be deleted", func() (bool, string) {
-					if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+					if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 						return false, err.Error()
 					}
 					return cm.DeletionTimestamp != nil, "it is not"
@@ -52,8 +47,8 @@ func TestDeletionPropagation(t *testing.T) {
 				if got := collector(cm.Finalizers); got != s.want {
 					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
 				}
-				letGo(t, tc, cm)
-				awaitGone(t, c, o)
+				letGo(t, w.tc, cm)
+				kube.AwaitGone(t, w.c, o)
 			})
 		})
 	}
@@ -73,16 +68,11 @@ func collector(finalizers []string) string {
 func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 	t.Helper()
 	patch := `{"metadata":{"finalizers":["example.org/hold"]}}`
-	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, patch)
 }
 
 // letGo ends all that keeps a resource from going.
 func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 	t.Helper()
-	if err := tc.Patch(t.Context(), cm,
-		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, `{"metadata":{"finalizers":null}}`)
 }

@@ -13,37 +13,31 @@ import (
 // TestProviderConfigWithoutUsersGoes shows that a ProviderConfig which is being deleted goes once its last user refers
 // to another, and not before.
 func TestProviderConfigWithoutUsersGoes(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		config, other := s.Config(ns, pc, build.FromSecret(ns, "credentials")), s.Config(ns, pc+"-other",
-			build.FromSecret(ns, "credentials"))
-		create(t, c, other)
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		config, other := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials")), w.scope.Config(w.namespace, w.config+"-other",
+			build.FromSecret(w.namespace, "credentials"))
+		kube.Create(t, w.c, other)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil && len(config.GetFinalizers()) > 0, message(err)
 		})
-		remove(t, c, config)
-		holds(t, c, "a ProviderConfig in use stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+		kube.Delete(t, w.c, config)
+		holds(t, w.c, "a ProviderConfig in use stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
 		}, o)
 
 		patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 		setConfig(o, other.GetName())
-		if err := c.Patch(t.Context(), o, patch); err != nil {
+		if err := w.c.Patch(t.Context(), o, patch); err != nil {
 			t.Fatal(err)
 		}
-		awaitGone(t, c, config)
+		kube.AwaitGone(t, w.c, config)
 
 		// The Object is kept through the other one.
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
+		kube.Remove(t, w.c, o)
 	})
 }

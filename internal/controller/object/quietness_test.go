@@ -32,7 +32,7 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 			objs[i] = s.make(t, world{
 				c: c, tc: target.Client(t), scope: scope, namespace: ns, config: pc, target: target.Namespace(t),
 			})
-			create(t, c, objs[i])
+			kube.Create(t, c, objs[i])
 		}
 		for i, s := range sick {
 			awaitCondition(t, c, objs[i], failed(s.want), s.message)
@@ -66,7 +66,7 @@ func unreachable(does string, address func(testing.TB) string) sickness {
 // abandon deletes an Object whose target may not answer.
 func abandon(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	remove(t, c, o)
+	kube.Delete(t, c, o)
 	err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 		for i := range count {
 			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc,
 				build.ConfigMap(tns, fmt.Sprintf("settings-%d", i), "color", "blue"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			objs = append(objs, o)
 		}
 		for _, o := range objs {
@@ -99,9 +99,7 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 		want := map[string]string{"color": "blue"}
 		cm := awaitData(t, tc, key, want)
 		cm.Data["color"] = "red"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitData(t, tc, key, want)
 	})
 }
@@ -117,7 +115,7 @@ func TestKnownKindEndsDiscovery(t *testing.T) {
 		m := build.ConfigMap(tns, "settings", "color", "blue")
 		m["kind"] = "ConfigMapp"
 		o := s.Object(ns, tns, pc, m)
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonUnknownKind))
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
 		awaitReady(t, c, o)

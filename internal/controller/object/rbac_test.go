@@ -39,11 +39,11 @@ func TestRightsInOneNamespace(t *testing.T) {
 		tns := target.Namespace(t)
 		who := tns + "-guest"
 		role, binding := namespaceRights(tns, who)
-		create(t, tc, role, binding)
+		kube.Create(t, tc, role, binding)
 		ns, pc := connect(t, c, s, target.User(t, who))
 		key := types.NamespacedName{Namespace: tns, Name: "settings"}
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		// Each touch makes a reconcile. The change of the manifest comes last, and is the only one that needs a
@@ -67,13 +67,10 @@ func TestRightsInOneNamespace(t *testing.T) {
 		}
 
 		cm.Data["color"] = "green"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitData(t, tc, key, map[string]string{"color": "red"})
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, tc, cm)
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, tc, cm)
 	})
 }
 
@@ -94,22 +91,21 @@ func TestWithdrawnRightsAreReported(t *testing.T) {
 		tns := target.Namespace(t)
 		who := tns + "-leaver"
 		binding := administrators(tns, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who})
-		create(t, tc, binding)
+		kube.Create(t, tc, binding)
 		proxy, cfg := kube.NewProxy(t, target.User(t, who))
 		ns, pc := connect(t, c, s, cfg)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
-		remove(t, tc, binding)
+		kube.Delete(t, tc, binding)
 		awaitDenied(t, target.User(t, who), tns, apierrors.IsForbidden)
 		proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
 		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden))
 
-		create(t, tc, administrators(tns, binding.Subjects...))
+		kube.Create(t, tc, administrators(tns, binding.Subjects...))
 		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -121,16 +117,16 @@ func TestExpiredTokenIsReported(t *testing.T) {
 	s := build.Cluster()
 	tns := target.Namespace(t)
 	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-	create(t, tc, account, administrators(tns,
+	kube.Create(t, tc, account, administrators(tns,
 		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
 	direct := tokenOf(t, tc, account)
 	proxy, cfg := kube.NewProxy(t, direct)
 	ns, pc := connect(t, c, s, cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 
-	remove(t, tc, account)
+	kube.Delete(t, tc, account)
 	awaitDenied(t, direct, tns, apierrors.IsUnauthorized)
 	proxy.Cut(0)
 	awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))

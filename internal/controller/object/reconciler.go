@@ -2,8 +2,11 @@ package object
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
@@ -13,8 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -25,47 +31,51 @@ const (
 	earlyPoll = 2 * time.Second
 )
 
-// A reconciler wraps crossplane-runtime's.
-type reconciler struct {
+// A reconciler reconciles Objects of one scope. It wraps crossplane-runtime's reconciler, and takes its steps: it
+// connects to targets, follows references, and keeps the finalizer.
+type reconciler[T Object] struct {
 	managed    reconcile.Reconciler
+	kind       scope.Kind[T]
 	controller string
+	registry   *target.Registry
+	drift      targetresource.Drift
+	writes     *managedadapter.Coalescer
+	events     event.Recorder
+	options    Options
 	local      client.Client
-	forget     func(types.NamespacedName)
-	coalesce   coalescing
-	// finish finishes an Object of a name that is gone early, and reports whether there is none any more.
-	finish func(context.Context, types.NamespacedName) bool
+	early      *deletedearly.Objects[T]
 }
 
 // Reconcile reconciles one Object.
-func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &reconciliation{}
-	p.adapter.Postpone = r.coalesce.postponed(p)
+	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
 	ctx = p.with(ctx)
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
-	if r.finish(ctx, req.NamespacedName) {
-		res, err = p.adapter.Run(ctx, req, r.managed)
+	if c.finish(ctx, req.NamespacedName) {
+		res, err = p.Run(ctx, req, c.managed)
 	}
-	if p.adapter.Gone {
-		r.forget(req.NamespacedName)
+	if p.Gone {
+		c.forget(req.NamespacedName)
 	}
-	owner := informer.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
-	if p.err == nil && p.cluster != nil {
-		p.cluster.Succeeded(owner)
+	owner := c.owner(req.NamespacedName)
+	if p.err == nil && p.target != nil {
+		p.target.Cluster.Succeeded(owner)
 	}
-	if p.adapter.Unsaved {
-		err = r.save(ctx, p.object)
+	if p.Unsaved {
+		err = c.save(ctx, p.object)
 	}
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
-	case p.adapter.Unsaved:
+	case p.Unsaved:
 		return res, nil
 	case p.woken:
 		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
-	case p.err != nil && p.cluster != nil:
-		delay := p.cluster.RetryAfter(owner, p.err, targetresource.Work(p.wanted, p.err))
+	case p.err != nil && p.target != nil:
+		delay := p.target.Cluster.RetryAfter(owner, p.err, targetresource.Work(p.target.Manifest, p.err))
 		if delay > targetresource.RetryMax {
 			return reconcile.Result{RequeueAfter: delay}, nil // The target has failed too often lately.
 		}
@@ -78,11 +88,22 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // save records what the Object has seen although its status could not be written, because somebody has changed the
 // Object meanwhile. What the next reconcile finds in the manifest may be the name of another resource, and nothing else
 // would tell of this one.
-func (r *reconciler) save(ctx context.Context, o Object) error {
+func (c *reconciler[T]) save(ctx context.Context, o Object) error {
 	blank := copyOf(o)
 	*blank.Observed() = commonv1.ObjectObservation{}
-	err := r.local.Status().Patch(ctx, o, client.MergeFrom(blank))
+	err := c.local.Status().Patch(ctx, o, client.MergeFrom(blank))
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
+}
+
+// forget ends what is known of an Object, when it is done with.
+func (c *reconciler[T]) forget(n types.NamespacedName) {
+	owner := c.owner(n)
+	c.registry.Forget(owner)
+	c.registry.Forget(previousOwner(owner))
+	c.options.References.Forget(owner)
+	c.options.References.Hide(c.kind.GVK, n)
+	c.drift.Forget(owner)
+	c.writes.Forget(n)
 }
 
 // pollHook returns how long until an Object is reconciled again without a reason. jitter is a fraction of the interval.
@@ -94,4 +115,88 @@ func pollHook(jitter float64) managed.PollIntervalHook {
 		}
 		return p.Settled()
 	}
+}
+
+// Connect returns the client of an Object's target.
+func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	p, o := reconciliationOf(ctx), mg.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
+	if meta.WasDeleted(o) && dryRun(o) {
+		return c.leave(o), nil
+	}
+	e, err := c.open(ctx, o)
+	if err == nil {
+		return e, nil
+	}
+	if meta.WasDeleted(o) {
+		err = p.orLeave(o, err)
+	}
+	return &managed.NopClient{}, p.fail(err) // Without an error there is nothing left to delete.
+}
+
+// open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted,
+// through the one it has last seen its resource through.
+func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
+	p, via, moved := reconciliationOf(ctx), o, moved(c.kind, o)
+	if moved && meta.WasDeleted(o) {
+		via, moved = c.before(o), false
+	}
+	owner := c.owner(client.ObjectKeyFromObject(o))
+	cluster, err := c.connect(ctx, owner, via)
+	if err != nil {
+		// An owner whose target or credentials are missing is woken when they are there.
+		p.woken = targetresource.IsCutOff(err)
+		return nil, err
+	}
+	r := &remote{
+		reconciliation: p, Resource: targetresource.Resource{Cluster: cluster, Owner: owner, Purpose: purposeManifest},
+		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
+		config: c.kind.Ref(via), moved: moved,
+		connectPrevious: func(ctx context.Context) (*target.Cluster, error) {
+			return c.connect(ctx, previousOwner(owner), c.before(o))
+		},
+		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
+	}
+	p.target = &r.Resource
+	return &external{remote: r}, nil
+}
+
+func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T) (*target.Cluster, error) {
+	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
+		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
+	})
+}
+
+// ends reports whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its
+// credentials may go first, and nobody means to cut the Object off from its target.
+func (c *reconciler[T]) ends(ctx context.Context, o T) bool {
+	if !meta.WasDeleted(o) {
+		return false
+	}
+	leaving, err := c.kind.Leaving(ctx, o)
+	return err == nil && leaving
+}
+
+// before returns an Object that has moved as it was.
+func (c *reconciler[T]) before(o T) T {
+	return c.kind.Through(o, *o.Observed().ProviderConfigReference)
+}
+
+func (c *reconciler[T]) owner(n types.NamespacedName) informer.Owner {
+	return informer.Owner{Controller: c.controller, NamespacedName: n}
+}
+
+// previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that
+// it has left.
+const previousTarget = "/previous"
+
+func previousOwner(o informer.Owner) informer.Owner {
+	o.Name += previousTarget
+	return o
+}
+
+// objectOfOwner returns the Object of the name of an owner.
+func objectOfOwner(n types.NamespacedName) types.NamespacedName {
+	n.Name = strings.TrimSuffix(n.Name, previousTarget)
+	return n
 }

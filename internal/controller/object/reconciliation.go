@@ -1,7 +1,6 @@
 package object
 
 import (
-	"cmp"
 	"context"
 	"hash/maphash"
 	"strings"
@@ -13,9 +12,7 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,19 +26,19 @@ import (
 
 // A reconciliation is what one reconcile of an Object learns beside what crossplane-runtime keeps. Nothing outlives it.
 type reconciliation struct {
-	adapter managedadapter.Reconciliation
-	err     error                      // why it failed
-	woken   bool                       // the Object is woken when the cause of the failure goes
-	message string                     // of condition Synced if the target does not answer
-	verdict *readiness.Verdict         // of the resource as last seen, or of there being none
-	synced  *xpv2.Condition            // what is reported if all went well but not far enough
-	left    error                      // why a deleted Object leaves its resource
-	remains string                     // what the resource of a deleted Object waits for, if it is not gone
-	cluster *target.Cluster            // once connected
-	wanted  *unstructured.Unstructured // the manifest, once it is known
-	object  Object                     // as its status is written at the end
-	details *details                   // for the connection secret, nil if they are not known or there is no secret
-	retry   time.Duration              // when to look again, if earlier than the next poll
+	managedadapter.Reconciliation
+
+	err     error                    // why it failed
+	woken   bool                     // the Object is woken when the cause of the failure goes
+	verdict *readiness.Verdict       // of the resource as last seen, or of there being none
+	synced  *xpv2.Condition          // what is reported if all went well but not far enough
+	left    error                    // why a deleted Object leaves its resource
+	remains string                   // what the resource of a deleted Object waits for, if it is not gone
+	target  *targetresource.Resource // once connected; without a Manifest as long as that is not known
+	object  Object                   // as its status is written at the end
+	retry   time.Duration            // when to look again, if earlier than the next poll
+
+	connection *connectionSecret // nil if its content is not known, or there is none
 
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
@@ -54,8 +51,8 @@ type reconciliationKey struct{}
 
 // with returns a context that carries a reconciliation.
 func (r *reconciliation) with(ctx context.Context) context.Context {
-	r.adapter.Amend, r.adapter.Shrink, r.adapter.Publish = r.amend, shrink, r.publish
-	return managedadapter.With(context.WithValue(ctx, reconciliationKey{}, r), &r.adapter)
+	r.Amend, r.Shrink, r.Publish = r.amend, shrink, r.publish
+	return managedadapter.With(context.WithValue(ctx, reconciliationKey{}, r), &r.Reconciliation)
 }
 
 // reconciliationOf returns the reconciliation of a context. Our reconciler gives each context one.
@@ -71,12 +68,12 @@ func copyOf(o client.Object) Object { return o.DeepCopyObject().(Object) } //nol
 
 // fail remembers why the reconcile fails, and returns what is to be said of it.
 func (r *reconciliation) fail(err error) error {
-	last, seen := r.adapter.Last().(Object)
+	last, seen := r.Last().(Object)
 	if seen {
 		err = targetresource.SuppressBriefOutage(err, last)
 	}
-	if r.adapter.Suppressed = targetresource.IsSuppressed(err); !r.adapter.Suppressed {
-		err = r.brief(err, seen && meta.WasDeleted(last))
+	if r.Suppressed = targetresource.IsSuppressed(err); !r.Suppressed {
+		err = brief(err, seen && meta.WasDeleted(last))
 	}
 	r.err, r.woken = err, r.woken || isWoken(err)
 	return err
@@ -101,7 +98,9 @@ func (r *reconciliation) amend(obj client.Object) {
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if why := reason(r.err); why != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = why
-		synced.Message = cmp.Or(r.message, synced.Message)
+		if target.IsUnreachable(r.err) {
+			synced.Message = r.err.Error() // crossplane-runtime adds what was tried.
+		}
 		o.SetConditions(synced)
 	}
 	r.explainDeletion(o)
@@ -147,30 +146,20 @@ const labelComposite = "crossplane.io/composite"
 // seed makes hashes of what resources contain, which are compared within the process only.
 var seed = maphash.MakeSeed()
 
-// coalescing decides which changes of the status of Objects of one kind wait.
-type coalescing struct {
-	writes     *managedadapter.Coalescer
-	references *reference.Resolver
-	gvk        schema.GroupVersionKind
-}
-
-// postponed returns a function that reports whether the status of an Object is to be written later, and has the Object
-// reconciled again then. A reconcile that ends in waiting for something is not repeated soon: its status is urgent.
-func (c *coalescing) postponed(r *reconciliation) func(was, is client.Object) bool {
-	return func(before, now client.Object) bool {
-		was, is := objectOf(before), objectOf(now)
-		wait := c.writes.Wait(managedadapter.Change{
-			Name:    client.ObjectKeyFromObject(is),
-			Budget:  composite(is),
-			Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
-			Urgent:  r.woken || !onlySeen(was, is) || c.references.Reads(c.gvk, was, is),
-			Passing: !isReady(is),
-		})
-		if wait > 0 && (r.retry == 0 || wait < r.retry) {
-			r.retry = wait
-		}
-		return wait > 0
+// postpones reports whether the status of an Object is to be written later, and has the Object reconciled again then. A
+// reconcile that ends in waiting for something is not repeated soon: its status is urgent.
+func (c *reconciler[T]) postpones(r *reconciliation, was, is Object) bool {
+	wait := c.writes.Wait(managedadapter.Change{
+		Name:    client.ObjectKeyFromObject(is),
+		Budget:  composite(is),
+		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
+		Urgent:  r.woken || !onlySeen(was, is) || c.options.References.Reads(c.kind.GVK, was, is),
+		Passing: !isReady(is),
+	})
+	if wait > 0 && (r.retry == 0 || wait < r.retry) {
+		r.retry = wait
 	}
+	return wait > 0
 }
 
 // composite returns the UID of the composite that an Object is a part of, of the Object itself if there is none.
@@ -217,7 +206,16 @@ func releasesResource(o Object, err error) bool {
 	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
-// waiting says, in the error of an Object that has to finish with a resource, how it could do without the target.
+// orLeave returns the error of an Object that has to finish with a resource, and says how it could do without a target
+// that cannot be reached. It is nil if the Object is to do without, and leaves its resource.
+func (r *reconciliation) orLeave(o Object, err error) error {
+	if releasesResource(o, err) {
+		r.left, r.leaving = err, nil
+		return nil
+	}
+	return waiting(err)
+}
+
 func waiting(err error) error {
 	if !targetresource.IsCutOff(err) {
 		return err
@@ -239,20 +237,20 @@ func (e briefError) Error() string { return e.message }
 // Unwrap returns the whole error.
 func (e briefError) Unwrap() error { return e.error }
 
-// brief returns a briefError if an error is about a target that does not answer, and the error itself if not. Its
-// message becomes that of condition Synced, to which crossplane-runtime would add what was tried.
-func (r *reconciliation) brief(err error, deleted bool) error {
-	r.message = target.UnreachableMessage(err)
-	if r.message == "" {
+// brief returns a briefError if an error is about a target that does not answer, and the error itself if not.
+func brief(err error, deleted bool) error {
+	said := target.UnreachableMessage(err)
+	if said == "" {
 		return err
 	}
 	before, _, waits := strings.Cut(err.Error(), messageWaiting)
-	if waits {
-		r.message = before + messageWaiting + ": " + r.message
-	} else if deleted {
-		r.message = messageWaiting + ": " + r.message
+	switch {
+	case waits:
+		said = before + messageWaiting + ": " + said
+	case deleted:
+		said = messageWaiting + ": " + said
 	}
-	return briefError{error: err, message: r.message}
+	return briefError{error: err, message: said}
 }
 
 // isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig

@@ -17,16 +17,16 @@ import (
 )
 
 // Initialize holds a deleted Object back while others refer to it: they need its resource to go themselves.
-func (c *connector[T]) Initialize(ctx context.Context, mg xpresource.Managed) error {
+func (c *reconciler[T]) Initialize(ctx context.Context, mg xpresource.Managed) error {
 	if !meta.WasDeleted(mg) {
 		return nil
 	}
-	return reconciliationOf(ctx).failReference(c.options.References.Dependents(ctx, c.referrer(mg)))
+	return reconciliationOf(ctx).fail(c.options.References.Dependents(ctx, c.referrer(mg)))
 }
 
 // ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer.
 // If it has none yet, it gets one first, once its target has been reached.
-func (c *connector[T]) ResolveReferences(ctx context.Context, mg xpresource.Managed) error {
+func (c *reconciler[T]) ResolveReferences(ctx context.Context, mg xpresource.Managed) error {
 	p := reconciliationOf(ctx)
 	res, err := c.options.References.Resolve(ctx, c.referrer(mg))
 	p.references = res
@@ -35,11 +35,11 @@ func (c *connector[T]) ResolveReferences(ctx context.Context, mg xpresource.Mana
 			return err
 		}
 	}
-	return p.failReference(err)
+	return p.fail(err)
 }
 
 // hold keeps what the references of an Object lead to, once in a reconcile.
-func (c *connector[T]) hold(ctx context.Context, obj client.Object) error {
+func (c *reconciler[T]) hold(ctx context.Context, obj client.Object) error {
 	p := reconciliationOf(ctx)
 	if p.held || p.references == nil {
 		return nil
@@ -48,11 +48,11 @@ func (c *connector[T]) hold(ctx context.Context, obj client.Object) error {
 	record := func(ctx context.Context, pins []commonv1.PinnedReference) error { return c.recordPins(ctx, f, pins) }
 	err := c.options.References.Hold(ctx, f, p.references, record)
 	p.held = err == nil
-	return p.failReference(err)
+	return p.fail(err)
 }
 
 // recordPins writes the pins of an Object to its status. The rest of the status stays as it is in memory.
-func (c *connector[T]) recordPins(ctx context.Context, f reference.Referrer, pins []commonv1.PinnedReference) error {
+func (c *reconciler[T]) recordPins(ctx context.Context, f reference.Referrer, pins []commonv1.PinnedReference) error {
 	o := copyOf(f.Object)
 	before := client.MergeFromWithOptions(copyOf(o), client.MergeFromWithOptimisticLock{})
 	o.Observed().References = pins
@@ -66,39 +66,31 @@ func (c *connector[T]) recordPins(ctx context.Context, f reference.Referrer, pin
 
 // awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object
 // crossplane-runtime tells nothing but the condition.
-func (c *connector[T]) awaitDependents(ctx context.Context, obj client.Object) error {
+func (c *reconciler[T]) awaitDependents(ctx context.Context, obj client.Object) error {
 	err := c.options.References.Dependents(ctx, c.referrer(obj))
 	if reference.IsAwaited(err) {
 		c.events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
 	}
-	return reconciliationOf(ctx).failReference(err)
+	return reconciliationOf(ctx).fail(err)
 }
 
 // releaseReferences removes our finalizer from all that a deleted Object refers to. If what others make must stay gone
 // until that has gone, too, the Object waits.
-func (c *connector[T]) releaseReferences(ctx context.Context, obj client.Object) error {
+func (c *reconciler[T]) releaseReferences(ctx context.Context, obj client.Object) error {
 	p := reconciliationOf(ctx)
 	if err := c.options.References.Release(ctx, c.referrer(obj)); err != nil {
-		return p.failReference(err)
+		return p.fail(err)
 	}
-	return p.failReference(p.leaving)
+	return p.fail(p.leaving)
 }
 
-func (c *connector[T]) referrer(obj client.Object) reference.Referrer {
-	return reference.Referrer{Object: objectOf(obj), GVK: c.kind.GVK, Owner: c.owner(obj)}
-}
-
-// failReference remembers why the references of an Object keep it from going on, if they do.
-func (r *reconciliation) failReference(err error) error {
-	if err == nil {
-		return nil
-	}
-	return r.fail(err)
+func (c *reconciler[T]) referrer(obj client.Object) reference.Referrer {
+	return reference.Referrer{Object: objectOf(obj), GVK: c.kind.GVK, Owner: c.owner(client.ObjectKeyFromObject(obj))}
 }
 
 // unseen returns what a deleted Object that has seen no resource may have applied in its last moments, nil if nothing.
 func (e deletion) unseen(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
+	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
 	if apierrors.IsConflict(err) {
 		return nil, err // It is too early to tell.
 	}

@@ -15,9 +15,7 @@ import (
 // provider-kubernetes: a finalizer that meets a conflict is missing for good.
 func TestCrowdedReference(t *testing.T) {
 	const crowd = 60
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", nil)
 		all := make([]build.Object, crowd)
 		audit := local.Audit(t)
@@ -33,11 +31,11 @@ func TestCrowdedReference(t *testing.T) {
 		}
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), w.onConfigMap("source"))
-			create(t, c, all[i])
+			kube.Create(t, w.c, all[i])
 		}
 		for _, o := range all {
-			awaitReady(t, c, o)
-			awaitPinned(t, c, o, source, true)
+			awaitReady(t, w.c, o)
+			awaitPinned(t, w.c, o, source, true)
 		}
 		t.Logf("patches: %d", len(patches()))
 		if got := patches(); len(got) == 0 || len(got) > crowd {
@@ -46,15 +44,15 @@ func TestCrowdedReference(t *testing.T) {
 
 		mark = audit.Mark()
 		for _, o := range all {
-			remove(t, c, o)
+			kube.Delete(t, w.c, o)
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 		if got := patches(); len(got) == 0 || len(got) > crowd {
 			t.Errorf("patches of the one resource in the end: want at most %d, got\n%s", crowd, got)
 		}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil ||
+		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil ||
 			len(source.GetFinalizers()) > 0 {
 			t.Errorf("nothing must be stranded, got %v, %v", source.GetFinalizers(), err)
 		}

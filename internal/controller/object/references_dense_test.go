@@ -45,7 +45,7 @@ func TestDenseReferences(t *testing.T) {
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), refs...)
 			refs = append(refs[:i:i], w.on(strconv.Itoa(i)))
-			create(t, c, all[i])
+			kube.Create(t, c, all[i])
 		}
 		kube.Figure(t, "time until an Object of another tenant is ready, beside many that depend on each other",
 			func() time.Duration { return other.timeToReady(t, "beside") })
@@ -59,9 +59,7 @@ func TestDenseReferences(t *testing.T) {
 			if got := len(o.Observed().References); got != i {
 				t.Errorf("%s: want %d references recorded, got %d", o.GetName(), i, got)
 			}
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 			if got := len(o.GetFinalizers()); got != crowd-i {
 				t.Errorf("%s: want its own finalizer and those of %d dependents, got %d", o.GetName(), crowd-i-1, got)
 			}
@@ -72,10 +70,10 @@ func TestDenseReferences(t *testing.T) {
 				got)
 		}
 		for _, o := range slices.Backward(all) {
-			remove(t, c, o)
+			kube.Delete(t, c, o)
 		}
 		for _, o := range slices.Backward(all) {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 	})
 }
@@ -85,7 +83,7 @@ func (w world) timeToReady(t *testing.T, name string) time.Duration {
 	t.Helper()
 	o := w.keeper(name)
 	begin := time.Now()
-	create(t, w.c, o)
+	kube.Create(t, w.c, o)
 	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()

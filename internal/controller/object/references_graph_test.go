@@ -18,9 +18,7 @@ import (
 // keep.
 func TestRandomReferencesVanish(t *testing.T) {
 	const objects, sources = 50, 3
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		random := rand.New(rand.NewPCG(1, 50))
 		var kept []*corev1.ConfigMap
 		for i := range sources {
@@ -39,23 +37,23 @@ func TestRandomReferencesVanish(t *testing.T) {
 		all := make([]build.Object, objects)
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), some()...)
-			create(t, c, all[i])
+			kube.Create(t, w.c, all[i])
 		}
 		for range objects / 2 {
-			setReferences(t, c, all[random.IntN(objects)], some()...)
+			setReferences(t, w.c, all[random.IntN(objects)], some()...)
 		}
 		for _, i := range random.Perm(objects) {
 			if random.IntN(4) == 0 {
-				setReferences(t, c, all[i], some()...)
+				setReferences(t, w.c, all[i], some()...)
 			}
-			remove(t, c, all[i])
+			kube.Delete(t, w.c, all[i])
 		}
 		for _, o := range all {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 		for _, cm := range kept {
 			kube.Eventually(t, cm.GetName()+" to have no finalizer", func() (bool, string) {
-				err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
+				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 				return err == nil && len(cm.GetFinalizers()) == 0, strconv.Itoa(len(cm.GetFinalizers()))
 			})
 		}

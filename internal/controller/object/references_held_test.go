@@ -20,35 +20,33 @@ import (
 // takes off comes back, and that what is no longer referred to is let go. provider-kubernetes pins only what it refers
 // to at first, and releases only what it refers to at last (its #371 and #28).
 func TestReferencesArePinnedAndReleased(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		a, b := w.source(t, "a", nil), w.source(t, "b", nil)
 		o := w.keeper("settings")
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 
 		mark := local.Audit(t).Mark()
-		setReferences(t, c, o, w.onConfigMap("a"))
-		awaitPinned(t, c, o, a, true)
+		setReferences(t, w.c, o, w.onConfigMap("a"))
+		awaitPinned(t, w.c, o, a, true)
 		checkRecordedFirst(t, mark, o, a)
-		unpin(t, c, a)
-		awaitPinned(t, c, o, a, true)
+		unpin(t, w.c, a)
+		awaitPinned(t, w.c, o, a, true)
 
-		setReferences(t, c, o, w.onConfigMap("b"))
-		awaitPinned(t, c, o, a, false)
-		awaitPinned(t, c, o, b, true)
-		awaitRecorded(t, c, o, "ConfigMap b")
+		setReferences(t, w.c, o, w.onConfigMap("b"))
+		awaitPinned(t, w.c, o, a, false)
+		awaitPinned(t, w.c, o, b, true)
+		awaitRecorded(t, w.c, o, "ConfigMap b")
 
-		setReferences(t, c, o, w.onConfigMap("missing"))
-		awaitPinned(t, c, o, b, false)
-		setReferences(t, c, o, w.onConfigMap("a"), w.onConfigMap("b"))
-		awaitPinned(t, c, o, a, true)
-		setReferences(t, c, o)
-		awaitPinned(t, c, o, a, false)
-		awaitPinned(t, c, o, b, false)
-		awaitRecorded(t, c, o)
-		awaitReady(t, c, o)
+		setReferences(t, w.c, o, w.onConfigMap("missing"))
+		awaitPinned(t, w.c, o, b, false)
+		setReferences(t, w.c, o, w.onConfigMap("a"), w.onConfigMap("b"))
+		awaitPinned(t, w.c, o, a, true)
+		setReferences(t, w.c, o)
+		awaitPinned(t, w.c, o, a, false)
+		awaitPinned(t, w.c, o, b, false)
+		awaitRecorded(t, w.c, o)
+		awaitReady(t, w.c, o)
 	})
 }
 
@@ -80,9 +78,7 @@ func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.O
 func setFinalizers(t *testing.T, c client.Client, x client.Object, finalizers ...string) {
 	t.Helper()
 	patch := `{"metadata":{"finalizers":["` + strings.Join(finalizers, `","`) + `"]}}`
-	if err := c.Patch(t.Context(), x, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, x, patch)
 }
 
 // unpin takes all finalizers off a resource.
@@ -99,33 +95,29 @@ func unpin(t *testing.T, c client.Client, x client.Object) {
 // (its #371).
 func TestPinningIsConflictSafe(t *testing.T) {
 	const rounds = 10
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", nil)
 		o := w.keeper("settings")
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 
 		stop := make(chan struct{})
 		theirs := make(chan []string)
-		go func() { theirs <- scribble(t, c, source.DeepCopy(), stop) }()
+		go func() { theirs <- scribble(t, w.c, source.DeepCopy(), stop) }()
 		for range rounds {
 			x := source.DeepCopy()
-			setReferences(t, c, o, w.onConfigMap("source"))
-			awaitPinned(t, c, o, x, true)
-			setReferences(t, c, o)
-			awaitPinned(t, c, o, x, false)
+			setReferences(t, w.c, o, w.onConfigMap("source"))
+			awaitPinned(t, w.c, o, x, true)
+			setReferences(t, w.c, o)
+			awaitPinned(t, w.c, o, x, false)
 		}
 		close(stop)
 		want := <-theirs
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.c, client.ObjectKeyFromObject(source), source)
 		if diff := cmp.Diff(want, source.GetFinalizers()); diff != "" {
 			t.Errorf("finalizers of somebody else, as they have written them last: -want, +got:\n%s", diff)
 		}
-		unpin(t, c, source)
+		unpin(t, w.c, source)
 	})
 }
 
@@ -161,81 +153,70 @@ func scribble(t *testing.T, c client.Client, cm *corev1.ConfigMap, stop <-chan s
 
 // TestReferredResourceStays shows that a deleted resource of any kind stays until the Object that refers to it is gone.
 func TestReferredResourceStays(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"color": "red"})
 		o := w.keeper("settings", w.from("source", "data.color", "data.color"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, source)
-		touch(t, c, o)
-		awaitPinned(t, c, o, source, true)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, c, source)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		kube.Delete(t, w.c, source)
+		touch(t, w.c, o)
+		awaitPinned(t, w.c, o, source, true)
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.c, source)
 	})
 }
 
 // TestTerminatingReferenceIsAwaited shows that what goes already is not used, but its successor is.
 func TestTerminatingReferenceIsAwaited(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		going := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		going.SetFinalizers([]string{"example.org/theirs"})
-		create(t, c, going)
-		remove(t, c, going)
+		kube.Create(t, w.c, going)
+		kube.Delete(t, w.c, going)
 		o := w.keeper("settings", w.onConfigMap("source"))
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "which is being deleted")
-		unpin(t, c, going)
-		awaitGone(t, c, going)
-		awaitPinned(t, c, o, w.source(t, "source", nil), true)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "which is being deleted")
+		unpin(t, w.c, going)
+		kube.AwaitGone(t, w.c, going)
+		awaitPinned(t, w.c, o, w.source(t, "source", nil), true)
+		awaitReady(t, w.c, o)
 	})
 }
 
 // TestDeletionNeedsNoReference shows that an Object whose references lead nowhere any more can be deleted with its
 // resource.
 func TestDeletionNeedsNoReference(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"name": "chosen"})
 		o := w.keeper("settings", w.from("source", "data.name", "metadata.name"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		pause(t, c, o)
-		unpin(t, c, source)
-		remove(t, c, source)
-		awaitGone(t, c, source)
-		unpause(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, w.tc, w.kept("chosen"))
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
+		pause(t, w.c, o)
+		unpin(t, w.c, source)
+		kube.Remove(t, w.c, source)
+		unpause(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, w.kept("chosen"))
 	})
 }
 
 // TestUnrecordedPinIsReleased shows that the finalizer an earlier provider has left, without a record, goes with the
 // Object.
 func TestUnrecordedPinIsReleased(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.keeper("settings", w.onConfigMap("source"), w.onConfigMap("missing"))
 		o.SetManagementPolicies(neverDelete)
 		o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 		o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-		create(t, c, o)
+		kube.Create(t, w.c, o)
 		source := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
 		source.SetFinalizers([]string{referred(o)})
-		create(t, c, source)
-		remove(t, c, o)
-		unpause(t, c, o)
-		awaitGone(t, c, o)
-		awaitPinned(t, c, o, source, false)
+		kube.Create(t, w.c, source)
+		kube.Delete(t, w.c, o)
+		unpause(t, w.c, o)
+		kube.AwaitGone(t, w.c, o)
+		awaitPinned(t, w.c, o, source, false)
 	})
 }

@@ -7,20 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// newWorld returns a world of its own for a test in one scope.
-func newWorld(t *testing.T, c client.Client, s build.Scope) world {
-	t.Helper()
-	ns, pc := connect(t, c, s, targetUser(t))
-	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
-}
 
 // keeper returns an Object that keeps a ConfigMap of its own name, with references.
 func (w world) keeper(name string, refs ...commonv1.Reference) build.Object {
@@ -41,7 +33,7 @@ func (w world) kept(name string) *corev1.ConfigMap {
 func (w world) source(t *testing.T, name string, data map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, name), Data: data}
-	create(t, w.c, cm)
+	kube.Create(t, w.c, cm)
 	return cm
 }
 
@@ -113,18 +105,14 @@ func setReferences(t *testing.T, c client.Client, o build.Object, refs ...common
 func setData(t *testing.T, c client.Client, cm *corev1.ConfigMap, key, value string) {
 	t.Helper()
 	patch := `{"data":{"` + key + `":"` + value + `"}}`
-	if err := c.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, cm, patch)
 }
 
 // events returns the messages of the events about an Object with a reason.
 func events(t *testing.T, c client.Client, o build.Object, message string) []string {
 	t.Helper()
 	l := &corev1.EventList{}
-	if err := c.List(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, l)
 	var found []string
 	for _, e := range l.Items {
 		if e.InvolvedObject.UID == o.GetUID() && strings.Contains(e.Message, message) {

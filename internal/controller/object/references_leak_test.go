@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // leaks is a password that no server takes where a test puts it, and which it therefore quotes.
@@ -71,15 +72,13 @@ func secretiveReferences() map[string]secretiveReference {
 // event when the target refuses it, in no encoding, although the manifest is no Secret; and that the message names the
 // field.
 func TestValuesOfReferencesAreNotTold(t *testing.T) {
-	c := provide(t)
 	for name, tc := range secretiveReferences() {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				source := &corev1.Secret{
 					ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte(leaks)},
 				}
-				create(t, c, source)
+				kube.Create(t, w.c, source)
 				o := w.object(tc.manifest(w))
 				o.Desired().References = []commonv1.Reference{{ToFieldPath: &tc.to, PatchesFrom: &commonv1.PatchesFrom{
 					APIVersion: "v1", Kind: "Secret", Namespace: w.namespace, Name: "source",
@@ -89,9 +88,9 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 				if tc.change != nil {
 					tc.change(o)
 				}
-				create(t, c, o)
-				awaitCondition(t, c, o, tc.want, tc.field)
-				checkUntold(t, c, o)
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, tc.want, tc.field)
+				checkUntold(t, w.c, o)
 			})
 		})
 	}

@@ -40,7 +40,7 @@ func (w world) runChain(t *testing.T) time.Duration {
 	audit := target.Audit(t)
 	mark := audit.Mark()
 	for _, o := range chain {
-		create(t, w.c, o)
+		kube.Create(t, w.c, o)
 	}
 	for _, o := range chain {
 		awaitReady(t, w.c, o)
@@ -50,10 +50,10 @@ func (w world) runChain(t *testing.T) time.Duration {
 
 	mark = audit.Mark()
 	for i := range chain { // The first first, so that each has dependents when its turn comes.
-		remove(t, w.c, chain[length-1-i])
+		kube.Delete(t, w.c, chain[length-1-i])
 	}
 	for _, o := range chain {
-		awaitGone(t, w.c, o)
+		kube.AwaitGone(t, w.c, o)
 	}
 	gone := moments(audit.Since(mark), w.target, "delete")
 	slices.Reverse(gone)
@@ -107,26 +107,24 @@ func slowest(all []moment) time.Duration {
 // TestKeptResourceWaitsToo shows that an Object which leaves its resource waits for its dependents as well: what it
 // refers to itself must not go before those.
 func TestKeptResourceWaitsToo(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		first, second, third := w.keeper("1"), w.keeper("2", w.on("1")), w.keeper("3", w.on("2"))
 		second.SetManagementPolicies(neverDelete)
-		create(t, c, first, second, third)
-		awaitReady(t, c, third)
-		remove(t, c, first)
-		remove(t, c, second)
-		awaitCondition(t, c, first, failed(commonv1.ReasonWaitingForDependents))
-		awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForDependents), w.name("3"))
-		staysUnwritten(t, c, first, second)
+		kube.Create(t, w.c, first, second, third)
+		awaitReady(t, w.c, third)
+		kube.Delete(t, w.c, first)
+		kube.Delete(t, w.c, second)
+		awaitCondition(t, w.c, first, failed(commonv1.ReasonWaitingForDependents))
+		awaitCondition(t, w.c, second, failed(commonv1.ReasonWaitingForDependents), w.name("3"))
+		staysUnwritten(t, w.c, first, second)
 		for _, o := range []build.Object{first, second} {
-			if got := events(t, c, o, "waiting for dependents"); len(got) != 1 {
+			if got := events(t, w.c, o, "waiting for dependents"); len(got) != 1 {
 				t.Errorf("events that say so about %s: want 1, got %d", o.GetName(), len(got))
 			}
 		}
-		remove(t, c, third)
+		kube.Delete(t, w.c, third)
 		for _, o := range []build.Object{third, second, first} {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("2")), w.kept("2")); err != nil {
 			t.Errorf("the resource must be left: %v", err)
@@ -136,37 +134,35 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 
 // TestCycle shows that Objects which refer to each other in a circle say so, and can be deleted.
 func TestCycle(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		a, b, d := w.keeper("a", w.on("b")), w.keeper("b", w.on("d")), w.keeper("d")
 		self, outside := w.keeper("self", w.on("self")), w.keeper("outside", w.on("d"))
-		create(t, c, a, b, d, self, outside)
-		awaitReady(t, c, a)
-		awaitReady(t, c, outside)
-		awaitPinned(t, c, a, b, true)
-		awaitCondition(t, c, self, failed(commonv1.ReasonReferenceCycle), w.name("self")+" -> Object ")
+		kube.Create(t, w.c, a, b, d, self, outside)
+		awaitReady(t, w.c, a)
+		awaitReady(t, w.c, outside)
+		awaitPinned(t, w.c, a, b, true)
+		awaitCondition(t, w.c, self, failed(commonv1.ReasonReferenceCycle), w.name("self")+" -> Object ")
 
-		setReferences(t, c, d, w.on("a"))
+		setReferences(t, w.c, d, w.on("a"))
 		for _, o := range []build.Object{a, b, d} {
-			awaitCondition(t, c, o, failed(commonv1.ReasonReferenceCycle), w.name("a"), w.name("b"), w.name("d"))
-			awaitRecorded(t, c, o)
+			awaitCondition(t, w.c, o, failed(commonv1.ReasonReferenceCycle), w.name("a"), w.name("b"), w.name("d"))
+			awaitRecorded(t, w.c, o)
 		}
-		awaitPinned(t, c, a, b, false)
-		awaitPinned(t, c, outside, d, true)
+		awaitPinned(t, w.c, a, b, false)
+		awaitPinned(t, w.c, outside, d, true)
 
-		setReferences(t, c, d)
+		setReferences(t, w.c, d)
 		for _, o := range []build.Object{a, b, d} {
-			awaitCondition(t, c, o, synced)
+			awaitCondition(t, w.c, o, synced)
 		}
-		setReferences(t, c, d, w.on("a"))
-		awaitCondition(t, c, b, failed(commonv1.ReasonReferenceCycle))
-		awaitRecorded(t, c, a)
+		setReferences(t, w.c, d, w.on("a"))
+		awaitCondition(t, w.c, b, failed(commonv1.ReasonReferenceCycle))
+		awaitRecorded(t, w.c, a)
 		for _, o := range []build.Object{a, b, d, outside, self} {
-			remove(t, c, o)
+			kube.Delete(t, w.c, o)
 		}
 		for _, o := range []build.Object{a, b, d, outside, self} {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, w.c, o)
 		}
 	})
 }
@@ -177,35 +173,33 @@ func TestCycle(t *testing.T) {
 func TestStrandedFinalizersGo(t *testing.T) {
 	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not
 	// wait for that.
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		other := w.keeper("other")
-		create(t, c, other)
+		kube.Create(t, w.c, other)
 		gone := w.keeper("gone")
 		gone.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "00000000-0000-0000-0000-000000000000"})
 		elsewhere := w.keeper("elsewhere")
 		elsewhere.SetFinalizers([]string{referred(other)})
-		create(t, c, gone, elsewhere)
-		awaitReady(t, c, gone)
-		awaitReady(t, c, elsewhere)
+		kube.Create(t, w.c, gone, elsewhere)
+		awaitReady(t, w.c, gone)
+		awaitReady(t, w.c, elsewhere)
 
 		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
 		for _, o := range []build.Object{a, b} {
 			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			create(t, c, o)
+			kube.Create(t, w.c, o)
 		}
 		for x, of := range map[build.Object]build.Object{a: b, b: a} {
-			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+			setFinalizers(t, w.c, x, "finalizer.managedresource.crossplane.io", referred(of))
 		}
 		for _, o := range []build.Object{gone, elsewhere, a, b} {
-			remove(t, c, o)
+			kube.Delete(t, w.c, o)
 		}
-		unpause(t, c, a)
-		unpause(t, c, b)
+		unpause(t, w.c, a)
+		unpause(t, w.c, b)
 		for _, o := range []build.Object{a, b, gone, elsewhere} {
 			kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				return apierrors.IsNotFound(err), conditions(o)
 			})
 		}
@@ -215,24 +209,21 @@ func TestStrandedFinalizersGo(t *testing.T) {
 // TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of
 // each other.
 func TestInheritedCycleIsLoosened(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
 		for _, o := range []build.Object{a, b} {
 			o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			create(t, c, o)
+			kube.Create(t, w.c, o)
 		}
 		for x, of := range map[build.Object]build.Object{a: b, b: a} {
-			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+			setFinalizers(t, w.c, x, "finalizer.managedresource.crossplane.io", referred(of))
 		}
-		unpause(t, c, a)
-		unpause(t, c, b)
-		awaitPinned(t, c, a, b, false)
-		awaitPinned(t, c, b, a, false)
-		awaitCondition(t, c, a, failed(commonv1.ReasonReferenceCycle))
-		remove(t, c, a)
-		awaitGone(t, c, a)
+		unpause(t, w.c, a)
+		unpause(t, w.c, b)
+		awaitPinned(t, w.c, a, b, false)
+		awaitPinned(t, w.c, b, a, false)
+		awaitCondition(t, w.c, a, failed(commonv1.ReasonReferenceCycle))
+		kube.Remove(t, w.c, a)
 	})
 }

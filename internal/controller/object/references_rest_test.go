@@ -21,34 +21,32 @@ import (
 // TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server
 // when they are reconciled.
 func TestReferencesAtRestCostNothing(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		who := w.target + "-quiet"
 		w.config = connectAs(t, w, target.User(t, who, "system:masters"))
 		w.source(t, "source", map[string]string{"color": "red"})
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"size": "2"}}
 		one.SetLabels(map[string]string{"app": "paint"})
-		create(t, c, one)
+		kube.Create(t, w.c, one)
 		first := w.keeper("1", w.from("source", "data.color", "data.color"))
 		second := w.keeper("2", w.on("1"),
 			commonv1.Reference{ToFieldPath: new("data.size"), FromObject: &commonv1.FromObject{
 				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, MatchLabels: one.GetLabels(),
 				FieldPath: "data.size",
 			}})
-		create(t, c, first, second)
-		awaitReady(t, c, second)
-		awaitPinned(t, c, second, first, true)
-		awaitReady(t, c, first)
+		kube.Create(t, w.c, first, second)
+		awaitReady(t, w.c, second)
+		awaitPinned(t, w.c, second, first, true)
+		awaitReady(t, w.c, first)
 		kube.Eventually(t, "the ProviderConfig to count both", func() (bool, string) {
-			config := s.Config(w.namespace, w.config, commonv1.ProviderConfigSpec{})
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			config := w.scope.Config(w.namespace, w.config, commonv1.ProviderConfigSpec{})
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			n := config.(resource.ProviderConfig).GetUsers()
 			return n == 2, fmt.Sprint(n, err)
 		})
 		there, here := target.Audit(t), local.Audit(t)
 		thereMark, hereMark := there.Mark(), here.Mark()
-		holds(t, c, "no request", func() (bool, string) {
+		holds(t, w.c, "no request", func() (bool, string) {
 			asked := append(slices.Clone(there.Since(thereMark).By(who)), about(here.Since(hereMark).By(user), w)...)
 			return len(asked) == 0, asked.String()
 		}, first, second)
@@ -78,7 +76,7 @@ func TestReferencesStayInNamespace(t *testing.T) {
 	foreign := local.Namespace(t)
 	theirs := secret(foreign, "theirs", []byte("hidden"))
 	theirs.SetLabels(map[string]string{"app": "theirs"})
-	create(t, c, theirs)
+	kube.Create(t, c, theirs)
 	for name, tc := range map[string]struct {
 		reason string
 		ref    commonv1.Reference
@@ -118,7 +116,7 @@ func TestReferencesStayInNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
 			o := w.keeper("settings", tc.ref)
-			create(t, c, o)
+			kube.Create(t, c, o)
 			if message := awaitCondition(t, c, o, failed(tc.wait), tc.want); strings.Contains(message, "hidden") {
 				t.Errorf("%s\nmessage of condition Synced: got %q", tc.reason, message)
 			}

@@ -10,16 +10,15 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes,
 // where the status shows such values. Package discreet_test shows the same where it does not.
 func TestReferenceToSecretOfObject(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		theirs := secret(w.target, "theirs", []byte("first"))
-		create(t, w.tc, theirs)
+		kube.Create(t, w.tc, theirs)
 		source := w.scope.Object(w.namespace, w.name("source"), w.config, build.Manifest{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},
 		})
@@ -30,8 +29,8 @@ func TestReferenceToSecretOfObject(t *testing.T) {
 				Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
 			},
 		})
-		create(t, c, source, reader)
-		awaitReady(t, c, reader)
+		kube.Create(t, w.c, source, reader)
+		awaitReady(t, w.c, reader)
 		for _, value := range []string{"second", "third"} {
 			encoded := base64.StdEncoding.EncodeToString([]byte(value))
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"kubeconfig":"`+encoded+`"}}`))

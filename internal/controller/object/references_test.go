@@ -27,7 +27,7 @@ func TestDependencyIsAwaited(t *testing.T) {
 		kube.Figure(t, "from the dependency to Ready", func() time.Duration {
 			w := newWorld(t, c, s)
 			o := w.keeper("settings", w.onConfigMap("first"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			message := "waiting for ConfigMap " + w.namespace + "/first to exist"
 			if got := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), message); got != message {
 				t.Errorf("message of condition Synced: want %q, got %q", message, got)
@@ -55,23 +55,21 @@ func TestDependencyIsAwaited(t *testing.T) {
 
 // TestWaitForReady shows that a dependency may be awaited until it is ready, and that losing that later stops nothing.
 func TestWaitForReady(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		first := w.keeper("first")
 		first.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromObject
 		ref := w.on("first")
 		ref.DependsOn.WaitFor = commonv1.WaitForReady
 		second := w.keeper("second", ref)
-		create(t, c, first, second)
-		awaitCondition(t, c, first, synced)
-		awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForReference), w.name("first")+" to be ready")
+		kube.Create(t, w.c, first, second)
+		awaitCondition(t, w.c, first, synced)
+		awaitCondition(t, w.c, second, failed(commonv1.ReasonWaitingForReference), w.name("first")+" to be ready")
 		patch := client.MergeFrom(first.DeepCopyObject().(client.Object))
 		first.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate
-		if err := c.Patch(t.Context(), first, patch); err != nil {
+		if err := w.c.Patch(t.Context(), first, patch); err != nil {
 			t.Fatal(err)
 		}
-		awaitReady(t, c, second)
+		awaitReady(t, w.c, second)
 	})
 }
 
@@ -79,9 +77,7 @@ func TestWaitForReady(t *testing.T) {
 // that a change of them is applied at once, that the stored spec never holds them, and that they go with the
 // references. provider-kubernetes stores what it has read from others in the spec (its #223).
 func TestPatchedValues(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"color": "red", "size": "2", "region": "here"})
 		shout := commonv1.Transform{
 			Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "very %s"},
@@ -90,8 +86,8 @@ func TestPatchedValues(t *testing.T) {
 			w.from("source", "data.color", "data.color", shout),
 			w.from("source", "data.size", "data.size"),
 			w.from("source", "data.region", "metadata.labels[example.org/region]"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
 		if got := cm.GetLabels()["example.org/region"]; got != "here" {
@@ -106,20 +102,18 @@ func TestPatchedValues(t *testing.T) {
 			for _, color := range []string{"green", "yellow", "black"} {
 				color += strconv.Itoa(round)
 				begin := time.Now()
-				setData(t, c, source, "color", color)
+				setData(t, w.c, source, "color", color)
 				awaitData(t, w.tc, key, map[string]string{"color": "very " + color, "size": "2"})
 				slowest = max(slowest, time.Since(begin))
 			}
 			return slowest
 		})
-		stored := s.New()
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), stored); err != nil {
-			t.Fatal(err)
-		}
+		stored := w.scope.New()
+		kube.Get(t, w.c, client.ObjectKeyFromObject(o), stored)
 		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
 			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
 		}
-		setReferences(t, c, o)
+		setReferences(t, w.c, o)
 		awaitData(t, w.tc, key, map[string]string{"color": "blue"})
 	})
 }
@@ -132,12 +126,10 @@ func equateRaw() cmp.Option {
 // TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with
 // none.
 func TestFromObject(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		first := w.keeper("first")
-		create(t, c, first)
-		awaitReady(t, c, first)
+		kube.Create(t, w.c, first)
+		awaitReady(t, w.c, first)
 		from := func(path string, to *string) commonv1.Reference {
 			return commonv1.Reference{
 				ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path},
@@ -147,11 +139,11 @@ func TestFromObject(t *testing.T) {
 		relative := from("status.atProvider.manifest.metadata.name", new("data.relative"))
 		none := from("status.atProvider.manifest.data.later", nil)
 		o := w.keeper("second", absolute, relative, none)
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference),
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference),
 			w.name("first")+" to have field status.atProvider.manifest.data.later")
-		setManifest(t, c, first, build.ConfigMap(w.target, "first", "color", "blue", "later", "now"))
-		awaitReady(t, c, o)
+		setManifest(t, w.c, first, build.ConfigMap(w.target, "first", "color", "blue", "later", "now"))
+		awaitReady(t, w.c, o)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
 			map[string]string{"color": "blue", "absolute": "blue", "relative": "first"})
 	})
@@ -160,16 +152,14 @@ func TestFromObject(t *testing.T) {
 // TestNameFromReference shows that a resource whose name comes from elsewhere is only looked at, and deleted, under
 // that name: never under the name of the Object, which is the default.
 func TestNameFromReference(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		bystander := w.kept(w.name("csv"))
 		chosen := w.kept("chosen")
-		create(t, w.tc, bystander, chosen)
+		kube.Create(t, w.tc, bystander, chosen)
 		source := w.source(t, "source", map[string]string{"name": ""})
 		m := build.ConfigMap(w.target, "")
 		delete(m["metadata"].(map[string]any), "name")
-		o := s.Object(w.namespace, w.name("csv"), w.config, m)
+		o := w.scope.Object(w.namespace, w.name("csv"), w.config, m)
 		o.SetManagementPolicies(observeDelete)
 		o.Desired().References = []commonv1.Reference{{
 			ToFieldPath: new("spec.forProvider.manifest.metadata.name"),
@@ -177,100 +167,91 @@ func TestNameFromReference(t *testing.T) {
 				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "source", FieldPath: "data.name",
 			},
 		}}
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
 		if len(o.Observed().Manifest.Raw) > 0 {
 			t.Errorf("an empty name is none: the Object looked at %s", o.Observed().Manifest.Raw)
 		}
-		setData(t, c, source, "name", "chosen")
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, w.tc, chosen)
+		setData(t, w.c, source, "name", "chosen")
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, chosen)
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(bystander), bystander); err != nil {
 			t.Errorf("a resource of the default name must survive: %v", err)
 		}
-		awaitPinned(t, c, o, source, false)
+		awaitPinned(t, w.c, o, source, false)
 	})
 }
 
 // TestSelector shows that the one resource with some labels is found, also when it appears, is joined by another, or
 // changes.
 func TestSelector(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		to := "data.color"
 		o := w.keeper("settings", commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
 			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, FieldPath: "data.color",
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "paint"}},
 		}})
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"color": "red"}}
 		one.SetLabels(map[string]string{"app": "paint"})
-		create(t, c, one)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, one)
+		awaitReady(t, w.c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		awaitData(t, w.tc, key, map[string]string{"color": "red"})
-		awaitPinned(t, c, o, one, true)
+		awaitPinned(t, w.c, o, one, true)
 
 		two := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "two"), Data: map[string]string{"color": "green"}}
 		two.SetLabels(one.GetLabels())
-		create(t, c, two)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "exactly one")
-		awaitPinned(t, c, o, one, true)
+		kube.Create(t, w.c, two)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "exactly one")
+		awaitPinned(t, w.c, o, one, true)
 		patch := `{"metadata":{"labels":null}}`
-		if err := c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, w.c, one, patch)
 		awaitData(t, w.tc, key, map[string]string{"color": "green"})
-		awaitPinned(t, c, o, two, true)
-		awaitPinned(t, c, o, one, false)
+		awaitPinned(t, w.c, o, two, true)
+		awaitPinned(t, w.c, o, one, false)
 	})
 }
 
 // TestSelectedObject shows that Objects too are found by labels.
 func TestSelectedObject(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		labels := map[string]string{"test": w.target}
 		o := w.scope.Object(w.namespace, w.name("second"), w.config, build.ConfigMap(w.target, "second"))
 		o.Desired().References = []commonv1.Reference{{ToFieldPath: new("data.color"), FromObject: &commonv1.FromObject{
 			MatchLabels: labels, FieldPath: "status.atProvider.manifest.data.color",
 		}}}
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
 		first := w.keeper("first")
 		first.SetLabels(labels)
-		create(t, c, first)
-		awaitReady(t, c, o)
+		kube.Create(t, w.c, first)
+		awaitReady(t, w.c, o)
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
 			map[string]string{"color": "blue"})
-		awaitPinned(t, c, o, first, true)
+		awaitPinned(t, w.c, o, first, true)
 	})
 }
 
 // TestUnknownKindIsAwaited shows that a resource of a kind the control plane does not serve yet is found once it does.
 func TestUnknownKindIsAwaited(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		group := w.namespace + ".example.org"
 		o := w.keeper("settings", commonv1.Reference{DependsOn: &commonv1.DependsOn{
 			APIVersion: group + "/v1", Kind: "Gadget", Namespace: w.namespace, Name: "gadget",
 		}})
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
-		create(t, c, gadgets(group))
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
+		kube.Create(t, w.c, gadgets(group))
 		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+
 			w.namespace+`"}}`)
 		kube.Eventually(t, "the CRD to be served", func() (bool, string) {
-			err := c.Create(t.Context(), gadget.DeepCopy())
+			err := w.c.Create(t.Context(), gadget.DeepCopy())
 			return err == nil, "not yet"
 		})
-		awaitReady(t, c, o)
-		awaitPinned(t, c, o, gadget, true)
+		awaitReady(t, w.c, o)
+		awaitPinned(t, w.c, o, gadget, true)
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
@@ -13,9 +14,9 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 	t.Helper()
 	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
 	made.SetManagementPolicies(observeDelete)
-	create(t, w.tc, w.kept("made"))
+	kube.Create(t, w.tc, w.kept("made"))
 	for _, o := range []build.Object{maker, made} {
-		create(t, w.c, o)
+		kube.Create(t, w.c, o)
 		awaitReady(t, w.c, o)
 	}
 	awaitPinned(t, w.c, made, maker, true)
@@ -25,7 +26,6 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 // TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
 // refers to is gone: that may be what makes it, as a Subscription of OLM does.
 func TestMadeAgain(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		end    func(t *testing.T, w world, made build.Object, goes func())
@@ -38,31 +38,30 @@ func TestMadeAgain(t *testing.T) {
 			reason: "What was made before the other Object had gone is looked for once more.",
 			end: func(t *testing.T, w world, made build.Object, goes func()) {
 				pause(t, w.c, made)
-				create(t, w.tc, w.kept("made"))
+				kube.Create(t, w.tc, w.kept("made"))
 				goes()
 				unpause(t, w.c, made)
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				maker, made := grower(t, w)
 				release := hold(t, w.tc, w.kept("maker"))
-				remove(t, c, maker)
-				remove(t, c, made)
-				awaitPinned(t, c, made, maker, false)
+				kube.Delete(t, w.c, maker)
+				kube.Delete(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
 				for range 3 {
-					awaitGone(t, w.tc, w.kept("made"))
-					create(t, w.tc, w.kept("made"))
+					kube.AwaitGone(t, w.tc, w.kept("made"))
+					kube.Create(t, w.tc, w.kept("made"))
 				}
-				awaitGone(t, w.tc, w.kept("made"))
-				awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
+				kube.AwaitGone(t, w.tc, w.kept("made"))
+				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference))
 				tc.end(t, w, made, func() {
 					release()
-					awaitGone(t, c, maker)
+					kube.AwaitGone(t, w.c, maker)
 				})
-				awaitGone(t, c, made)
+				kube.AwaitGone(t, w.c, made)
 				w.exists(t, w.kept("made"), false)
 			})
 		})
@@ -71,24 +70,21 @@ func TestMadeAgain(t *testing.T) {
 
 // TestWaitingForWhatLeaves shows that an Object which waits until what it refers to is gone writes nothing meanwhile.
 func TestWaitingForWhatLeaves(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		maker, made := grower(t, w)
 		release := hold(t, w.tc, w.kept("maker"))
-		remove(t, c, maker)
-		remove(t, c, made)
-		awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
-		staysUnwritten(t, c, made)
+		kube.Delete(t, w.c, maker)
+		kube.Delete(t, w.c, made)
+		awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
+		staysUnwritten(t, w.c, made)
 		release()
-		awaitGone(t, c, made)
+		kube.AwaitGone(t, w.c, made)
 	})
 }
 
 // TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only
 // what it has seen.
 func TestMadeByWhatStays(t *testing.T) {
-	c := provide(t)
 	for name, tc := range map[string]struct {
 		reason string
 		remake func(t *testing.T, w world) // while the Object does not look
@@ -101,22 +97,21 @@ func TestMadeByWhatStays(t *testing.T) {
 		"MadeAgain": {
 			reason: "What others have made since stays: they might make it for ever.",
 			remake: func(t *testing.T, w world) {
-				remove(t, w.tc, w.kept("made"))
-				create(t, w.tc, w.kept("made"))
+				kube.Delete(t, w.tc, w.kept("made"))
+				kube.Create(t, w.tc, w.kept("made"))
 			},
 			want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := newWorld(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				maker, made := grower(t, w)
-				pause(t, c, made)
+				pause(t, w.c, made)
 				tc.remake(t, w)
-				remove(t, c, made)
-				unpause(t, c, made)
-				awaitGone(t, c, made)
-				awaitPinned(t, c, made, maker, false)
+				kube.Delete(t, w.c, made)
+				unpause(t, w.c, made)
+				kube.AwaitGone(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
 				w.exists(t, w.kept("made"), tc.want)
 			})
 		})

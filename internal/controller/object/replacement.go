@@ -10,6 +10,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -43,7 +44,7 @@ type replacement struct{ *remote }
 // after a restart.
 func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
-	if seen == nil || !e.moved && sameResource(seen, e.manifest) {
+	if seen == nil || !e.moved && sameResource(seen, e.Manifest) {
 		e.arrive()
 		return true, nil
 	}
@@ -68,7 +69,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
-	if seen.GetKind() != e.manifest.GetKind() || name(seen) != name(e.manifest) {
+	if seen.GetKind() != e.Manifest.GetKind() || targetresource.Name(seen) != targetresource.Name(e.Manifest) {
 		return false, nil
 	}
 	err := e.find(ctx, o)
@@ -121,19 +122,19 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 // old returns the resource that was seen, on the target where it was seen, and whether it is there.
 func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*remote, bool, error) {
 	old := &remote{
-		reconciliation: e.reconciliation, cluster: e.cluster, owner: e.owner, drift: e.drift, events: e.events,
-		options: e.options, manifest: seen,
+		reconciliation: e.reconciliation, Resource: e.Resource, drift: e.drift, events: e.events, options: e.options,
 	}
+	old.Manifest = seen
 	if e.moved {
 		var err error
-		old.owner = previousOwner(e.owner)
-		if old.cluster, err = e.connectPrevious(ctx); err != nil {
+		old.Owner = previousOwner(e.Owner)
+		if old.Cluster, err = e.connectPrevious(ctx); err != nil {
 			e.woken = targetresource.IsCutOff(err)
 			return nil, false, err
 		}
 	}
 	there, err := old.findSeen(ctx, o)
-	return old, there, targetresource.Asked(err)
+	return old, there, err
 }
 
 // applied reports whether an Object has ever applied the live resource.
@@ -143,7 +144,7 @@ func (e *remote) applied(o Object) bool {
 
 // await reports that a resource is not gone yet, and why.
 func (e replacement) await(o Object, old *remote) {
-	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.manifest))
+	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.Manifest))
 	if why := deletionBlockers(old.live); why != "" {
 		m += "; " + why
 	}
@@ -154,8 +155,5 @@ func (e replacement) await(o Object, old *remote) {
 
 // describe names a resource in messages.
 func describe(u *unstructured.Unstructured) string {
-	if u.GetNamespace() == "" {
-		return u.GetKind() + " " + u.GetName()
-	}
-	return fmt.Sprintf("%s %s", u.GetKind(), name(u))
+	return u.GetKind() + " " + cache.NamespacedNameAsObjectName(targetresource.Name(u)).String()
 }

@@ -57,7 +57,6 @@ func edit(t *testing.T, c client.Client, o build.Object, change func()) {
 //
 // provider-kubernetes forgets the old resource (its #287).
 func TestReplacedIsDeletedFirst(t *testing.T) {
-	c := provide(t)
 	for name, change := range map[string]func(w world, other string) build.Manifest{
 		"Name":      func(w world, _ string) build.Manifest { return build.ConfigMap(w.target, "renamed") },
 		"Namespace": func(_ world, other string) build.Manifest { return build.ConfigMap(other, "settings") },
@@ -75,18 +74,15 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
-				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				create(t, c, o)
-				awaitReady(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 				old := observed(t, o)
 				release := hold(t, w.tc, old)
 
 				wanted := &unstructured.Unstructured{Object: change(w, target.Namespace(t))}
-				setManifest(t, c, o, wanted.Object)
-				awaitCondition(t, c, o, replacing, "ConfigMap "+w.target+"/settings")
-				awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
+				setManifest(t, w.c, o, wanted.Object)
+				awaitCondition(t, w.c, o, replacing, "ConfigMap "+w.target+"/settings")
+				awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
 				w.exists(t, old, true)
 				if old.GetDeletionTimestamp() == nil {
 					t.Error("the old resource must be on its way out")
@@ -94,11 +90,10 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 				w.exists(t, wanted.DeepCopy(), false)
 
 				release()
-				awaitReady(t, c, o)
+				awaitReady(t, w.c, o)
 				w.exists(t, wanted, true)
 				w.exists(t, old, false)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, w.c, o)
 				w.exists(t, wanted, false)
 			})
 		})
@@ -108,23 +103,19 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 // TestDeletionDuringReplacement shows that an Object which is deleted while its old resource is on its way out waits
 // for that one, and makes no other.
 func TestDeletionDuringReplacement(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		old := observed(t, o)
 		release := hold(t, w.tc, old)
-		setManifest(t, c, o, build.ConfigMap(w.target, "renamed"))
-		awaitCondition(t, c, o, replacing)
-		remove(t, c, o)
-		holds(t, c, "the Object stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed"))
+		awaitCondition(t, w.c, o, replacing)
+		kube.Delete(t, w.c, o)
+		holds(t, w.c, "the Object stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
 		}, o)
 		release()
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 		w.exists(t, old, false)
 		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
 	})
@@ -132,7 +123,6 @@ func TestDeletionDuringReplacement(t *testing.T) {
 
 // TestReplacedByPolicy shows what becomes of the old resource where policies do not make it go.
 func TestReplacedByPolicy(t *testing.T) {
-	c := provide(t)
 	for name, test := range map[string]struct {
 		reason   string
 		policies xpv2.ManagementPolicies
@@ -160,30 +150,28 @@ func TestReplacedByPolicy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
+			forWorlds(t, func(t *testing.T, w world) {
 				for _, n := range []string{"settings", "renamed"} {
-					create(t, w.tc, &corev1.ConfigMap{
+					kube.Create(t, w.tc, &corev1.ConfigMap{
 						ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"},
 					})
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 				o.SetManagementPolicies(test.policies)
-				create(t, c, o)
-				awaitReady(t, c, o)
-				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
+				kube.Create(t, w.c, o)
+				awaitReady(t, w.c, o)
+				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
 				kube.Eventually(t, "the Object to see the other resource", func() (bool, string) {
-					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+					err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 					got := observed(t, o).GetName()
 					return err == nil && got == "renamed", got + message(err)
 				})
-				awaitReady(t, c, o)
+				awaitReady(t, w.c, o)
 				awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, test.want)
 				if t.Failed() {
 					t.Log(test.reason)
 				}
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}
@@ -192,9 +180,7 @@ func TestReplacedByPolicy(t *testing.T) {
 // TestOtherGroupOfSameResource shows that a resource which a target serves in two groups is not made again when the
 // manifest names the other one.
 func TestOtherGroupOfSameResource(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		in := func(version string) build.Manifest {
 			return build.Manifest{
 				"apiVersion": version, "kind": "Event",
@@ -204,25 +190,22 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		}
 		core := in("v1")
 		core["involvedObject"] = map[string]any{"namespace": w.target}
-		o := w.object(core)
-		create(t, c, o)
-		awaitReady(t, c, o)
+		o := w.keep(t, core)
 		made := observed(t, o).GetUID()
 
 		other := in("events.k8s.io/v1")
 		other["regarding"] = map[string]any{"namespace": w.target}
-		setManifest(t, c, o, other)
+		setManifest(t, w.c, o, other)
 		kube.Eventually(t, "the Object to see its resource in the other group", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			cm := observed(t, o)
 			return err == nil && cm.APIVersion == "events.k8s.io/v1", cm.APIVersion + message(err)
 		})
-		awaitReady(t, c, o)
+		awaitReady(t, w.c, o)
 		if got := observed(t, o).GetUID(); got != made {
 			t.Errorf("want the same resource %s, got another one %s", made, got)
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 	})
 }
 
@@ -230,32 +213,27 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 // what the provider does: a status it could not write because the Object had just changed is not lost.
 func TestRenamedAgainAndAgain(t *testing.T) {
 	const names = 40
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
+	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "name-0"))
-		create(t, c, o)
+		kube.Create(t, w.c, o)
 		for i := range names {
-			setManifest(t, c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
+			setManifest(t, w.c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
 			if i%3 == 0 { // Some are given the time to be made.
 				awaitMade(t, w.tc, w.target, fmt.Sprintf("name-%d", i))
 			}
 		}
 		last := fmt.Sprintf("name-%d", names-1)
 		awaitMade(t, w.tc, w.target, last)
-		awaitReady(t, c, o)
+		awaitReady(t, w.c, o)
 		left := &corev1.ConfigMapList{}
 		selected := client.HasLabels{commonv1.LabelKeyManaged}
-		if err := w.tc.List(t.Context(), left, client.InNamespace(w.target), selected); err != nil {
-			t.Fatal(err)
-		}
+		kube.List(t, w.tc, left, client.InNamespace(w.target), selected)
 		for _, cm := range left.Items {
 			if cm.GetName() != last {
 				t.Errorf("want only %s to be left, found %s", last, cm.GetName())
 			}
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 	})
 }
 
@@ -270,50 +248,45 @@ func awaitMade(t *testing.T, tc client.Client, namespace, name string) {
 // TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What
 // it had done by then is done by the test, while the Object is paused.
 func TestInterruptedReplacement(t *testing.T) {
-	c := provide(t)
 	for name, test := range map[string]struct {
 		reason string
 		done   func(*testing.T, world, build.Object)
 	}{
 		"OldIsGone": {
 			reason: "The old one was deleted, and the new one not made.",
-			done:   func(t *testing.T, w world, _ build.Object) { remove(t, w.tc, emptySettings(w.target)) },
+			done:   func(t *testing.T, w world, _ build.Object) { kube.Delete(t, w.tc, emptySettings(w.target)) },
 		},
 		"NewIsMade": {
 			reason: "The new one was made too, and that not recorded.",
 			done: func(t *testing.T, w world, o build.Object) {
-				remove(t, w.tc, emptySettings(w.target))
+				kube.Delete(t, w.tc, emptySettings(w.target))
 				applyAs(t, w, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
 			},
 		},
 		"OldIsRemade": {
 			reason: "The old one was deleted, and others have made another of its name, which is theirs.",
 			done: func(t *testing.T, w world, _ build.Object) {
-				remove(t, w.tc, emptySettings(w.target))
-				create(t, w.tc, emptySettings(w.target))
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				kube.Create(t, w.tc, emptySettings(w.target))
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
-				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				create(t, c, o)
-				awaitReady(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 				old := observed(t, o).GetUID()
-				pause(t, c, o)
-				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
+				pause(t, w.c, o)
+				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
 				test.done(t, w, o)
-				unpause(t, c, o)
+				unpause(t, w.c, o)
 				awaitMade(t, w.tc, w.target, "renamed")
-				awaitReady(t, c, o)
+				awaitReady(t, w.c, o)
 				cm := emptySettings(w.target)
 				w.exists(t, cm, name == "OldIsRemade")
 				if cm.GetUID() == old {
 					t.Error(test.reason)
 				}
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Remove(t, w.c, o)
 				w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
 			})
 		})

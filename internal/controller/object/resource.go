@@ -7,12 +7,10 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -27,10 +25,9 @@ const purposeManifest informer.Purpose = "manifest"
 // A remote is the resource of one Object on its target, for one reconcile.
 type remote struct {
 	*reconciliation
+	targetresource.Resource
 
-	cluster *target.Cluster
-	local   *target.Cluster // the control plane
-	owner   informer.Owner
+	local   *target.Cluster         // the control plane
 	gvk     schema.GroupVersionKind // of the Object
 	drift   *targetresource.Drift
 	events  event.Recorder
@@ -44,71 +41,31 @@ type remote struct {
 	connectPrevious func(context.Context) (*target.Cluster, error)
 	forgetPrevious  func()
 
-	manifest *unstructured.Unstructured
-	mapping  target.Mapping
-	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
-	manager  string                     // the field manager, known after look
+	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	manager string                     // the field manager, known after look
 }
 
 // look finds the live resource. It asks the target only where no watch can tell.
-func (e *remote) look(ctx context.Context, o Object) error {
+func (e *remote) look(ctx context.Context, o Object) (err error) {
 	if owns(o) && appliedByClient(o) {
 		return e.find(ctx, o)
 	}
-	var err error
-	e.live, err = e.resource().See(ctx, e.streams(o)...)
+	e.live, err = e.See(ctx, e.streams(o)...)
 	return err
 }
 
 // find finds the live resource like look, and asks the target if no watch shows it: it may only lack our label.
-func (e *remote) find(ctx context.Context, o Object) error {
-	var err error
-	e.live, err = e.resource().Find(ctx, e.streams(o)...)
+func (e *remote) find(ctx context.Context, o Object) (err error) {
+	e.live, err = e.Find(ctx, e.streams(o)...)
 	return err
 }
 
 // streams returns the streams that show the resource of an Object.
 func (e *remote) streams(o Object) []informer.Stream {
 	if owns(o) {
-		return e.resource().Labelled()
+		return e.Labelled()
 	}
 	return []informer.Stream{informer.StreamByName}
-}
-
-// ask reads the resource from the target.
-func (e *remote) ask(ctx context.Context) error {
-	var err error
-	e.live, err = e.resource().Ask(ctx)
-	return err
-}
-
-// remote returns the resource as package targetresource deals with it.
-func (e *remote) resource() targetresource.Resource {
-	return targetresource.Resource{
-		Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping,
-	}
-}
-
-// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
-// the resource at this moment.
-func (e *remote) send(ctx context.Context, o Object,
-	live *unstructured.Unstructured,
-) (*unstructured.Unstructured, error) {
-	c, p := e.client(), o.GetManagementPolicies()
-	switch {
-	case policy.Owns(p):
-		return apply.Apply(ctx, c, e.manifest, e.manager)
-	case policy.Allows(p, xpv2.ManagementActionCreate):
-		return apply.Create(ctx, c, e.manifest, e.manager)
-	}
-	return apply.Update(ctx, c, e.manifest, apply.Target{UID: live.GetUID(), Manager: e.manager})
-}
-
-// client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
-func (e *remote) client() dynamic.ResourceInterface {
-	fields := e.references.SecretFields()
-	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()),
-		apply.Private{Secret: len(fields) > 0, Content: e.manifest.Object, Fields: fields})
 }
 
 // Managers under which provider-kubernetes has written without server-side apply: the name of its program in its
@@ -117,13 +74,6 @@ const (
 	managerOfImage = "crossplane-kubernetes-provider"
 	managerOfBuild = "provider"
 )
-
-// legacy returns whose updates count as ours.
-func (o Options) legacy() apply.Legacy {
-	return apply.Legacy{
-		Names: append(slices.Clone(o.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild},
-	}
-}
 
 // appliedByClient reports whether a resource that was never applied by us has, when last seen, been applied
 // client-side. Somebody else has seen it then, and it lacks our label.
@@ -145,45 +95,52 @@ func appliedByClient(o Object) bool {
 // write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
 // be seen before shows in the answer, and is made ours by a second round.
 func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	live, err := e.migrateAndApply(ctx, o, e.live)
+	if _, err := e.migrate(ctx, o, e.live); err != nil {
+		return nil, err
+	}
+	live, err := e.send(ctx, o, e.live)
 	if err != nil {
 		return nil, err
 	}
-	legacy, err := e.options.legacy().Holds(e.migration(o, live))
-	if err != nil || !legacy {
-		return live, errors.Wrap(err, "cannot compare resource")
-	}
-	return e.migrateAndApply(ctx, o, live)
-}
-
-func (e *remote) migrateAndApply(ctx context.Context, o Object,
-	live *unstructured.Unstructured,
-) (*unstructured.Unstructured, error) {
-	c := e.client()
-	if live != nil {
-		l := e.options.legacy()
-		legacy, err := l.Holds(e.migration(o, live))
-		if err != nil {
-			return nil, errors.Wrap(err, "cannot compare resource")
-		}
-		if legacy {
-			if _, err := apply.Migrate(ctx, c, l, e.migration(o, live)); err != nil {
-				return nil, errors.Wrap(err, "cannot take over resource")
-			}
-		}
+	if again, err := e.migrate(ctx, o, live); err != nil || !again {
+		return live, err
 	}
 	return e.send(ctx, o, live)
+}
+
+// migrate makes ours what of a resource was applied client-side, and reports whether there was anything.
+func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured) (bool, error) {
+	if live == nil {
+		return false, nil
+	}
+	return e.Client(e.manager).Migrate(ctx, e.migration(o, live))
+}
+
+// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
+// the resource at this moment.
+func (e *remote) send(ctx context.Context, o Object,
+	live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	c, p := e.Client(e.manager), o.GetManagementPolicies()
+	switch {
+	case policy.Owns(p):
+		return c.Apply(ctx, e.Manifest)
+	case policy.Allows(p, xpv2.ManagementActionCreate):
+		return c.Create(ctx, e.Manifest)
+	}
+	return c.Update(ctx, e.Manifest, live.GetUID())
 }
 
 // migration returns what of a resource may become ours.
 func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migration {
 	return apply.Migration{
-		Live: live, Manifest: e.manifest, Manager: e.manager, Owned: policy.Owns(o.GetManagementPolicies()),
+		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Owns(o.GetManagementPolicies()),
+		Legacy: append(slices.Clone(e.options.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild},
 	}
 }
 
 // remove requests the deletion of the live resource.
 func (e *remote) remove(ctx context.Context, o Object) error {
 	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
-	return e.resource().Delete(ctx, e.live, p)
+	return e.Resource.Delete(ctx, e.live, p)
 }

@@ -47,7 +47,7 @@ func TestRefusedObjectsRest(t *testing.T) {
 		objs := make([]build.Object, objects)
 		for i := range objs {
 			objs[i] = s.Object(ns, fmt.Sprintf("%s-%d", missing, i), pc, build.ConfigMap(missing, strconv.Itoa(i)))
-			create(t, c, objs[i])
+			kube.Create(t, c, objs[i])
 		}
 		kube.EventuallyBy(t, rested, "the target to be asked seldom", func() (bool, string) {
 			before := writes.Load()
@@ -56,7 +56,7 @@ func TestRefusedObjectsRest(t *testing.T) {
 			t.Logf("%d writes in %s", n, window)
 			return n <= atRest, fmt.Sprintf("%d writes in %s", n, window)
 		})
-		create(t, target.Client(t), &corev1.Namespace{ObjectMeta: build.Meta("", missing)})
+		kube.Create(t, target.Client(t), &corev1.Namespace{ObjectMeta: build.Meta("", missing)})
 		kube.Figure(t, strconv.Itoa(objects)+" Objects to be Ready after their namespace exists", func() time.Duration {
 			began := time.Now()
 			for _, o := range objs {

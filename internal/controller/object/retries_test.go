@@ -7,12 +7,14 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of
@@ -36,11 +38,11 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer registry.Close()
-			r := &reconciler{
-				finish: func(context.Context, types.NamespacedName) bool { return true },
+			r := &reconciler[*mobjectv1alpha1.Object]{
+				early: deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
 				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 					p := reconciliationOf(ctx)
-					p.cluster = registry.Local()
+					p.target = &targetresource.Resource{Cluster: registry.Local()}
 					_ = p.fail(tc.err)
 					return reconcile.Result{}, nil
 				}),

@@ -10,6 +10,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestOrphanWithoutCredentials shows that a deleted Object with unreachableTarget: Orphan goes soon although its
@@ -18,19 +19,18 @@ func TestOrphanWithoutCredentials(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	tns := target.Namespace(t)
 	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-	create(t, tc, account, administrators(tns,
+	kube.Create(t, tc, account, administrators(tns,
 		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
 	cfg := tokenOf(t, tc, account)
 	s := build.Namespaced()
 	ns, pc := connect(t, c, s, cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 	o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 
-	remove(t, tc, account)
+	kube.Delete(t, tc, account)
 	awaitDenied(t, cfg, tns, apierrors.IsUnauthorized)
-	remove(t, c, o)
-	awaitGone(t, c, o)
+	kube.Remove(t, c, o)
 	awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
 }

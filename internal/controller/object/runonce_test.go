@@ -42,7 +42,7 @@ func TestRunOnce(t *testing.T) {
 				Policy:   commonv1.ReadinessDeriveFromCelQuery,
 				CelQuery: "object.?status.?failed.orValue(0) == 1",
 			}
-			create(t, c, o)
+			kube.Create(t, c, o)
 			made := w.awaitJob(t, "a", "")
 			if err := w.tc.Status().Patch(t.Context(), made, client.RawPatch(types.MergePatchType,
 				[]byte(`{"status":{"failed":1}}`))); err != nil {
@@ -72,7 +72,7 @@ func TestImmutableFieldSaysWhatToDo(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
 	o := w.object(job(w.target, "a"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	made := w.awaitJob(t, "a", "")
 	awaitReady(t, c, o)
 	setManifest(t, c, o, job(w.target, "b"))

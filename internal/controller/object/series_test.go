@@ -7,18 +7,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestMetricsNameNoObject shows that no metric has a series for each Object, its namespace or its resource: their
 // number would grow with all that ever was.
 func TestMetricsNameNoObject(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns+"-series", pc, build.ConfigMap(tns, "series-of-settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.scope.Object(w.namespace, w.target+"-series", w.config, build.ConfigMap(w.target, "series-of-settings"))
+		kube.Create(t, w.c, o)
+		awaitReady(t, w.c, o)
 		families, err := metrics.Registry.Gather()
 		if err != nil {
 			t.Fatal(err)
@@ -27,7 +25,7 @@ func TestMetricsNameNoObject(t *testing.T) {
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
 				for _, l := range m.GetLabel() {
-					if strings.Contains(l.GetValue(), tns) || strings.Contains(l.GetValue(), "series-of-settings") {
+					if strings.Contains(l.GetValue(), w.target) || strings.Contains(l.GetValue(), "series-of-settings") {
 						t.Errorf("%s has a series for an Object: %s=%s", f.GetName(), l.GetName(), l.GetValue())
 					}
 				}
@@ -39,7 +37,6 @@ func TestMetricsNameNoObject(t *testing.T) {
 		if reconciles == 0 {
 			t.Error("no reconciles are counted")
 		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, w.c, o)
 	})
 }

@@ -50,18 +50,16 @@ func TestStringData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
 			if name == "Update" {
-				create(t, w.tc, &corev1.Secret{ObjectMeta: build.Meta(w.target, "login")})
+				kube.Create(t, w.tc, &corev1.Secret{ObjectMeta: build.Meta(w.target, "login")})
 			}
 			o := w.object(secretWith(w.target, map[string]any{"a": "1", "b": "2"}))
 			o.SetManagementPolicies(policies)
-			create(t, c, o)
+			kube.Create(t, c, o)
 			w.awaitSecret(t, map[string]string{"a": "1", "b": "2"})
 			awaitReady(t, c, o)
 			for _, drift := range []string{`{"data":{"a":"eA=="}}`, `{"data":{"a":null}}`} {
 				s := &corev1.Secret{ObjectMeta: build.Meta(w.target, "login")}
-				if err := w.tc.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(drift))); err != nil {
-					t.Fatal(err)
-				}
+				kube.Patch(t, w.tc, s, drift)
 				w.awaitSecret(t, map[string]string{"a": "1", "b": "2"})
 			}
 			setManifest(t, c, o, secretWith(w.target, map[string]any{"a": "1"}))
@@ -81,7 +79,7 @@ func TestCopiedManifest(t *testing.T) {
 	metadata["creationTimestamp"], metadata["generation"] = "2020-01-01T00:00:00Z", int64(3)
 	metadata["managedFields"] = []any{map[string]any{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}}
 	o := w.object(m)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	told := awaitEvent(t, c, o, "LeftOutOfManifest")
 	want := "Fields that only a server sets are left out of the manifest: metadata.creationTimestamp, " +
@@ -125,7 +123,7 @@ func TestAdoptedFromKubectl(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := w.object(service(80))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	setManifest(t, c, o, service(8080))
 	kube.Eventually(t, "the port to change", func() (bool, string) {
@@ -154,7 +152,7 @@ func gates(t *testing.T) (w world, group string) {
 	t.Helper()
 	w = newWorld(t, provide(t), build.Namespaced())
 	group = w.target + ".example.org"
-	create(t, w.tc, twoVersions(group))
+	kube.Create(t, w.tc, twoVersions(group))
 	return w, group
 }
 
@@ -184,7 +182,7 @@ func (w world) awaitGate(t *testing.T, group string, want map[string]any) *unstr
 func TestVersionMovesOn(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	before := w.awaitGate(t, group, map[string]any{"size": "big", "more": "x", "access": "deny"})
 	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small"))
@@ -200,7 +198,7 @@ func TestVersionMovesOn(t *testing.T) {
 func TestLostManagedFields(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	report := func(phase string) {
 		t.Helper()
@@ -247,7 +245,7 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
@@ -281,11 +279,10 @@ func TestKubectlKeepsItsOwn(t *testing.T) {
 	}
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
 	o.SetManagementPolicies(observeUpdate)
-	create(t, c, o)
+	kube.Create(t, c, o)
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	awaitReady(t, c, o)
 	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
-	remove(t, c, o)
-	awaitGone(t, c, o)
+	kube.Remove(t, c, o)
 	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
 }

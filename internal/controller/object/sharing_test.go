@@ -22,24 +22,21 @@ import (
 // of these tests would show it a change in five seconds, so that ten in a row would take too long.
 func TestObserverSeesOurWrites(t *testing.T) {
 	const changes = 10
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		writer := s.Object(ns, tns+"-writer", pc, build.ConfigMap(tns, "settings", "step", "first"))
-		create(t, c, writer)
-		awaitReady(t, c, writer)
-		reader := s.Object(ns, tns+"-reader", pc, build.ConfigMap(tns, "settings"))
+	forWorlds(t, func(t *testing.T, w world) {
+		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config, build.ConfigMap(w.target, "settings", "step", "first"))
+		kube.Create(t, w.c, writer)
+		awaitReady(t, w.c, writer)
+		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
 		reader.SetManagementPolicies(observeOnly)
-		create(t, c, reader)
-		awaitReady(t, c, reader)
+		kube.Create(t, w.c, reader)
+		awaitReady(t, w.c, reader)
 
 		step := 0
 		kube.Eventually(t, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
 			want := map[string]string{"step": strconv.Itoa(step)}
-			setManifest(t, c, writer, build.ConfigMap(tns, "settings", "step", want["step"]))
-			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, want)
-			awaitObserved(t, c, reader, want)
+			setManifest(t, w.c, writer, build.ConfigMap(w.target, "settings", "step", want["step"]))
+			awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, want)
+			awaitObserved(t, w.c, reader, want)
 			step++
 			return step == changes, strconv.Itoa(step) + " seen"
 		})
@@ -69,20 +66,19 @@ func TestTakeoverIsNoticed(t *testing.T) {
 		who := tns + "-pair"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		first := s.Object(ns, tns+"-first", pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, first)
+		kube.Create(t, c, first)
 		awaitReady(t, c, first)
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
 		second.SetManagementPolicies(neverDelete)
-		create(t, c, second)
+		kube.Create(t, c, second)
 		kube.Eventually(t, "both to write in turn", func() (bool, string) {
 			got := audit.Since(mark).By(who).Count()["patch configmaps"]
 			return got >= writes, strconv.Itoa(got) + " writes"
 		})
 
-		remove(t, c, second)
-		awaitGone(t, c, second)
+		kube.Remove(t, c, second)
 		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
 	})
 }
@@ -90,24 +86,20 @@ func TestTakeoverIsNoticed(t *testing.T) {
 // TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is
 // none, be it that there never was one or that it has gone.
 func TestWatchedResourceThatIsMissing(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
 	notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
 	for name, p := range map[string]xpv2.ManagementPolicies{"Observe": observeOnly, "ObserveDelete": observeDelete} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, targetUser(t))
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings"))
 				o.SetManagementPolicies(p)
-				create(t, c, o)
-				awaitCondition(t, c, o, notReady)
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, notReady)
 
-				create(t, tc, emptySettings(tns))
-				awaitReady(t, c, o)
-				remove(t, tc, emptySettings(tns))
-				awaitCondition(t, c, o, notReady)
-				remove(t, c, o)
-				awaitGone(t, c, o)
+				kube.Create(t, w.tc, emptySettings(w.target))
+				awaitReady(t, w.c, o)
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				awaitCondition(t, w.c, o, notReady)
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}
@@ -121,7 +113,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
-	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
 		&mpcv1alpha1.ClusterProviderConfig{
 			ObjectMeta: build.Meta("", connection), Spec: spec,
 		}, build.Cluster().Config("", connection, spec))
@@ -135,7 +127,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	}
 	all = append(all, build.Cluster().Object("", tns, connection, build.ConfigMap(tns, "settings")))
 	for _, o := range all {
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 	}
 	audit := target.Audit(t)
@@ -143,12 +135,11 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 		t.Errorf("streams of %d Objects: want one, got:\n%s", len(all), watches)
 	}
 	for _, o := range all {
-		remove(t, c, o)
-		awaitGone(t, c, o)
+		kube.Remove(t, c, o)
 	}
 	mark := audit.Mark()
 	another := build.Cluster().Object("", tns+"-another", connection, build.ConfigMap(tns, "settings"))
-	create(t, c, another)
+	kube.Create(t, c, another)
 	awaitReady(t, c, another)
 	if watches := audit.Watches(mark).By(tns); len(watches) != 1 {
 		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s",

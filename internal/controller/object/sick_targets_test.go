@@ -31,7 +31,7 @@ func TestSickTargetsDelayNoOther(t *testing.T) {
 			for n := range each {
 				name := fmt.Sprintf("%s-%d-%d", well.target, i, n)
 				all = append(all, s.Object(ns, name, pc, build.ConfigMap(well.target, name, "color", "blue")))
-				create(t, c, all[len(all)-1])
+				kube.Create(t, c, all[len(all)-1])
 			}
 		}
 		for i := range probes {

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -73,9 +72,7 @@ func TestSpellings(t *testing.T) {
 // run applies a manifest, and has another one change the resource.
 func (s spelling) run(t *testing.T, w world, m build.Manifest) {
 	t.Helper()
-	o := w.object(m)
-	create(t, w.c, o)
-	awaitReady(t, w.c, o)
+	o := w.keep(t, m)
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": m["apiVersion"], "kind": m["kind"]}}
 	key := types.NamespacedName{Namespace: w.target, Name: (&unstructured.Unstructured{Object: m}).GetName()}
 	holds := func() (bool, string) {
@@ -96,8 +93,6 @@ func (s spelling) run(t *testing.T, w world, m build.Manifest) {
 			t.Errorf("%s: want no request at rest, got %s %s", s.reason, e.Verb, e.Subject())
 		}
 	}
-	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType, []byte(s.drift))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, w.tc, u, s.drift)
 	kube.Eventually(t, s.reason+" The change to be reverted", holds)
 }

@@ -24,14 +24,14 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		tns := target.Namespace(t)
 		crd := gadgets(tns + ".example.org")
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("red")
-		create(t, tc, crd)
+		kube.Create(t, tc, crd)
 		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
 		o := s.Object(ns, tns, pc, build.Manifest{
 			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 			"spec":     map[string]any{"part": map[string]any{"size": "small"}},
 		})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		mark := target.Audit(t).Mark()
 
@@ -68,14 +68,14 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		tns := target.Namespace(t)
 		crd := gadgets(tns + ".example.org")
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("red")
-		create(t, tc, crd)
+		kube.Create(t, tc, crd)
 		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
 		o := s.Object(ns, tns, pc, build.Manifest{
 			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 			"spec":     map[string]any{"parts": []any{map[string]any{"size": "small"}}},
 		})
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
 		before := client.MergeFrom(crd.DeepCopy())
@@ -201,10 +201,10 @@ func TestRetargetedObject(t *testing.T) {
 	lc := local.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
-		create(t, lc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tns}})
+		kube.Create(t, lc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tns}})
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		key, want := types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"}
 		awaitData(t, tc, key, want)

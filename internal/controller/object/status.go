@@ -1,9 +1,12 @@
 package object
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
 
+	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,71 +24,51 @@ import (
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is
 // there.
 func record(o Object, live *unstructured.Unstructured, opts Options) error {
-	obs, seen := o.Observed(), present(live, opts)
-	was := map[string]any{}
+	obs, seen, was := o.Observed(), present(live, opts), map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
 	_, managed, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
 	unwanted := opts.RemoveManagedFields && managed
 	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
-	raw, err := json.Marshal(seen)
-	if err != nil {
-		return errors.Wrap(err, "cannot encode resource")
-	}
-	if stays, err := staysOmitted(o, live, seen); err != nil || stays {
-		return err
+	raw, _ := json.Marshal(seen) // What comes from JSON can be encoded.
+	if staysOmitted(o, live, int64(len(raw))) {
+		return nil
 	}
 	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
-	if !fits(o) {
-		return omit(o)
+	if !fits(o) && !shrink(o) {
+		return errors.New("cannot leave out a resource without a UID")
 	}
 	return nil
 }
 
-// present returns the content of a resource as the status is to show it. Parts are shared with the resource.
+// present returns the content of a resource as the status is to show it. It shares nothing with the resource.
 func present(live *unstructured.Unstructured, o Options) map[string]any {
-	content := maps.Clone(live.Object)
+	seen := live.DeepCopy()
 	if o.RemoveManagedFields {
-		content = withoutMetadata(content, "managedFields")
+		seen.SetManagedFields(nil)
 	}
-	if o.SanitizeSecrets && diff.IsSecret(content) {
-		content = withoutValues(content)
+	if o.SanitizeSecrets && diff.IsSecret(seen.Object) {
+		hideValues(seen.Object)
 	}
-	return content
+	return seen.Object
 }
 
 // essence returns the content of a resource without what each write changes.
 func essence(content map[string]any) map[string]any {
-	return withoutMetadata(content, "resourceVersion", "managedFields")
-}
-
-// withoutMetadata returns the content of a resource without some fields of its metadata. Other parts are shared.
-func withoutMetadata(content map[string]any, fields ...string) map[string]any {
-	m, ok := content["metadata"].(map[string]any)
-	if !ok {
-		return content
-	}
-	m = maps.Clone(m)
-	for _, f := range fields {
-		delete(m, f)
-	}
-	content = maps.Clone(content)
-	content["metadata"] = m
+	content = runtime.DeepCopyJSON(content)
+	unstructured.RemoveNestedField(content, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	return content
 }
 
 // remember records what was applied.
 func (e *remote) remember(o Object) error {
-	wanted, err := apply.HashManifest(e.manifest)
-	if err != nil {
-		return errors.Wrap(err, "cannot record manifest")
-	}
-	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
+	held, err := apply.HashOwned(e.live, e.Manifest, e.manager)
 	if err != nil {
 		return errors.Wrap(err, "cannot record resource")
 	}
-	o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: wanted, FieldsHash: held}
+	o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: apply.Hash(e.Manifest.Object), FieldsHash: held}
 	if e.manager != fieldManager(o) {
 		o.Observed().Applied.FieldManager = e.manager
 	}
@@ -111,51 +94,25 @@ func fits(o Object) bool {
 	return size <= managedadapter.FitsMost
 }
 
-// omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was
-// applied matter more.
-func omit(o Object) error {
-	content, id := map[string]any{}, identity(o)
-	if id == nil {
-		return errors.New("cannot leave out a resource without a UID")
+// shrink leaves all of the resource out of the status but what identifies it, if it is in there. Conditions and the
+// record of what was applied matter more.
+func shrink(obj client.Object) bool {
+	obs, id := objectOf(obj).Observed(), identity(objectOf(obj))
+	if obs.OmittedBytes > 0 || id == nil {
+		return false
 	}
-	if err := decode(o.Observed().Manifest.Raw, &content); err != nil {
-		return err
-	}
-	size, err := sizeOf(content)
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(id.Object)
-	o.Observed().Manifest, o.Observed().OmittedBytes = runtime.RawExtension{Raw: raw}, size
-	return errors.Wrap(err, "cannot encode resource")
+	obs.OmittedBytes = int64(len(obs.Manifest.Raw))
+	obs.Manifest.Raw, _ = json.Marshal(id.Object) // What comes from JSON can be encoded.
+	return true
 }
 
 // staysOmitted reports whether a resource is still left out of the status: it is the same one, and no smaller than when
 // it did not fit. Only the control plane knows what fits, so that it is asked again when the resource is smaller, and
 // not at each look.
-func staysOmitted(o Object, live *unstructured.Unstructured, seen map[string]any) (bool, error) {
+func staysOmitted(o Object, live *unstructured.Unstructured, size int64) bool {
 	omitted, was := o.Observed().OmittedBytes, identity(o)
-	if omitted == 0 || was == nil || was.GetUID() != live.GetUID() ||
-		was.GroupVersionKind() != live.GroupVersionKind() {
-		return false, nil
-	}
-	size, err := sizeOf(seen)
-	return size >= omitted, err
-}
-
-// sizeOf returns the size of a resource in bytes, without what each write changes.
-func sizeOf(content map[string]any) (int64, error) {
-	b, err := json.Marshal(essence(content))
-	return int64(len(b)), errors.Wrap(err, "cannot encode resource")
-}
-
-// shrink leaves the resource out of the status of an Object, if it is in there.
-func shrink(obj client.Object) bool {
-	o := objectOf(obj)
-	if o.Observed().OmittedBytes > 0 || len(o.Observed().Manifest.Raw) == 0 {
-		return false
-	}
-	return omit(o) == nil
+	return omitted > 0 && size >= omitted && was != nil && was.GetUID() == live.GetUID() &&
+		was.GroupVersionKind() == live.GroupVersionKind()
 }
 
 // show gives the live resource to those who refer to the Object, if the status is not to show all of it.
@@ -164,7 +121,7 @@ func (e *remote) show(o Object) {
 		return
 	}
 	if !diff.IsSecret(e.live.Object) {
-		e.options.References.Hide(e.gvk, e.owner.NamespacedName)
+		e.options.References.Hide(e.gvk, e.Owner.NamespacedName)
 		return
 	}
 	all := e.options
@@ -172,26 +129,42 @@ func (e *remote) show(o Object) {
 	e.options.References.Show(o, e.gvk, present(e.live, all))
 }
 
-// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts
-// are shared.
-func withoutValues(content map[string]any) map[string]any {
-	content = maps.Clone(content)
+// hideValues removes the values of a Secret, and the annotation that repeats them.
+func hideValues(content map[string]any) {
 	content["data"] = map[string]any{"redacted": nil}
 	if _, ok := content["stringData"]; ok {
 		content["stringData"] = map[string]any{"redacted": nil}
 	}
-	return withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
+	unstructured.RemoveNestedField(content, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }
 
-// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
-func withoutAnnotation(content map[string]any, key string) map[string]any {
-	m, _ := content["metadata"].(map[string]any)
-	a, ok := m["annotations"].(map[string]any)
-	if !ok {
-		return content
+// A discreetLogger keeps values of Secrets out of the change logs, to which each change sends the whole Object.
+type discreetLogger struct{ next managed.ChangeLogger }
+
+// Log sends a change to the change logs, with the values of Secrets masked.
+func (l discreetLogger) Log(
+	ctx context.Context, mg resource.Managed, op changelogs.OperationType, changed error, d managed.AdditionalDetails,
+) error {
+	snapshot := copyOf(mg)
+	for _, raw := range []*runtime.RawExtension{
+		&snapshot.Desired().ForProvider.Manifest, &snapshot.Observed().Manifest,
+	} {
+		if err := maskSecret(raw); err != nil {
+			return err
+		}
 	}
-	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
-	delete(a, key)
-	m["annotations"], content["metadata"] = a, m
-	return content
+	return errors.Wrap(l.next.Log(ctx, snapshot, op, changed, d), "cannot log change")
+}
+
+// maskSecret masks the values of a manifest if it is one of a Secret, or is none that can be read.
+func maskSecret(raw *runtime.RawExtension) error {
+	content := map[string]any{}
+	if len(raw.Raw) > 0 && decode(raw.Raw, &content) != nil {
+		return errors.New("cannot decode manifest for the change logs")
+	}
+	if diff.IsSecret(content) {
+		hideValues(content)
+		raw.Raw, _ = json.Marshal(content) // What comes from JSON can be encoded.
+	}
+	return nil
 }

@@ -32,38 +32,30 @@ func awaitMessage(t *testing.T, c client.Client, o build.Object, in wantConditio
 // TestStuckDeletionSaysWhy shows that a deleted Object names the finalizers its resource waits for, as they come and
 // go.
 func TestStuckDeletionSaysWhy(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		cm := emptySettings(w.target)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
-		remove(t, c, o)
-		awaitMessage(t, c, o, deleting,
+		kube.Delete(t, w.c, o)
+		awaitMessage(t, w.c, o, deleting,
 			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
-		awaitCondition(t, c, o, synced)
+		awaitCondition(t, w.c, o, synced)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold"]}}`)
-		awaitMessage(t, c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
-		staysUnwritten(t, c, o)
+		awaitMessage(t, w.c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
+		staysUnwritten(t, w.c, o)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":null}}`)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 	})
 }
 
 // TestStuckNamespaceSaysWhy shows that a deleted Object repeats what a Namespace says that is not gone. No controller
 // works on this target: the test says and does what that of namespaces would.
 func TestStuckNamespaceSaysWhy(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		name := w.target + "-team"
-		o := w.object(build.Namespace(name))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
+		o := w.keep(t, build.Namespace(name))
+		kube.Delete(t, w.c, o)
+		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
 		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
 		merge(t, w.tc, ns, true, `{"status":{"conditions":[
 			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
@@ -72,33 +64,27 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 			`"message":"Some content has finalizers: x in 1"},
 			{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain",`+
 			`"message":"Some resources are remaining: pods. has 1"}]}}`)
-		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
+		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
 			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; "+
 			"NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(ns), ns)
 		ns.Spec.Finalizers = nil
 		if err := w.tc.SubResource("finalize").Update(t.Context(), ns); err != nil {
 			t.Fatal(err)
 		}
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, w.c, o)
 	})
 }
 
 // TestStuckReplacementSaysWhy shows that an Object names the finalizers which the resource waits for that it replaces.
 func TestStuckReplacementSaysWhy(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		release := hold(t, w.tc, emptySettings(w.target))
-		setManifest(t, c, o, build.ConfigMap(w.target, "other"))
-		awaitMessage(t, c, o, failed(commonv1.ReasonReplacing),
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "other"))
+		awaitMessage(t, w.c, o, failed(commonv1.ReasonReplacing),
 			"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
 		release()
-		awaitReady(t, c, o)
+		awaitReady(t, w.c, o)
 	})
 }

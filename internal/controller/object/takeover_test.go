@@ -18,6 +18,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 const (
@@ -140,7 +141,7 @@ func (w writing) write(ctx context.Context, tc client.Client, cm *corev1.ConfigM
 func adopt(t *testing.T, c client.Client, o build.Object, cm *corev1.ConfigMap) {
 	t.Helper()
 	o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, wantCondition{
 		Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
 	})

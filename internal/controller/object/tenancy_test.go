@@ -74,13 +74,11 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 			foreign, _ := connect(t, c, s, targetUser(t))
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			awaitReady(t, c, o)
 
 			config := &mpcv1alpha1.ProviderConfig{}
-			if err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: pc}, config); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, types.NamespacedName{Namespace: ns, Name: pc}, config)
 			was := config.DeepCopy()
 			tc.change(&config.Spec, foreign)
 			if err := c.Patch(t.Context(), config, client.MergeFrom(was)); err != nil {
@@ -109,10 +107,10 @@ func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderCo
 func TestSecretOfOwnNamespace(t *testing.T) {
 	c := provide(t)
 	s, tns, ns := build.Namespaced(), target.Namespace(t), local.Namespace(t)
-	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
+	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		s.Config(ns, ns, build.FromSecret("", "credentials")))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 }
 
@@ -123,7 +121,7 @@ func newTenant(t *testing.T, c, tc client.Client) string {
 	ns := local.Namespace(t)
 	role, binding := namespaceRights(ns, "robot")
 	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}}
-	create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)}, role, binding)
+	kube.Create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)}, role, binding)
 	return ns
 }
 
@@ -135,7 +133,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	one, other, connection := newTenant(t, c, tc), newTenant(t, c, tc), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
-	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
+	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec})
 	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
 		o := build.Namespaced().Object(ns, name, connection,
@@ -145,16 +143,16 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 	for _, ns := range []string{one, other} {
 		o := object(ns, ns, "own")
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 	}
 	thief := object(one, other, "stolen")
-	create(t, c, thief)
+	kube.Create(t, c, thief)
 	awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), "system:serviceaccount:"+one+":robot")
 	spy := object(one, other, "own")
 	spy.SetName("spy")
 	spy.SetManagementPolicies(observeOnly)
-	create(t, c, spy)
+	kube.Create(t, c, spy)
 	awaitCondition(t, c, spy, failed(commonv1.ReasonForbidden))
 	if raw := string(spy.Observed().Manifest.Raw); strings.Contains(raw, other) {
 		t.Errorf("an Object shows what its tenant may not see: %s", raw)
@@ -165,9 +163,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 		key := types.NamespacedName{Namespace: ns, Name: "own"}
 		cm := awaitData(t, tc, key, map[string]string{"by": ns})
 		cm.Data["by"] = "somebody"
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, tc, cm)
 		awaitData(t, tc, key, map[string]string{"by": ns})
 	}
 	granted := map[string]bool{}
@@ -190,7 +186,7 @@ func TestScopesDoNotShareConnections(t *testing.T) {
 	for _, s := range build.Scopes() {
 		ns, pc := connectWith(t, c, s, kubeconfig)
 		o := s.Object(ns, tns+"-"+pc, pc, build.ConfigMap(tns, pc))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 	}
 	if watches := target.Audit(t).Watches(kube.Mark{}).By(tns); len(watches) != 2 {
@@ -204,19 +200,17 @@ func TestImpersonatedUser(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns, ns := target.Namespace(t), local.Namespace(t)
-		create(t, tc, administrators(tns,
+		kube.Create(t, tc, administrators(tns,
 			rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tns + "-group"}))
 		spec := build.FromSecret(ns, "credentials")
 		spec.Impersonate = &commonv1.Impersonation{User: tns + "-jane"}
 		config := s.Config(ns, ns, spec)
-		create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
+		kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
 		o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden), tns+"-jane")
 		patch := `{"spec":{"impersonate":{"groups":["` + tns + `-group"]}}}`
-		if err := c.Patch(t.Context(), config, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, config, patch)
 		awaitReady(t, c, o)
 	})
 }
@@ -228,8 +222,8 @@ func TestServiceAccountNeedsNamespace(t *testing.T) {
 	s, ns := build.Cluster(), local.Namespace(t)
 	spec := build.FromSecret(ns, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
-	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
 	o := s.Object(ns, ns, ns, build.ConfigMap(ns, "settings"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "spec.impersonate.serviceAccountName")
 }

@@ -25,7 +25,7 @@ func TestRefusedConnection(t *testing.T) {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "connection refused")
 			setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
 			healed := time.Now()
@@ -44,7 +44,7 @@ func TestTargetRestarts(t *testing.T) {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			awaitReady(t, c, o)
 
 			target.Stop(t)
@@ -59,9 +59,7 @@ func TestTargetRestarts(t *testing.T) {
 
 			// The watch is back too.
 			cm.Data["color"] = "green"
-			if err := target.Client(t).Update(t.Context(), cm); err != nil {
-				t.Fatal(err)
-			}
+			kube.Update(t, target.Client(t), cm)
 			awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
 			return took
 		})
@@ -82,12 +80,12 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 			for i := range dead {
 				o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc,
 					build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				objs = append(objs, o)
 			}
 			began := time.Now()
 			for i := range living {
-				create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc,
+				kube.Create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc,
 					build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
 			}
 			for i := range living {
@@ -96,10 +94,7 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 			took := time.Since(began)
 			for _, o := range objs {
 				awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-				if err := c.Patch(t.Context(), o,
-					client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-					t.Fatal(err)
-				}
+				kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
 				if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
 					t.Fatal(err)
 				}

@@ -19,46 +19,34 @@ import (
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
 
-// A bookkeeper records which ProviderConfig each Object uses.
-type bookkeeper[T Object] struct {
-	kind   scope.Kind[T]
-	local  client.Client
-	events event.Recorder
-}
-
-// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. It writes one record
+// SetupUsage adds the controller that records which ProviderConfig each Object of one scope uses. It writes one record
 // at a time: records can wait, Objects cannot.
 func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
-	b := bookkeeper[T]{
-		kind: k, local: mgr.GetClient(),
-		events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...),
+	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
+	record := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		o := k.New()
+		if err := mgr.GetClient().Get(ctx, req.NamespacedName, o); err != nil {
+			return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot get Object")
+		}
+		// A record cannot be made again in a namespace that is going away:
+		// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has
+		// moved is dealt with, its record keeps the old ProviderConfig.
+		if meta.WasDeleted(o) || moved(k, o) {
+			return reconcile.Result{}, nil
+		}
+		err := k.Track(ctx, o)
+		if err != nil {
+			events.Event(o, event.Warning(reasonCannotRecordUse, err))
+		}
+		return reconcile.Result{}, err
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(k.New(), builder.WithPredicates(usageChanged(k))).
-		Complete(b)
+		Complete(reconcile.Func(record))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
-}
-
-// Reconcile records the use of an Object's ProviderConfig.
-func (b bookkeeper[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	o := b.kind.New()
-	if err := b.local.Get(ctx, req.NamespacedName, o); err != nil {
-		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot get Object")
-	}
-	// A record cannot be made again in a namespace that is going away:
-	// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has moved
-	// is dealt with, its record keeps the old ProviderConfig.
-	if meta.WasDeleted(o) || moved(b.kind, o) {
-		return reconcile.Result{}, nil
-	}
-	err := b.kind.Track(ctx, o)
-	if err != nil {
-		b.events.Event(o, event.Warning(reasonCannotRecordUse, err))
-	}
-	return reconcile.Result{}, err
 }
 
 // usageChanged matches Objects that are new, or that use another ProviderConfig than before.

@@ -27,27 +27,25 @@ func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64)
 // that the record follows it.
 func TestUsersAreRecorded(t *testing.T) {
 	const burst = 30
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 		objects := make([]build.Object, burst)
 		for i := range objects {
 			namespace := w.target
 			if i == 0 {
 				namespace = "nowhere"
 			}
-			objects[i] = s.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config,
+			objects[i] = w.scope.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config,
 				build.ConfigMap(namespace, fmt.Sprintf("settings-%02d", i)))
-			create(t, c, objects[i])
+			kube.Create(t, w.c, objects[i])
 		}
-		awaitUsers(t, c, config, burst)
+		awaitUsers(t, w.c, config, burst)
 
-		other := s.Config(w.namespace, connectAs(t, w, targetUser(t)), build.FromSecret(w.namespace, "other"))
+		other := w.scope.Config(w.namespace, connectAs(t, w, targetUser(t)), build.FromSecret(w.namespace, "other"))
 		for _, o := range objects[:2] {
-			edit(t, c, o, func() { setConfig(o, other.GetName()) })
+			edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
 		}
-		awaitUsers(t, c, other, 2)
-		awaitUsers(t, c, config, burst-2)
+		awaitUsers(t, w.c, other, 2)
+		awaitUsers(t, w.c, config, burst-2)
 	})
 }

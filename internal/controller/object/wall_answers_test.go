@@ -38,7 +38,7 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, s, f.cfg)
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-				create(t, c, o)
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 				f.sick.Store(true)
 				removeInVain(t, c, tc, o, tns)
@@ -48,7 +48,7 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 					}
 				}
 				f.sick.Store(false)
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, c, o)
 			})
 		}
 	})
@@ -58,7 +58,7 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 // resource stays.
 func removeInVain(t *testing.T, c, tc client.Client, o build.Object, namespace string) {
 	t.Helper()
-	remove(t, c, o)
+	kube.Delete(t, c, o)
 	awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
 	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"},
 		&corev1.ConfigMap{}); err != nil {
@@ -78,14 +78,14 @@ func TestForeignNotFoundIsNotAbsent(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, f.cfg)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		f.sick.Store(true)
 		setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
 		f.awaitAsked(t)
 		removeInVain(t, c, tc, o, tns)
 		f.sick.Store(false)
-		awaitGone(t, c, o)
+		kube.AwaitGone(t, c, o)
 	})
 }
 

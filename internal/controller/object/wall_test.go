@@ -35,7 +35,7 @@ func (f *front) createSick(t *testing.T, c client.Client, s build.Scope) build.O
 	tns := target.Namespace(t)
 	ns, pc := connect(t, c, s, f.cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-	create(t, c, o)
+	kube.Create(t, c, o)
 	return o
 }
 
@@ -115,7 +115,7 @@ func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 		ns, pc := connect(t, c, s, targetUser(t))
 		began := time.Now()
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 		return time.Since(began)
 	})
@@ -125,17 +125,13 @@ func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 func showsNothing(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	events := &corev1.EventList{}
-	if err := c.List(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, events)
 	for _, e := range events.Items {
 		if strings.Contains(e.Message, internalSecret) {
 			t.Errorf("event %s: %s", e.Reason, e.Message)
 		}
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 	if shown := conditions(o) + fmt.Sprint(o.Observed()); strings.Contains(shown, internalSecret) {
 		t.Errorf("Object: %s", shown)
 	}
@@ -161,7 +157,7 @@ func sicken(t *testing.T, c client.Client, s build.Scope, f *front) []build.Obje
 	objs := make([]build.Object, 0, sickObjects)
 	for i := range sickObjects {
 		o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		objs = append(objs, o)
 	}
 	for _, o := range objs {
@@ -171,7 +167,7 @@ func sicken(t *testing.T, c client.Client, s build.Scope, f *front) []build.Obje
 	setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
 	f.awaitAsked(t)
 	for _, o := range objs {
-		remove(t, c, o)
+		kube.Delete(t, c, o)
 	}
 	return objs
 }
@@ -195,7 +191,7 @@ func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
 		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "too long to answer")
 		f.sick.Store(false)
 		for _, o := range objs {
-			awaitGone(t, c, o)
+			kube.AwaitGone(t, c, o)
 		}
 	})
 }
@@ -218,7 +214,7 @@ func TestStalledBodiesHoldNoWorker(t *testing.T) {
 		objs := make([]build.Object, 0, sickObjects)
 		for i := range sickObjects {
 			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
-			create(t, c, o)
+			kube.Create(t, c, o)
 			objs = append(objs, o)
 		}
 		f.awaitAsked(t)
@@ -264,7 +260,7 @@ func TestInternalServerStaysUnseen(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, internal)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
 		showsNothing(t, c, o)
 		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
@@ -276,9 +272,7 @@ func TestInternalServerStaysUnseen(t *testing.T) {
 func eventsOf(t *testing.T, c client.Client, o build.Object) []corev1.Event {
 	t.Helper()
 	l := &corev1.EventList{}
-	if err := c.List(t.Context(), l, client.MatchingFields{"involvedObject.uid": string(o.GetUID())}); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, l, client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
 	return l.Items
 }
 
@@ -295,7 +289,7 @@ func TestDeniedAddress(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, &rest.Config{Host: "http://0.0.0.0:" + u.Port()})
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		if s.Name == build.Cluster().Name {
 			awaitReady(t, c, o)
 			return

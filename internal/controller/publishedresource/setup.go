@@ -6,10 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -91,7 +87,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
+			builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
@@ -104,40 +100,17 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		c.publisher.Serve(config)
 		return errors.Wrapf(built.Watch(ctrlsource.Kind(mgr.GetCache(), client.Object(config.New()),
 			handlers.Users(o.Registry, config))), "cannot watch %s", config.Kinds.Config.Kind)
-	}, addStateMetrics(mgr, o)
+	}, managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
 }
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c),
-		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(c.events),
-		managed.WithPollInterval(o.PollInterval),
-		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
-		managed.WithInitializers(),
+		managed.WithExternalConnector(c), managed.WithInitializers(), managed.WithRecorder(c.events),
 		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
-		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
-		managed.WithDeterministicExternalName(true),
-	}
-	if o.MetricOptions != nil {
-		opts = append(opts, managed.WithMetricRecorder(o.MetricOptions.MRMetrics))
+		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 	}
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(o.ChangeLogOptions.ChangeLogger))
 	}
-	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
-		opts = append(opts, managed.WithManagementPolicies())
-	}
-	return managed.NewReconciler(m, resource.ManagedKind(v1alpha1.PublishedResourceGroupVersionKind), opts...)
-}
-
-// addStateMetrics makes a manager count the PublishedResources that exist, are ready and are synced.
-func addStateMetrics(mgr ctrl.Manager, o Options) error {
-	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
-		return nil
-	}
-	r := statemetrics.NewMRStateRecorder(mgr.GetClient(), o.Logger, o.MetricOptions.MRStateMetrics,
-		&v1alpha1.PublishedResourceList{},
-		o.MetricOptions.PollStateMetricInterval)
-	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
+	return managedadapter.NewReconciler(m, o.Options, v1alpha1.PublishedResourceGroupVersionKind, opts...)
 }

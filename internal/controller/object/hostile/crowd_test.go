@@ -117,9 +117,7 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 		for _, config := range c.healthy {
 			o := c.object(c.namespace, fmt.Sprintf("%s-%d-%d", config, c.waves, i), config)
 			began = append(began, time.Now())
-			if err := c.c.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, c.c, o)
 			objs = append(objs, o)
 			time.Sleep(time.Until(began[len(began)-1].Add(pace))) // The pace does not depend on what is measured.
 		}

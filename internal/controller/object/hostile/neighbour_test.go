@@ -51,9 +51,7 @@ func (n *neighbour) one(t *testing.T) time.Duration {
 	n.made++
 	name := fmt.Sprintf("%s-%d", n.namespace, n.made)
 	began := time.Now()
-	if err := n.c.Create(t.Context(), n.object(n.namespace, name, "well")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, n.c, n.object(n.namespace, name, "well"))
 	var at time.Time
 	kube.Eventually(t, "Object of a healthy target to be Ready", func() (ok bool, state string) {
 		at, ok = n.record.readySince(name)

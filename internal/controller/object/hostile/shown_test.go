@@ -11,6 +11,7 @@ import (
 
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // leaksShown is how many leaks of a kind a failure shows.
@@ -28,12 +29,8 @@ func (w world) showsNothingForeign(t *testing.T, r *record, sink *hostile.Sink) 
 	report("a condition", r.leaked())
 	var events corev1.EventList
 	var configs mpcv1alpha1.ProviderConfigList
-	if err := w.c.List(t.Context(), &events); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.c.List(t.Context(), &configs); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, w.c, &events)
+	kube.List(t, w.c, &configs)
 	var told, shown []string
 	for _, e := range events.Items {
 		told = append(told, canaries(e.Message)...)

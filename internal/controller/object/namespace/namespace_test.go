@@ -78,16 +78,12 @@ func settle(t *testing.T, c client.Client, s build.Scope) tenant {
 
 func create(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 }
 
 func remove(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, c, o)
 }
 
 func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {

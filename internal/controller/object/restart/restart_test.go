@@ -11,7 +11,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -42,9 +41,7 @@ func start(t *testing.T) (stop func()) {
 // shown returns the color that an Object shows.
 func shown(t *testing.T, c client.Client, o build.Object) string {
 	t.Helper()
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 	cm := &corev1.ConfigMap{}
 	if err := json.Unmarshal(o.Observed().Manifest.Raw, cm); err != nil && len(o.Observed().Manifest.Raw) > 0 {
 		t.Fatal(err)
@@ -62,9 +59,7 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 	credentials.Data = map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", admins))}
 	o := s.Object(ns, "settings", "target", build.ConfigMap(tns, "settings", "ours", "yes"))
 	for _, x := range []client.Object{credentials, s.Config(ns, "target", build.FromSecret(ns, "credentials")), o} {
-		if err := c.Create(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, c, x)
 	}
 	kube.Eventually(t, "the Object to be ready", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -72,10 +67,7 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 			o.GetCondition(xpv2.TypeSynced).Message
 	})
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-	if err := tc.Patch(t.Context(), cm,
-		client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"new"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, `{"data":{"theirs":"new"}}`)
 	stop()
 	if got := shown(t, c, o); got != "" {
 		t.Fatalf("want the change to wait when the provider stops, it shows %q", got)

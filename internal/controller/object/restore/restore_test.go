@@ -66,9 +66,7 @@ func connect(t *testing.T, c client.Client) string {
 func create(t *testing.T, c client.Client, objs ...client.Object) {
 	t.Helper()
 	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
+		kube.Create(t, c, o)
 	}
 }
 
@@ -90,9 +88,7 @@ func paint(t *testing.T, c client.Client, config, name, color string) {
 	patch := fmt.Sprintf(`{"spec":{"forProvider":{"manifest":{"data":{"color":%q}}}}}`, color)
 	o := build.Cluster().New()
 	o.SetName(config + "-" + name)
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, patch)
 }
 
 // awaitColor waits until a ConfigMap of the target has a color.
@@ -192,13 +188,8 @@ func TestTargetRestored(t *testing.T) {
 
 	begin = time.Now()
 	patched := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "patched")}
-	if err := tc.Patch(t.Context(), patched,
-		client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	if err := tc.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "deleted")}); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, patched, `{"data":{"color":"red"}}`)
+	kube.Delete(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "deleted")})
 	awaitColor(t, healing, tns, "patched", "green")
 	awaitColor(t, healing, tns, "deleted", "green")
 	t.Logf("drift was reverted after %s", time.Since(begin))

@@ -139,21 +139,17 @@ func TestExports(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
-			if err := c.Create(t.Context(), &corev1.Secret{
+			kube.Create(t, c, &corev1.Secret{
 				ObjectMeta: build.Meta(ns, "kcp"),
 				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
 			exporter, _ := workspaces.Workspace(t)
 			consumer, in := workspaces.Workspace(t)
 			var kept []build.Object
 			for name, path := range map[string]string{ns + "-exporter": exporter, ns + "-consumer": consumer} {
 				spec := build.FromSecret(ns, "kcp")
 				spec.KCP = &commonv1.KCPConnection{WorkspacePath: path}
-				if err := c.Create(t.Context(), s.Config(ns, name, spec)); err != nil {
-					t.Fatal(err)
-				}
+				kube.Create(t, c, s.Config(ns, name, spec))
 			}
 			for doc := range strings.SplitSeq(widgets, "\n---\n") {
 				kept = append(kept, keepManifest(t, c, s, ns+"-exporter", manifestOf(t, doc)))
@@ -227,8 +223,6 @@ func keepManifest(t *testing.T, c client.Client, s build.Scope, config string, m
 	u := unstructured.Unstructured{Object: m}
 	ns := strings.TrimSuffix(strings.TrimSuffix(config, "-exporter"), "-consumer")
 	o := s.Object(ns, config+"-"+strings.ToLower(u.GetKind()), config, m)
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	return o
 }

@@ -29,9 +29,7 @@ func TestMissingWorkspace(t *testing.T) {
 			for _, obj := range []client.Object{
 				&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: kubeconfig}, pc, o,
 			} {
-				if err := c.Create(t.Context(), obj); err != nil {
-					t.Fatal(err)
-				}
+				kube.Create(t, c, obj)
 			}
 			kube.Eventually(t, "the Object to say that there is no such workspace", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)

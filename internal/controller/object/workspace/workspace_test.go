@@ -47,12 +47,10 @@ func TestWorkspacePath(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
-			if err := c.Create(t.Context(), &corev1.Secret{
+			kube.Create(t, c, &corev1.Secret{
 				ObjectMeta: build.Meta(ns, "kcp"),
 				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
 			path, cfg := workspaces.Workspace(t)
 			other, otherCfg := workspaces.Workspace(t)
 			keep(t, c, s, ns, ns+"-one", path)
@@ -71,17 +69,13 @@ func TestWorkspacePath(t *testing.T) {
 
 			// Drift in a workspace is reverted by watch.
 			cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", "settings")}
-			if err := in.Delete(t.Context(), cm); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, in, cm)
 			awaitData(t, in, map[string]string{"workspace": path})
 
 			o := s.New()
 			o.SetNamespace(namespaceOf(s, ns))
 			o.SetName(ns + "-one")
-			if err := c.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, c, o)
 			kube.Eventually(t, "the ConfigMap to be gone", func() (bool, string) {
 				err := in.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 				return apierrors.IsNotFound(err), "it exists"
@@ -101,9 +95,7 @@ func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
 	spec.KCP = &commonv1.KCPConnection{WorkspacePath: path}
 	o := s.Object(ns, name, name, build.ConfigMap("default", "settings", "workspace", path))
 	for _, obj := range []client.Object{s.Config(ns, name, spec), o} {
-		if err := c.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, c, obj)
 	}
 	kube.Eventually(t, name+" to be ready", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
