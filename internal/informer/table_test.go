@@ -29,7 +29,7 @@ func TestTable(t *testing.T) {
 	changed := make(chan types.NamespacedName, 100)
 	open := func(tell chan types.NamespacedName) *Table {
 		table := s.Table(Interest{
-			Resource: secrets, Stream: StreamAll, NamespacedName: types.NamespacedName{Namespace: ns},
+			Resource: secrets, Stream: StreamBySelector, NamespacedName: types.NamespacedName{Namespace: ns},
 		},
 			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
 		table.Listen(func(n types.NamespacedName) { tell <- n })
@@ -90,7 +90,7 @@ func unserved(t *testing.T) *Table {
 	s := NewSet(d, Options{Wake: func(Owner) {}})
 	t.Cleanup(s.Close)
 	return s.Table(Interest{
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAll,
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamBySelector,
 	}, nil)
 }
 

@@ -28,26 +28,24 @@ const (
 	StreamLabelledInNamespace
 	// StreamByName is the stream of the one resource, labelled or not.
 	StreamByName
-	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects.
+	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects,
+	// labelled or not. An empty one selects all.
 	StreamBySelector
 	// StreamNames is the stream of the names of all resources that a selector selects. See Names.
 	StreamNames
 	// StreamAllWorkspaces is the stream of all resources of a kind in all logical clusters that a virtual workspace of
 	// kcp shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
 	StreamAllWorkspaces
-	// StreamAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or
-	// not.
-	StreamAll
 )
 
 // An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
-// StreamNames, StreamAllWorkspaces and StreamAll, which have no name, all resources of that stream.
+// StreamNames and StreamAllWorkspaces, which have no name, all resources of that stream.
 type Interest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
 	Resource schema.GroupVersionResource
 	Stream   Stream
-	// Selector is the label selector of StreamBySelector and StreamNames. For the latter, an empty one selects all.
+	// Selector is the label selector of StreamBySelector and StreamNames.
 	Selector string
 }
 
@@ -58,7 +56,7 @@ func (i Interest) key() Interest {
 		i.NamespacedName = types.NamespacedName{}
 	case StreamLabelledInNamespace:
 		i.Name = ""
-	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces, StreamAll:
+	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces:
 	}
 	return i
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,7 +73,10 @@ func (r *Resolver) Forget(o informer.Owner) {
 // what the others lead to. An error for which IsAwaited is true ends with a change that the owner is told about; a
 // conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
-	refs := r.locate(ctx, f)
+	refs, err := r.locate(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	var interests []informer.Interest
 	for _, l := range refs {
 		if l.Err == nil && l.mapping.Watchable && !r.has(l.node()) {
@@ -95,36 +97,39 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 	return res, first
 }
 
-// locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is
-// looked for, as an owner waits for one kind at a time.
-func (r *Resolver) locate(ctx context.Context, f Referrer) []Reference {
+// locate returns the references of an Object, and how the control plane serves their kinds.
+func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) {
 	refs := r.references(f)
-	missing := false
+	var kinds []schema.GroupVersionKind
+	for _, l := range refs {
+		if l.Err == nil {
+			kinds = append(kinds, l.GVK)
+		}
+	}
+	served, err := r.cluster.Mappings(ctx, f.Owner, purposeReferences, kinds...)
+	if err != nil {
+		return nil, refused(errors.Wrap(err, "cannot find kinds of references"))
+	}
 	for i := range refs {
 		l := &refs[i]
 		if l.Err != nil {
 			continue
 		}
-		var err error
-		if !missing {
-			l.mapping, err = r.cluster.Mapping(ctx, f.Owner, l.GVK)
-			missing = err != nil
-		}
-		switch namespaced := l.mapping.Namespaced; {
-		case missing && (err == nil || target.IsNoKind(err)):
+		m, ok := served[l.GVK]
+		l.mapping = m
+		switch {
+		case !ok:
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
-		case err != nil:
-			l.Err = refused(errors.Wrapf(err, "cannot find kind %s", l.GVK.Kind))
-		case namespaced && l.Namespace == "":
+		case m.Namespaced && l.Namespace == "":
 			l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
-		case !namespaced && f.GetNamespace() != "" && !r.crossNamespace:
+		case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
 			l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
 				"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
-		case !namespaced:
+		case !m.Namespaced:
 			l.Namespace = ""
 		}
 	}
-	return refs
+	return refs, nil
 }
 
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
@@ -249,39 +254,30 @@ func (r *Reference) interest() informer.Interest {
 
 // stream returns the shared resources that a reference names, from the watches or, where the control plane denies
 // those, from itself.
-func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
+func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) (us []*unstructured.Unstructured,
+	err error,
+) {
 	if ref.mapping.Watchable {
-		us, err := r.cluster.Watches().List(ctx, o, ref.interest())
+		us, err = r.cluster.Watches().List(ctx, o, ref.interest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot look at reference")
 		}
 	}
-	us, err := r.ask(ctx, ref)
-	switch {
-	case err == nil:
-		return us, nil
-	case target.IsUnserved(err):
-		r.cluster.InvalidateMapping(ref.GVK)
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	}
-	return nil, refused(errors.Wrapf(err, "cannot read %s", ref))
-}
-
-// ask reads the resources that a reference names from the control plane.
-func (r *Resolver) ask(ctx context.Context, ref *Reference) ([]*unstructured.Unstructured, error) {
-	c := r.cluster.Resource(ref.mapping.Resource, ref.Namespace)
 	if ref.Selector == "" {
-		u, err := c.Get(ctx, ref.Name, metav1.GetOptions{})
-		return []*unstructured.Unstructured{u}, err
+		var u *unstructured.Unstructured
+		if u, err = r.cluster.Read(ctx, ref.interest()); u != nil {
+			us = append(us, u)
+		}
+	} else {
+		var l *unstructured.UnstructuredList
+		l, err = r.cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: ref.Selector})
+		for i := 0; err == nil && i < len(l.Items); i++ {
+			us = append(us, &l.Items[i])
+		}
 	}
-	l, err := c.List(ctx, metav1.ListOptions{LabelSelector: ref.Selector})
-	if err != nil {
-		return nil, err
+	if target.IsUnserved(err) {
+		r.cluster.InvalidateMapping(ref.GVK)
 	}
-	us := make([]*unstructured.Unstructured, len(l.Items))
-	for i := range l.Items {
-		us[i] = &l.Items[i]
-	}
-	return us, nil
+	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
 }

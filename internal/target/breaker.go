@@ -75,7 +75,6 @@ type breaker struct {
 	seen    sight
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
 	flights map[*flight]struct{}
-	slow    map[string]lateFlights // by lane
 }
 
 // A flight is a request that waits for its answer.
@@ -88,17 +87,11 @@ type flight struct {
 	late   bool
 }
 
-// lateFlights are the flights of one lane that are late.
-type lateFlights struct {
-	number int
-	since  time.Time // when the first of them began
-}
-
 func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
-		flights: map[*flight]struct{}{}, slow: map[string]lateFlights{},
+		flights: map[*flight]struct{}{},
 	}
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
 	return b
@@ -180,12 +173,25 @@ func (b *breaker) enter(f *flight) error {
 	if b.seen.err != nil {
 		return b.seen.err
 	}
-	if slow := b.slow[f.lane]; slow.number >= lateMost {
-		return unreachableError{cause: errSlow, since: slow.since}
+	if late, since := b.late(f.lane); late >= lateMost {
+		return unreachableError{cause: errSlow, since: since}
 	}
 	b.flights[f] = struct{}{}
 	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
 	return nil
+}
+
+// late returns how many requests of a lane are late, and when the first of them began. The caller holds the lock.
+func (b *breaker) late(lane string) (number int, since time.Time) {
+	for f := range b.flights {
+		if f.late && f.lane == lane {
+			number++
+			if since.IsZero() || f.began.Before(since) {
+				since = f.began
+			}
+		}
+	}
+	return number, since
 }
 
 // overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
@@ -196,21 +202,17 @@ func (b *breaker) overdue(f *flight) {
 	if _, waiting := b.flights[f]; !waiting {
 		return
 	}
-	age, slow := time.Since(f.began), b.slow[f.lane]
-	switch {
+	age := time.Since(f.began)
+	switch late, since := b.late(f.lane); {
 	case age < lateAfter:
 		b.doubt()
 		f.timer.Reset(lateAfter - age)
 	case f.late:
 		f.cancel(unreachableError{cause: errSlow})
-	case slow.number >= lateMost:
-		f.cancel(unreachableError{cause: errSlow, since: slow.since})
+	case late >= lateMost:
+		f.cancel(unreachableError{cause: errSlow, since: since})
 	default:
-		if slow.number == 0 {
-			slow.since = f.began
-		}
-		slow.number++
-		b.slow[f.lane], f.late = slow, true
+		f.late = true
 		f.timer.Reset(f.most - age)
 	}
 }
@@ -221,15 +223,6 @@ func (b *breaker) leave(f *flight) {
 	defer b.mu.Unlock()
 	delete(b.flights, f)
 	f.timer.Stop()
-	if !f.late {
-		return
-	}
-	slow := b.slow[f.lane]
-	slow.number--
-	b.slow[f.lane] = slow
-	if slow.number == 0 {
-		delete(b.slow, f.lane)
-	}
 }
 
 // explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until

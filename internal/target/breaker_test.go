@@ -243,8 +243,8 @@ func TestBreakerLanes(t *testing.T) {
 	for range lateMost {
 		<-errs
 	}
-	if len(b.slow) != 0 {
-		t.Errorf("it keeps %v", b.slow)
+	if len(b.flights) != 0 {
+		t.Errorf("it keeps %d requests", len(b.flights))
 	}
 }
 

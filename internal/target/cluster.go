@@ -42,14 +42,15 @@ type Cluster struct {
 	credentials *credentials // what it was connected with, which its users share
 	digest      string       // of the credentials
 
-	config  *rest.Config // only to make further clients of http
-	http    *http.Client
-	dynamic dynamic.Interface
-	watches *informer.Set
-	breaker *breaker
-	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
-	cancel  context.CancelFunc
-	users   map[informer.Owner]struct{} // The Registry guards it.
+	config    *rest.Config // only to make further clients of http
+	http      *http.Client
+	dynamic   dynamic.Interface
+	discovery *discovery.DiscoveryClient
+	watches   *informer.Set
+	breaker   *breaker
+	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
+	cancel    context.CancelFunc
+	users     map[informer.Owner]struct{} // The Registry guards it.
 }
 
 // newCluster connects, and changes the REST configuration it is given.
@@ -100,11 +101,10 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 	if c.http, err = way.client(c.config); err != nil {
 		return err
 	}
-	var d *discovery.DiscoveryClient
 	var m metadata.Interface
 	var errs [3]error
 	c.dynamic, errs[0] = dynamic.NewForConfigAndClient(c.config, c.http)
-	d, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	c.discovery, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
 	m, errs[2] = metadata.NewForConfigAndClient(metadata.ConfigFor(c.config), c.http)
 	if err := kerrors.NewAggregate(errs[:]); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		PageSize: way.page, MaxBytes: way.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
+	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
 	return nil
 }
 
@@ -159,16 +159,9 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
-// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
-// the context, which the client's own methods do not take.
-func (c *Cluster) Discovery(ctx context.Context) (discovery.DiscoveryInterface, error) {
-	bound := *c.http
-	bound.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
-		return c.http.Transport.RoundTrip(req.WithContext(ctx))
-	})
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &bound)
-	return d, errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
-}
+// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its methods take no
+// context: the deadlines of the connection end their requests.
+func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.discovery }
 
 // A roundTrip is a function that sends requests.
 type roundTrip func(*http.Request) (*http.Response, error)

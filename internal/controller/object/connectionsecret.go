@@ -70,27 +70,25 @@ func (d *details) publish(ctx context.Context, s *corev1.Secret) error {
 	if err != nil || wanted == nil {
 		return err
 	}
-	done := d.local.Watches().Writing(d.owner, secrets, d.secret)
-	answer, err := d.write(ctx, wanted)
-	done(answer)
+	err = d.write(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
 		return apierrors.NewConflict(secrets.GroupResource(), d.secret.Name, err)
 	}
 	return err
 }
 
-// write returns the answer to a write of a Secret, nil if there is none.
-func (d *details) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// write writes a Secret, and shows the answer to the next look.
+func (d *details) write(ctx context.Context, u *unstructured.Unstructured) error {
 	r := d.local.Resource(secrets, u.GetNamespace())
 	write := func() (*unstructured.Unstructured, error) { return r.Update(ctx, u, metav1.UpdateOptions{}) }
 	if u.GetResourceVersion() == "" {
 		write = func() (*unstructured.Unstructured, error) { return r.Create(ctx, u, metav1.CreateOptions{}) }
 	}
 	answer, err := write()
-	if err = apply.HideSecret(err, u.Object); err != nil {
-		return nil, err
+	if err == nil {
+		d.local.Watches().Put(d.owner, secrets, answer)
 	}
-	return answer, nil
+	return apply.HideSecret(err, u.Object)
 }
 
 // controllable returns an error if an existing Secret is not the Object's to write.
