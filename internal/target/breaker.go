@@ -134,11 +134,9 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	b.noteCredentials(res.StatusCode != http.StatusUnauthorized)
-	if c.watch && res.StatusCode == http.StatusOK {
-		res.Body = stream{ReadCloser: res.Body, cancel: cancel}
-		return res, nil
+	if !c.watch || res.StatusCode != http.StatusOK {
+		cancel(nil) // The answer is read. That of a watch ends with the context of the request.
 	}
-	cancel(nil) // The answer is read.
 	return res, nil
 }
 
@@ -151,19 +149,6 @@ func (c call) timeout(method string) time.Duration {
 		return readTimeout
 	}
 	return listTimeout
-}
-
-// A stream is the body of the answer to a watch.
-type stream struct {
-	io.ReadCloser
-
-	cancel context.CancelCauseFunc
-}
-
-// Close closes the body, and ends a read that waits.
-func (s stream) Close() error {
-	defer s.cancel(nil)
-	return s.ReadCloser.Close()
 }
 
 // enter admits a request.

@@ -37,8 +37,7 @@ type Cluster struct {
 	*kinds
 	*retries
 
-	server      string
-	address     string       // server as it may be shown
+	server      string       // as it may be shown
 	credentials *credentials // what it was connected with, which its users share
 	digest      string       // of the credentials
 
@@ -67,7 +66,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 	}()
 	c := &Cluster{
 		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
-		server: host.String(), address: addressOf(host), config: a.config, cancel: cancel,
+		server: addressOf(host), config: a.config, cancel: cancel,
 	}
 	health := func() { r.tellHealth(c) }
 	usable := func() {
@@ -169,7 +168,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// Server returns the URL of the cluster, or of the workspace if it is one.
+// Server returns the URL of the cluster, or of the workspace if it is one, as addressOf makes it.
 func (c *Cluster) Server() string { return c.server }
 
 // Watches returns the watches of the cluster.

@@ -66,7 +66,7 @@ func (r *Registry) Health(key string) Health {
 		h.Known = h.Known && s.isKnown()
 		h.Err = firstError(h.Err, c.health())
 		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
-			h.Server, h.Version = c.address, s.version
+			h.Server, h.Version = c.server, s.version
 		}
 	}
 	if !h.Known && h.Err == nil {
