@@ -122,8 +122,8 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 	return err
 }
 
-// Put shows the answer of the server to a write of an owner, so that the next Get sees it, and wakes other owners of the
-// resource. The echo of the write from the stream wakes nobody, unless it has come before. The Set keeps the answer.
+// Put shows the answer of the server to a write of an owner, so that the next Get sees it. Other owners of the resource
+// are woken. The echo of the write from the stream wakes nobody, unless it has come before. The Set keeps the answer.
 func (s *Set) Put(o Owner, r schema.GroupVersionResource, answer *unstructured.Unstructured) {
 	for _, st := range s.carriers(r, nameOf(answer)) {
 		st.put(o, answer)

@@ -53,7 +53,8 @@ func TestContentOfHidden(t *testing.T) {
 			for i, o := range tc.shown {
 				r.Show(o, mobjectv1alpha1.ObjectGroupVersionKind, secretAt(strconv.Itoa(i+1)))
 			}
-			got, err := r.contentOf(hiding("o"), &Reference{GVK: mobjectv1alpha1.ObjectGroupVersionKind, From: seenPath + ".data.a"})
+			ref := &Reference{GVK: mobjectv1alpha1.ObjectGroupVersionKind, From: seenPath + ".data.a"}
+			got, err := r.contentOf(hiding("o"), ref)
 			version, _, _ := unstructured.NestedString(got, "status", "atProvider", "manifest", "metadata", "resourceVersion")
 			if version != tc.want || IsAwaited(err) != tc.waits || apierrors.IsConflict(err) != (tc.want == "" && !tc.waits) {
 				t.Errorf("%s\nwant version %q, got %q and %v", tc.reason, tc.want, version, err)

@@ -62,7 +62,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if ref.Err != nil || ref.Selector != "" || slices.ContainsFunc(pins, ref.isOf) {
 			continue
 		}
-		at, served, err := r.at(ctx, f.Owner, ref.pin(&metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
+		at, served, err := r.at(ctx, f.Owner, pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
 		if err != nil || !served {
 			continue // What cannot be found has not been pinned by us.
 		}

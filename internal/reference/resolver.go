@@ -179,23 +179,15 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 	if !r.has(ref.node()) {
 		us, err := r.stream(ctx, f.Owner, ref)
 		for _, u := range us {
-			all = append(all, &found{u, ref.pin(u), func() (map[string]any, error) { return u.Object, nil }})
+			all = append(all, &found{u, pinOf(ref.GVK, u), func() (map[string]any, error) { return u.Object, nil }})
 		}
 		return all, err
 	}
 	objs, err := r.lookup(ctx, ref.node(), ref.Selector)
 	for _, o := range objs {
-		all = append(all, &found{o, ref.pin(o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
+		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
 	}
 	return all, refused(err)
-}
-
-// pin returns the record of a resource that a reference leads to.
-func (r *Reference) pin(o metav1.Object) commonv1.PinnedReference {
-	return commonv1.PinnedReference{
-		APIVersion: r.GVK.GroupVersion().String(), Kind: r.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-		UID: o.GetUID(),
-	}
 }
 
 // use reads from a resource what a reference wants of it.
@@ -229,7 +221,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if r.To == "" {
 		return nil
 	}
-	return res.take(value{to: r.To, written: written, secret: holdsSecret(c), ref: r})
+	return res.take(value{written: written, secret: holdsSecret(c), ref: r})
 }
 
 func isReady(content map[string]any) bool {
