@@ -119,9 +119,6 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 
 // Resource returns a client of a resource, in a namespace unless that is empty.
 func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return c.dynamic.Resource(r)
-	}
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
 
