@@ -246,30 +246,36 @@ func (r *Reference) interest() informer.Interest {
 
 // stream returns the shared resources that a reference names, from the watches or, where the control plane denies
 // those, from itself.
-func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) (us []*unstructured.Unstructured,
-	err error,
-) {
+func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable {
-		us, err = r.cluster.Watches().List(ctx, o, ref.interest())
+		us, err := r.cluster.Watches().List(ctx, o, ref.interest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot look at reference")
 		}
 	}
-	if ref.Selector == "" {
-		var u *unstructured.Unstructured
-		if u, err = r.cluster.Read(ctx, ref.interest()); u != nil {
-			us = append(us, u)
-		}
-	} else {
-		var l *unstructured.UnstructuredList
-		l, err = r.cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
-			metav1.ListOptions{LabelSelector: ref.Selector})
-		for i := 0; err == nil && i < len(l.Items); i++ {
-			us = append(us, &l.Items[i])
-		}
-	}
+	us, err := r.ask(ctx, ref)
 	if target.IsUnserved(err) {
 		r.cluster.InvalidateMapping(ref.GVK)
 	}
 	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
+}
+
+// ask reads the resources that a reference names from the control plane.
+func (r *Resolver) ask(ctx context.Context, ref *Reference) (us []*unstructured.Unstructured, err error) {
+	if ref.Selector == "" {
+		u, err := r.cluster.Read(ctx, ref.interest())
+		if u != nil {
+			us = append(us, u)
+		}
+		return us, err
+	}
+	l, err := r.cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: ref.Selector})
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.Items {
+		us = append(us, &l.Items[i])
+	}
+	return us, nil
 }
