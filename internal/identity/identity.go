@@ -54,10 +54,7 @@ type failedError struct{ error }
 func (e failedError) Unwrap() error { return e.error }
 
 // IsFailed reports whether an error means that an identity gives no token.
-func IsFailed(err error) bool {
-	var e failedError
-	return errors.As(err, &e)
-}
+func IsFailed(err error) bool { return errors.As(err, &failedError{}) }
 
 // errPending is the error while it is too early to say whether there is a token. crossplane-runtime requeues conflicts
 // silently.

@@ -108,10 +108,7 @@ func (e notSyncedError) Status() metav1.Status {
 }
 
 // IsNotSynced reports whether an error means that the first list has not arrived yet.
-func IsNotSynced(err error) bool {
-	var e notSyncedError
-	return errors.As(err, &e)
-}
+func IsNotSynced(err error) bool { return errors.As(err, &notSyncedError{}) }
 
 // deniedError is what Get returns for a stream that the server refuses.
 type deniedError struct{ cause error }
@@ -124,7 +121,4 @@ func (e deniedError) Unwrap() error { return e.cause }
 
 // IsDenied reports whether an error means that the server refuses to list or watch the resource, so that it can only be
 // read live.
-func IsDenied(err error) bool {
-	var e deniedError
-	return errors.As(err, &e)
-}
+func IsDenied(err error) bool { return errors.As(err, &deniedError{}) }

@@ -108,8 +108,11 @@ func (s *server) begin(name string) (end func(), lost bool, err error) {
 		s.clashes++
 	}
 	s.busy[name] = true
-	if s.random.IntN(4) == 0 {
+	switch s.random.IntN(8) {
+	case 0:
 		err = apierrors.NewInternalError(errors.New("boom"))
+	case 1:
+		err = errors.Wrap(context.DeadlineExceeded, "no answer")
 	}
 	lost = s.random.IntN(2) == 0
 	return func() {
