@@ -5,21 +5,19 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 
 	"github.com/pkg/errors"
 )
 
-const (
-	// maxAnswer is how much of an answer of a token endpoint is read, in bytes: it may be the endpoint of a tenant.
-	maxAnswer = 1 << 20
-	// maxCode is the length of the longest error code of OAuth, with some to spare.
-	maxCode = 40
-)
+// maxAnswer is how much of an answer of a token endpoint is read, in bytes: it may be the endpoint of a tenant.
+const maxAnswer = 1 << 20
 
 // An Exchange is one attempt to get a token over HTTP, by whatever library. It remembers how its last request failed,
 // as libraries say so in words that hold whole answers.
@@ -68,7 +66,10 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	answer := io.LimitReader(res.Body, maxAnswer)
 	if res.StatusCode < http.StatusMultipleChoices {
-		res.Body = body{Reader: answer, Closer: res.Body}
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{answer, res.Body}
 		return res, nil
 	}
 	content, err := io.ReadAll(answer)
@@ -86,16 +87,14 @@ func (e *Exchange) Reason(unknown string) string {
 	switch {
 	case e.err != nil:
 		return Unreachable(e.err, "cannot reach the token endpoint")
-	case e.status != 0 && e.code != "":
-		return answers(e.status) + ", " + e.code
-	case e.status != 0:
-		return answers(e.status)
+	case e.status == 0:
+		return unknown
 	}
-	return unknown
-}
-
-func answers(status int) string {
-	return "the token endpoint answers " + strconv.Itoa(status) + " " + http.StatusText(status)
+	answers := fmt.Sprintf("the token endpoint answers %d %s", e.status, http.StatusText(e.status))
+	if e.code != "" {
+		answers += ", " + e.code
+	}
+	return answers
 }
 
 // Unreachable returns why a token endpoint could not be asked. It is unknown if the error is none of the network.
@@ -117,25 +116,17 @@ func Unreachable(err error, unknown string) string {
 	return unknown
 }
 
-// oauthCode returns the error code in a refusal, empty if there is none. Only what is made like one counts: words of
-// letters, joined by underscores.
+// oauthForm is what an error code of OAuth is made of: words of letters, joined by underscores. The longest one is
+// shorter than that.
+var oauthForm = regexp.MustCompile(`^[a-z_]{0,40}$`)
+
+// oauthCode returns the error code in a refusal, empty if there is none.
 func oauthCode(content []byte) string {
 	var refusal struct {
 		Error string `json:"error"`
 	}
-	if json.Unmarshal(content, &refusal) != nil || len(refusal.Error) > maxCode {
+	if json.Unmarshal(content, &refusal) != nil || !oauthForm.MatchString(refusal.Error) {
 		return ""
 	}
-	for _, r := range refusal.Error {
-		if r != '_' && (r < 'a' || r > 'z') {
-			return ""
-		}
-	}
 	return refusal.Error
-}
-
-// body is an answer that is read up to a limit.
-type body struct {
-	io.Reader
-	io.Closer
 }

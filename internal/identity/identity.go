@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A Token authenticates requests to a target.
@@ -53,18 +54,9 @@ type failedError struct{ error }
 func (e failedError) Unwrap() error { return e.error }
 
 // IsFailed reports whether an error means that an identity gives no token.
-func IsFailed(err error) bool {
-	var e failedError
-	return errors.As(err, &e)
-}
+func IsFailed(err error) bool { return errors.As(err, &failedError{}) }
 
-// pendingError is the error while it is too early to say whether there is a token.
-type pendingError struct{}
-
-// Error says what is waited for.
-func (pendingError) Error() string { return "waiting for a token of the identity" }
-
-// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
-func (e pendingError) Status() metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
-}
+// errPending is the error while it is too early to say whether there is a token. crossplane-runtime requeues conflicts
+// silently.
+var errPending = apierrors.NewConflict(schema.GroupResource{Resource: "targets"}, "",
+	errors.New("waiting for a token of the identity"))

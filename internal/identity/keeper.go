@@ -2,11 +2,13 @@ package identity
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -70,11 +72,10 @@ func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error
 	if token, over, err := k.verdict(); over {
 		return token, err
 	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	select {
 	case <-known:
-	case <-t.C:
 	case <-ctx.Done():
 	}
 	token, _, err := k.verdict()
@@ -103,29 +104,23 @@ func (k *Keeper) verdict() (token string, over bool, err error) {
 	if k.err != nil {
 		return "", true, k.err
 	}
-	return "", false, pendingError{}
+	return "", false, errPending
 }
 
 // renew asks the Source until it gives a token.
 func (k *Keeper) renew(known chan struct{}) {
 	tell := sync.OnceFunc(func() { close(known) })
-	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+	pauses := wait.Backoff{Duration: retryFirst, Factor: 2, Steps: math.MaxInt, Cap: retryMax}
+	_ = pauses.DelayFunc().Until(k.ctx, true, true, func(context.Context) (over bool, _ error) {
 		token, err := k.mint()
 		failed := k.learn(token, err)
 		tell()
 		k.tried()
-		if err == nil {
-			if failed {
-				k.there()
-			}
-			return
+		if err == nil && failed {
+			k.there()
 		}
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-	}
+		return err == nil, nil
+	})
 }
 
 // mint asks the Source once. A panic of a vendor's library is an error: it must not end the provider for all others.

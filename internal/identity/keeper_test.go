@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 var errBoom = errors.New("boom")
@@ -93,16 +96,10 @@ func TestKeeper(t *testing.T) {
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
-					for end := time.Now().Add(soon); time.Now().Before(end); {
-						if token, err := k.get(t.Context(), soon); err == nil {
-							if token != tc.want {
-								t.Errorf("%s\ntoken: want %q, got %q", tc.reason, tc.want, token)
-							}
-							return
-						}
-						time.Sleep(time.Millisecond)
-					}
-					t.Errorf("%s\nno token within %s", tc.reason, soon)
+					kube.Eventually(t, "a token", func() (bool, string) {
+						token, err := k.get(t.Context(), soon)
+						return err == nil && token == tc.want, fmt.Sprint(token, err)
+					})
 				})
 			}
 			all.Wait()

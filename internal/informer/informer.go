@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// retryRefused is how long an informer waits at least, and twice as long at most, after a refused connection.
-const retryRefused = 500 * time.Millisecond
+// retryRefused is how long an informer waits after a refused connection.
+const retryRefused = 750 * time.Millisecond
 
 // NewInformer returns what makes the informers of a manager's cache, which list again after an outage, as the streams
 // of a Set do. WentBack, if set, is called when the server has gone back in its history, once for all informers.
@@ -71,20 +71,14 @@ func (s *informerSource) watch(ctx context.Context, o metav1.ListOptions) (watch
 
 // untilServed makes a request. While the server is away, and as long after that as it may take to start, it goes on
 // trying: reflectors of informers would try again up to a minute later each time.
-func untilServed[T any](ctx context.Context, s *informerSource, request func() (T, error)) (T, error) {
-	for {
-		answer, err := request()
+func untilServed[T any](ctx context.Context, s *informerSource, request func() (T, error)) (answer T, err error) {
+	_ = wait.PollUntilContextCancel(ctx, retryRefused, true, func(context.Context) (over bool, _ error) {
+		answer, err = request()
 		if utilnet.IsConnectionRefused(err) || errors.Is(err, errListAgain) {
 			s.lost = time.Now()
 		}
-		if err == nil || errors.Is(err, errListAgain) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
-			time.Since(s.lost) > starting {
-			return answer, err
-		}
-		select {
-		case <-ctx.Done():
-			return answer, err
-		case <-time.After(wait.Jitter(retryRefused, 1)):
-		}
-	}
+		return err == nil || errors.Is(err, errListAgain) || apierrors.IsResourceExpired(err) ||
+			apierrors.IsGone(err) || time.Since(s.lost) > starting, nil
+	})
+	return answer, err // That of the last request, if the context has ended.
 }

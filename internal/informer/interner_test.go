@@ -3,9 +3,10 @@ package informer
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // state returns a state of a resource.
@@ -68,11 +69,7 @@ func TestInternerForgets(t *testing.T) {
 		defer i.mu.Unlock()
 		return len(i.states)
 	}
-	for end := time.Now().Add(time.Minute); known() != 1; {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting for what is gone to be forgotten: want 1 state, got %d", known())
-		}
-	}
+	kube.Eventually(t, "what is gone to be forgotten", func() (bool, string) { return known() == 1, "not yet" })
 	if i.intern(state("kept", "1", "x")) != kept {
 		t.Error("what is held is still shared")
 	}

@@ -122,22 +122,11 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 	return err
 }
 
-// Writing says that an owner begins to write a resource. The function it returns must be called when the write is over,
-// with the answer of the server or nil if there is none. The next Get then sees the answer, and other owners of the
-// resource are woken. Its echo from the stream wakes nobody, unless it has come before. The Set keeps the answer.
-func (s *Set) Writing(o Owner, r schema.GroupVersionResource,
-	n types.NamespacedName,
-) (done func(answer *unstructured.Unstructured)) {
-	past := map[*store]int{}
-	for _, st := range s.carriers(r, n) {
-		past[st] = st.past()
-	}
-	return func(answer *unstructured.Unstructured) {
-		for st, history := range past {
-			if answer != nil {
-				st.put(n, history, o, answer)
-			}
-		}
+// Put shows the answer of the server to a write of an owner, so that the next Get sees it. Other owners of the resource
+// are woken. The echo of the write from the stream wakes nobody, unless it has come before. The Set keeps the answer.
+func (s *Set) Put(o Owner, r schema.GroupVersionResource, answer *unstructured.Unstructured) {
+	for _, st := range s.carriers(r, nameOf(answer)) {
+		st.put(o, answer)
 	}
 }
 

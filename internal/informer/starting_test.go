@@ -2,17 +2,26 @@ package informer
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+// refusing returns a Set whose server refuses everything.
+func refusing() (*script, *Set) {
+	s := &script{fails: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no rights"))}
+	return s, NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
+}
+
+// asks returns how often the server has been asked.
+func (s *script) asks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
 
 // TestRefusedAtStart shows that a refusal soon after a kick, which tells that the server is back, is taken for a
 // passing one: a server that starts does not know yet who has which rights.
@@ -31,53 +40,50 @@ func TestRefusedAtStart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ns := server.Namespace(t)
-			d, err := dynamic.NewForConfig(server.User(t, ns))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := NewSet(d, Options{Wake: func(Owner) {}})
-			defer s.Close()
-			o := Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
-			i := Interest{
-				Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-				NamespacedName: types.NamespacedName{Namespace: ns, Name: "x"}, Stream: StreamByName,
-			}
-			denied := func() (bool, string) { return s.Denied(i), "none" }
-			tc.begin(s, func() {
-				s.Track(o, "test", i)
-				kube.Eventually(t, "refusal", denied)
-			})
-			letRead(t, ns)
-			// Before a stream that is denied for good would be tried again.
-			kube.EventuallyBy(t, retryDenied/2, tc.reason+" The resource", func() (bool, string) {
-				u, err := s.Get(t.Context(), o, i)
-				return err == nil && u.GetName() == "x", "not seen"
+			synctest.Test(t, func(t *testing.T) {
+				s, set := refusing()
+				tc.begin(set, func() {
+					set.Track(Owner{}, "test", Interest{})
+					synctest.Wait()
+					if !set.Denied(Interest{}) {
+						t.Error("want a refusal")
+					}
+				})
+				synctest.Wait()
+				s.mu.Lock()
+				s.fails = nil
+				s.mu.Unlock()
+				time.Sleep(retryDenied / 2) // Before a stream that is denied for good would be tried again.
+				if u, err := set.Get(t.Context(), Owner{}, Interest{}); err != nil {
+					t.Errorf("%s Got %v, %v", tc.reason, u, err)
+				}
+				set.Close()
+				synctest.Wait()
 			})
 		})
 	}
 }
 
-// letRead makes a ConfigMap in a namespace, and lets the user who is named after that read it.
-func letRead(t *testing.T, ns string) {
-	t.Helper()
-	role := &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reader"},
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"},
-		}},
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: ns}},
-	}
-	c := server.Client(t)
-	for _, obj := range []client.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "x"}}, role, binding,
-	} {
-		if err := c.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
+// TestLookInsistsOnce shows that a look at a stream which the server denies, and nobody can read live, has it tried
+// again once, and no more: whoever looks does not tell that the server is back, as a kick does.
+func TestLookInsistsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, set := refusing()
+		i := Interest{Stream: StreamAllWorkspaces}
+		set.Track(Owner{}, "test", i)
+		time.Sleep(2 * retryFailed)
+		once := s.asks()
+		for range 2 {
+			if _, err := set.List(t.Context(), Owner{}, i); !IsDenied(err) {
+				t.Errorf("want a refusal, got %v", err)
+			}
+			synctest.Wait()
 		}
-	}
+		time.Sleep(4 * retryFailed)
+		if got := s.asks(); got != 2*once {
+			t.Errorf("want twice as many requests as at first, %d, got %d", once, got)
+		}
+		set.Close()
+		synctest.Wait()
+	})
 }

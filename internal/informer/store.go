@@ -38,7 +38,6 @@ type store struct {
 	items   cache.ThreadSafeStore // by String() of their names
 	answers map[types.NamespacedName]*answer
 	version string // how far the stream has come
-	history int    // how often the server has gone back in its history
 }
 
 // An answer is that the store shows the answer to a write of ours.
@@ -229,7 +228,6 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 	}
 	if wentBack = newer(s.version, version); wentBack {
 		clear(s.answers)
-		s.history++
 	}
 	for n, a := range s.answers {
 		if !newer(a.version, version) {
@@ -265,20 +263,13 @@ func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) bool {
 	return true
 }
 
-// past returns the history that an answer to a write which begins now is part of.
-func (s *store) past() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.history
-}
-
-// put shows the answer of the server to a write of an owner that began in a history, and passes it on to all others. If
-// the stream has come as far it does nothing: what the stream has passed and does not hold is gone, has lost our label,
-// or was never part of this history.
-func (s *store) put(n types.NamespacedName, history int, by Owner, u *unstructured.Unstructured) {
+// put shows the answer of the server to a write of an owner, and passes it on to all others. If the stream has come as
+// far it does nothing: what the stream has passed and does not hold is gone, or has lost our label.
+func (s *store) put(by Owner, u *unstructured.Unstructured) {
+	n := s.name(u)
 	s.mu.Lock()
 	held := s.get(n)
-	news := history == s.history && (s.version == "" || newer(u.GetResourceVersion(), s.version)) &&
+	news := (s.version == "" || newer(u.GetResourceVersion(), s.version)) &&
 		(held == nil || newer(u.GetResourceVersion(), held.GetResourceVersion()))
 	if news {
 		told := held

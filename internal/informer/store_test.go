@@ -23,9 +23,7 @@ func at(name, rv string) *unstructured.Unstructured {
 var writer = Owner{Controller: "!"}
 
 // put makes a write of ours, whose answer is u.
-func put(s *store, u *unstructured.Unstructured) {
-	s.put(nameOf(u), s.past(), writer, u)
-}
+func put(s *store, u *unstructured.Unstructured) { s.put(writer, u) }
 
 // testStore returns a store that holds resources as they are, and says who is woken.
 func testStore(woken func(string)) *store {
@@ -209,16 +207,6 @@ func TestStore(t *testing.T) {
 				replace(s, "5", at("a", "3"))
 			},
 			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back"},
-		},
-		"RestoredDuringWrite": {
-			reason: "The answer to a write that began before the server went back is not believed.",
-			do: func(s *store) {
-				replace(s, "9", at("a", "3"))
-				past := s.past()
-				replace(s, "5", at("a", "3"))
-				s.put(a, past, writer, at("a", "10"))
-			},
-			want: map[string]string{"a": "3"}, woken: []string{"a", "went back"},
 		},
 		"AnswerOfAnotherHistory": {
 			reason: "The answer to a write that the stream passes without a word of it was undone before the stream told of it.",

@@ -103,40 +103,31 @@ func newStream(set *shared, key Interest) *stream {
 
 // reflector returns what feeds the store.
 func (s *stream) reflector(o Options) *cache.Reflector {
-	selector := o.Selector
-	switch s.key.Stream {
-	case StreamAllWorkspaces:
-		s.store.name = nameInCluster
-		selector = ""
-	case StreamAll:
-		selector = ""
-	case StreamBySelector, StreamNames:
+	selector, page := o.Selector, o.PageSize
+	if s.key.Stream > StreamByName {
 		selector = s.key.Selector
-	case StreamLabelled, StreamLabelledInNamespace, StreamByName:
 	}
 	var server cache.ListerWatcherWithContext
-	var expected runtime.Object
-	page := o.PageSize
+	var expected runtime.Object = &unstructured.Unstructured{}
 	if s.key.Stream == StreamNames {
 		page, expected = namesPage, &metav1.PartialObjectMetadata{}
 		r := o.Metadata.Resource(s.key.Resource).Namespace(s.key.Namespace)
 		server = listWatch(s.key, selector, r.List, r.Watch)
 	} else {
-		expected = &unstructured.Unstructured{}
 		r := s.set.client.Resource(s.key.Resource).Namespace(s.key.Namespace)
 		server = listWatch(s.key, selector, r.List, r.Watch)
 	}
 	s.source = newSource(server, page)
 	s.source.told = true
-	lw := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
-	options := cache.ReflectorOptions{
+	guarded := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
+	var from cache.ListerWatcher = guarded
+	if s.key.Stream == StreamAllWorkspaces {
+		s.store.name, from = nameInCluster, plainLists{guarded}
+	}
+	r := cache.NewReflectorWithOptions(from, expected, s.store, cache.ReflectorOptions{
 		Name: s.key.Resource.String(), TypeDescription: s.key.Resource.String(),
 		Backoff: &wait.Backoff{Duration: retryFailed / 10, Factor: 2, Jitter: 0.1, Steps: 5, Cap: retryFailed},
-	}
-	r := cache.NewReflectorWithOptions(lw, expected, s.store, options)
-	if s.key.Stream == StreamAllWorkspaces {
-		r = cache.NewReflectorWithOptions(plainLists{lw}, expected, s.store, options)
-	}
+	})
 	r.WatchListPageSize = page
 	return r
 }

@@ -101,10 +101,7 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 }
 
 // Put adds the answer to a write, so that the next look sees it.
-func (t *Table) Put(u *unstructured.Unstructured) {
-	s := t.stream.store
-	s.put(s.name(u), s.past(), Owner{}, u)
-}
+func (t *Table) Put(u *unstructured.Unstructured) { t.stream.store.put(Owner{}, u) }
 
 // Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look
 // does not see it.

@@ -29,7 +29,7 @@ func TestTable(t *testing.T) {
 	changed := make(chan types.NamespacedName, 100)
 	open := func(tell chan types.NamespacedName) *Table {
 		table := s.Table(Interest{
-			Resource: secrets, Stream: StreamAll, NamespacedName: types.NamespacedName{Namespace: ns},
+			Resource: secrets, Stream: StreamBySelector, NamespacedName: types.NamespacedName{Namespace: ns},
 		},
 			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
 		table.Listen(func(n types.NamespacedName) { tell <- n })
@@ -80,39 +80,28 @@ func TestTable(t *testing.T) {
 	kube.Eventually(t, "no stream", func() (bool, string) { return len(s.streams) == 0, "there is one" })
 }
 
-// unserved returns a Table of a Set whose server is nowhere, so that only the test changes what it holds.
-func unserved(t *testing.T) *Table {
-	t.Helper()
+// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server
+// has, and that nobody waits for its first list.
+func TestTableEndsWithSet(t *testing.T) {
 	d, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := NewSet(d, Options{Wake: func(Owner) {}})
-	t.Cleanup(s.Close)
-	return s.Table(Interest{
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAll,
-	}, nil)
-}
-
-// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server
-// has.
-func TestTableEndsWithSet(t *testing.T) {
-	table := unserved(t)
-	table.stream.settle(nil, false)
-	if err := table.Ready(); err != nil {
+	open := func(resource string) *Table {
+		return s.Table(Interest{
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Stream: StreamBySelector,
+		}, nil)
+	}
+	filled, waiting := open("secrets"), open("configmaps") // Of a server that is nowhere.
+	filled.stream.settle(nil, false)
+	if err := filled.Ready(); err != nil {
 		t.Errorf("once it is filled: %v", err)
 	}
-	table.set.Close()
-	if err := table.Await(t.Context()); !IsNotSynced(err) {
-		t.Errorf("once its Set is closed: want not synced, got %v", err)
-	}
-}
-
-// TestTableAwaitEnds shows that nobody waits for the first list of a stream that has ended.
-func TestTableAwaitEnds(t *testing.T) {
-	table := unserved(t)
-	table.set.Close()
-	if err := table.Await(t.Context()); !IsNotSynced(err) {
-		t.Errorf("want not synced, got %v", err)
+	s.Close()
+	for _, table := range []*Table{filled, waiting} {
+		if err := table.Await(t.Context()); !IsNotSynced(err) {
+			t.Errorf("once its Set is closed: want not synced, got %v", err)
+		}
 	}
 }

@@ -28,26 +28,24 @@ const (
 	StreamLabelledInNamespace
 	// StreamByName is the stream of the one resource, labelled or not.
 	StreamByName
-	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects.
+	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects,
+	// labelled or not. An empty one selects all.
 	StreamBySelector
 	// StreamNames is the stream of the names of all resources that a selector selects. See Names.
 	StreamNames
 	// StreamAllWorkspaces is the stream of all resources of a kind in all logical clusters that a virtual workspace of
 	// kcp shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
 	StreamAllWorkspaces
-	// StreamAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or
-	// not.
-	StreamAll
 )
 
 // An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
-// StreamNames, StreamAllWorkspaces and StreamAll, which have no name, all resources of that stream.
+// StreamNames and StreamAllWorkspaces, which have no name, all resources of that stream.
 type Interest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
 	Resource schema.GroupVersionResource
 	Stream   Stream
-	// Selector is the label selector of StreamBySelector and StreamNames. For the latter, an empty one selects all.
+	// Selector is the label selector of StreamBySelector and StreamNames.
 	Selector string
 }
 
@@ -58,7 +56,7 @@ func (i Interest) key() Interest {
 		i.NamespacedName = types.NamespacedName{}
 	case StreamLabelledInNamespace:
 		i.Name = ""
-	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces, StreamAll:
+	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces:
 	}
 	return i
 }
@@ -110,10 +108,7 @@ func (e notSyncedError) Status() metav1.Status {
 }
 
 // IsNotSynced reports whether an error means that the first list has not arrived yet.
-func IsNotSynced(err error) bool {
-	var e notSyncedError
-	return errors.As(err, &e)
-}
+func IsNotSynced(err error) bool { return errors.As(err, &notSyncedError{}) }
 
 // deniedError is what Get returns for a stream that the server refuses.
 type deniedError struct{ cause error }
@@ -126,7 +121,4 @@ func (e deniedError) Unwrap() error { return e.cause }
 
 // IsDenied reports whether an error means that the server refuses to list or watch the resource, so that it can only be
 // read live.
-func IsDenied(err error) bool {
-	var e deniedError
-	return errors.As(err, &e)
-}
+func IsDenied(err error) bool { return errors.As(err, &deniedError{}) }

@@ -94,13 +94,11 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 	b.mu.Unlock()
 	i := b.interest(o)
 	for n := range writes {
-		done := b.set.Writing(o, i.Resource, i.NamespacedName)
 		answer, err := b.client.Apply(ctx, o.Name, configMapOf(o.Name, "true", fmt.Sprint(time.Now(), n)),
 			metav1.ApplyOptions{FieldManager: "test", Force: true})
-		if err != nil {
-			answer = nil
+		if err == nil {
+			b.set.Put(o, i.Resource, answer)
 		}
-		done(answer)
 	}
 	if i.Stream == StreamNames {
 		names, err := b.set.Names(ctx, o, i)

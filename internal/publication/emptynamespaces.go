@@ -153,11 +153,7 @@ func (p *publication) deleteNamespace(ctx context.Context, ns *unstructured.Unst
 
 // isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.
 func (p *publication) isEmpty(ctx context.Context, namespace string) (bool, error) {
-	d, err := p.config.Service.Discovery(ctx)
-	if err != nil {
-		return false, err
-	}
-	all, err := discovery.ServerPreferredNamespacedResources(d)
+	all, err := discovery.ServerPreferredNamespacedResources(p.config.Service.Discovery())
 	if err != nil {
 		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
 	}

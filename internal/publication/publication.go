@@ -129,7 +129,7 @@ func (p *publication) openRelated(k streamKey) *informer.Table {
 		t := p.config.Service.Watches().Table(
 			informer.Interest{
 				Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace},
-				Stream: informer.StreamAll,
+				Stream: informer.StreamBySelector,
 			}, nil)
 		t.Listen(func(n types.NamespacedName) { p.wake(watchedObject{n, "", k.resource}) })
 		return t

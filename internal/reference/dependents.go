@@ -73,12 +73,11 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 
 // free takes finalizers off an Object. Its error is never nil.
 func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
-	m, err := r.cluster.Mapping(ctx, f.Owner, f.GVK)
+	at, _, err := r.at(ctx, f.Owner, pinOf(f.GVK, f))
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}
-	err = apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
-	at := resource{GroupVersionResource: m.Resource, name: f.node().name, uid: f.GetUID()}
+	err = apierrors.NewConflict(at.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
 	for _, finalizer := range finalizers {
 		err = worse(err, r.editor.set(at, change{owner: f.Owner, finalizer: finalizer}, f))
 	}

@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
@@ -67,9 +67,9 @@ type change struct {
 
 // A job is what is asked of one resource.
 type job struct {
-	known   metav1.Object // a state to begin with, nil for none
-	changes sets.Set[change]
-	err     error // how the last attempt has failed, nil before the first
+	known   metav1.Object     // a state to begin with, nil for none
+	changes map[string]change // by finalizer, each of which has one owner
+	err     error             // how the last attempt has failed, nil before the first
 }
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface,
@@ -106,16 +106,14 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 	defer e.mu.Unlock()
 	j := e.jobs[at]
 	if j == nil {
-		j = &job{changes: sets.New[change]()}
+		j = &job{changes: map[string]change{}}
 	}
-	opposite := change{owner: c.owner, finalizer: c.finalizer, add: !c.add}
-	if !j.changes.Has(c) {
-		now := e.newest(at, known)
-		if now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add && !j.changes.Has(opposite) {
-			return nil
-		}
-		j.changes.Delete(opposite)
-		j.changes.Insert(c)
+	asked, ok := j.changes[c.finalizer]
+	if now := e.newest(at, known); !ok && now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add {
+		return nil
+	}
+	if asked != c {
+		j.changes[c.finalizer] = c
 		j.known, e.jobs[at] = known, j
 		e.queue.Add(at)
 	}
@@ -131,10 +129,9 @@ func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for at, j := range e.jobs {
-		for c := range j.changes.Clone() {
+		for finalizer, c := range j.changes {
 			if c.owner == o && c.add {
-				j.changes.Delete(c)
-				j.changes.Insert(change{owner: o, finalizer: c.finalizer})
+				j.changes[finalizer] = change{owner: o, finalizer: finalizer}
 				e.queue.Add(at)
 			}
 		}
@@ -197,7 +194,7 @@ func (e *editor) batch(at resource) ([]change, metav1.Object) {
 	if j == nil {
 		return nil, nil
 	}
-	return j.changes.UnsortedList(), e.newest(at, j.known)
+	return slices.Collect(maps.Values(j.changes)), e.newest(at, j.known)
 }
 
 // finish records how an attempt at some changes has ended, and wakes their owners unless they know.
@@ -213,7 +210,8 @@ func (e *editor) finish(at resource, batch []change, now metav1.Object, err erro
 			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
 			DeletionTimestamp: now.GetDeletionTimestamp(),
 		}, answerMost)
-		if j.changes.Delete(batch...).Len() == 0 {
+		maps.DeleteFunc(j.changes, func(_ string, c change) bool { return slices.Contains(batch, c) })
+		if len(j.changes) == 0 {
 			delete(e.jobs, at)
 		}
 	} else {

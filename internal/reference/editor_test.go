@@ -108,8 +108,11 @@ func (s *server) begin(name string) (end func(), lost bool, err error) {
 		s.clashes++
 	}
 	s.busy[name] = true
-	if s.random.IntN(4) == 0 {
+	switch s.random.IntN(8) {
+	case 0:
 		err = apierrors.NewInternalError(errors.New("boom"))
+	case 1:
+		err = errors.Wrap(context.DeadlineExceeded, "no answer")
 	}
 	lost = s.random.IntN(2) == 0
 	return func() {
@@ -334,42 +337,4 @@ func TestOppositeInFlight(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A lateServer does not answer its first patch in time.
-type lateServer struct {
-	slowServer
-
-	asked *int
-}
-
-func (s lateServer) Patch(ctx context.Context, name string, t types.PatchType, body []byte, o metav1.PatchOptions,
-	sub ...string,
-) (*unstructured.Unstructured, error) {
-	if *s.asked++; *s.asked == 1 {
-		return nil, errors.Wrap(context.DeadlineExceeded, "no answer")
-	}
-	return s.slowServer.Patch(ctx, name, t, body, o, sub...)
-}
-
-func (s lateServer) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
-	return s.u.DeepCopy(), nil
-}
-
-// TestLateAnswer shows that a request without an answer is made again.
-func TestLateAnswer(t *testing.T) {
-	s := lateServer{asked: new(int), slowServer: slowServer{
-		u:       &unstructured.Unstructured{Object: map[string]any{}},
-		patched: make(chan struct{}, 1), answer: make(chan struct{}, 1),
-	}}
-	s.answer <- struct{}{}
-	e := newEditor(func(schema.GroupVersionResource, string) dynamic.ResourceInterface { return s },
-		func(informer.Owner) {})
-	go e.run(t.Context())
-	at, on := resource{name: types.NamespacedName{Name: "a"}}, change{finalizer: "ours", add: true}
-	_ = e.set(at, on, s.u.DeepCopy())
-	kube.Eventually(t, "the finalizer to be on", func() (bool, string) {
-		err := e.set(at, on, nil)
-		return err == nil, "not yet"
-	})
 }

@@ -43,31 +43,16 @@ type observedResource struct {
 // values the status is not to show. The content is what would be in the status else, which must not be changed any
 // more.
 func (h *hiddenResources) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
-	n := node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}
-	if h.put(n, observedResource{object: o.GetUID(), content: content}) {
-		h.wakeReferrers(context.Background(), n.kind, o)
+	is := observedResource{object: o.GetUID(), content: content}
+	was, _ := h.seen.Swap(node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}, is)
+	if !reflect.DeepEqual(was, is) {
+		h.wakeReferrers(context.Background(), gvk.GroupKind(), o)
 	}
 }
 
 // Hide ends what Show has given of an Object.
 func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
 	h.seen.Delete(node{gvk.GroupKind(), n})
-}
-
-// put records what an Object has seen, and reports whether that is new.
-func (h *hiddenResources) put(n node, s observedResource) bool {
-	v, _ := h.seen.Swap(n, s)
-	was, _ := v.(observedResource)
-	return !reflect.DeepEqual(was, s)
-}
-
-// get returns what an Object has seen, nil if it has not, and then whether that was to be expected by now.
-func (h *hiddenResources) get(n node, uid types.UID) (content map[string]any, late bool) {
-	v, _ := h.seen.Load(n)
-	if s, ok := v.(observedResource); ok && s.object == uid {
-		return s.content, false
-	}
-	return nil, time.Since(h.asked()) > patience
 }
 
 // contentOf returns the content of an Object that a reference names. It has what the status withholds if the
@@ -82,12 +67,13 @@ func (h *hiddenResources) contentOf(o Object, ref *Reference) (map[string]any, e
 	if !diff.IsSecret(shown) {
 		return c, nil
 	}
-	seen, late := h.get(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)}, o.GetUID())
+	seen, _ := h.seen.Load(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)})
+	r, _ := seen.(observedResource)
 	switch {
-	case seen != nil:
-		err = unstructured.SetNestedField(c, seen, "status", "atProvider", "manifest")
+	case r.object == o.GetUID(): // Not a namesake that is gone.
+		err = unstructured.SetNestedField(c, r.content, "status", "atProvider", "manifest")
 		return c, refused(errors.Wrapf(err, "cannot read %s", ref))
-	case late:
+	case time.Since(h.asked()) > patience:
 		return nil, waiting("%s to look at its Secret, whose values its status does not show", ref)
 	}
 	return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.GVK.Group, Resource: ref.GVK.Kind}, o.GetName(),

@@ -10,7 +10,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // Hold keeps what an Object refers to from going before the Object, and removes its finalizer from what it no longer
@@ -63,7 +62,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if ref.Err != nil || ref.Selector != "" || slices.ContainsFunc(pins, ref.isOf) {
 			continue
 		}
-		at, served, err := r.at(ctx, f.Owner, ref.pin(&metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
+		at, served, err := r.at(ctx, f.Owner, pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
 		if err != nil || !served {
 			continue // What cannot be found has not been pinned by us.
 		}
@@ -123,11 +122,7 @@ func (f Referrer) change(add bool) change {
 func (r *Resolver) at(ctx context.Context, o informer.Owner,
 	p commonv1.PinnedReference,
 ) (at resource, served bool, err error) {
-	m, err := r.cluster.Mapping(ctx, o, kindOf(p))
-	served = err == nil
-	if target.IsNoKind(err) {
-		m, served, err = r.cluster.FindKind(ctx, kindOf(p).GroupKind())
-	}
+	m, served, err := r.cluster.Locate(ctx, o, kindOf(p))
 	at = resource{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
 	if !m.Namespaced {
 		at.name.Namespace = ""

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,6 +25,14 @@ func kindOf(p commonv1.PinnedReference) schema.GroupVersionKind {
 // nameOf returns the namespace and name of a pinned resource.
 func nameOf(p commonv1.PinnedReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// pinOf returns the record of a resource that an Object refers to.
+func pinOf(gvk schema.GroupVersionKind, o metav1.Object) commonv1.PinnedReference {
+	return commonv1.PinnedReference{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID: o.GetUID(),
+	}
 }
 
 // pinned returns the node of a pinned Object.

@@ -238,7 +238,7 @@ func TestApply(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := &Resolution{values: []value{{to: tc.to, written: tc.value, ref: &Reference{
+			res := &Resolution{values: []value{{written: tc.value, ref: &Reference{
 				GVK: schema.GroupVersionKind{Kind: "Secret"}, From: "y", To: tc.to,
 			}}}}
 			content := map[string]any{}

@@ -33,10 +33,9 @@ const sizeMost = 3 << 20
 
 // A value is what a reference writes into a manifest.
 type value struct {
-	to      string // the field of the manifest
-	written any    // shared
-	secret  bool   // it comes from a Secret
 	ref     *Reference
+	written any  // shared
+	secret  bool // it comes from a Secret
 }
 
 // SecretFields returns the fields of the manifest that Apply writes and that hold values of Secrets. Fields that name
@@ -47,8 +46,8 @@ func (r *Resolution) SecretFields() []string {
 	}
 	var fields []string
 	for _, v := range r.values {
-		if v.secret && !slices.Contains(identity(), v.to) {
-			fields = append(fields, v.to)
+		if v.secret && !slices.Contains(identity(), v.ref.To) {
+			fields = append(fields, v.ref.To)
 		}
 	}
 	return fields
@@ -65,8 +64,8 @@ func (r *Resolution) Apply(content map[string]any) error {
 		return nil
 	}
 	for _, v := range r.values {
-		if err := write(content, v.to, v.written); err != nil {
-			return invalid("%s: cannot write %s of the manifest: %v", v.ref.At, v.to, err)
+		if err := write(content, v.ref.To, v.written); err != nil {
+			return invalid("%s: cannot write %s of the manifest: %v", v.ref.At, v.ref.To, err)
 		}
 		if err := v.check(content); err != nil {
 			return err
@@ -78,11 +77,11 @@ func (r *Resolution) Apply(content map[string]any) error {
 // check sees to it that a manifest whose name comes from elsewhere has one.
 func (v value) check(content map[string]any) error {
 	for _, field := range identity() {
-		if !covers(v.to, field) {
+		if !covers(v.ref.To, field) {
 			continue
 		}
 		name, ok, err := read(content, field)
-		if err != nil || !ok && v.to != field {
+		if err != nil || !ok && v.ref.To != field {
 			continue // A whole metadata need not have a namespace.
 		}
 		if s, isText := name.(string); !isText || s == "" {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,7 +73,10 @@ func (r *Resolver) Forget(o informer.Owner) {
 // what the others lead to. An error for which IsAwaited is true ends with a change that the owner is told about; a
 // conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
-	refs := r.locate(ctx, f)
+	refs, err := r.locate(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	var interests []informer.Interest
 	for _, l := range refs {
 		if l.Err == nil && l.mapping.Watchable && !r.has(l.node()) {
@@ -95,36 +97,39 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 	return res, first
 }
 
-// locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is
-// looked for, as an owner waits for one kind at a time.
-func (r *Resolver) locate(ctx context.Context, f Referrer) []Reference {
+// locate returns the references of an Object, and how the control plane serves their kinds.
+func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) {
 	refs := r.references(f)
-	missing := false
+	var kinds []schema.GroupVersionKind
+	for _, l := range refs {
+		if l.Err == nil {
+			kinds = append(kinds, l.GVK)
+		}
+	}
+	served, err := r.cluster.Mappings(ctx, f.Owner, purposeReferences, kinds...)
+	if err != nil {
+		return nil, refused(errors.Wrap(err, "cannot find kinds of references"))
+	}
 	for i := range refs {
 		l := &refs[i]
 		if l.Err != nil {
 			continue
 		}
-		var err error
-		if !missing {
-			l.mapping, err = r.cluster.Mapping(ctx, f.Owner, l.GVK)
-			missing = err != nil
-		}
-		switch namespaced := l.mapping.Namespaced; {
-		case missing && (err == nil || target.IsNoKind(err)):
+		m, ok := served[l.GVK]
+		l.mapping = m
+		switch {
+		case !ok:
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
-		case err != nil:
-			l.Err = refused(errors.Wrapf(err, "cannot find kind %s", l.GVK.Kind))
-		case namespaced && l.Namespace == "":
+		case m.Namespaced && l.Namespace == "":
 			l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
-		case !namespaced && f.GetNamespace() != "" && !r.crossNamespace:
+		case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
 			l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
 				"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
-		case !namespaced:
+		case !m.Namespaced:
 			l.Namespace = ""
 		}
 	}
-	return refs
+	return refs, nil
 }
 
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
@@ -174,23 +179,15 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 	if !r.has(ref.node()) {
 		us, err := r.stream(ctx, f.Owner, ref)
 		for _, u := range us {
-			all = append(all, &found{u, ref.pin(u), func() (map[string]any, error) { return u.Object, nil }})
+			all = append(all, &found{u, pinOf(ref.GVK, u), func() (map[string]any, error) { return u.Object, nil }})
 		}
 		return all, err
 	}
 	objs, err := r.lookup(ctx, ref.node(), ref.Selector)
 	for _, o := range objs {
-		all = append(all, &found{o, ref.pin(o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
+		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
 	}
 	return all, refused(err)
-}
-
-// pin returns the record of a resource that a reference leads to.
-func (r *Reference) pin(o metav1.Object) commonv1.PinnedReference {
-	return commonv1.PinnedReference{
-		APIVersion: r.GVK.GroupVersion().String(), Kind: r.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-		UID: o.GetUID(),
-	}
 }
 
 // use reads from a resource what a reference wants of it.
@@ -224,7 +221,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if r.To == "" {
 		return nil
 	}
-	return res.take(value{to: r.To, written: written, secret: holdsSecret(c), ref: r})
+	return res.take(value{written: written, secret: holdsSecret(c), ref: r})
 }
 
 func isReady(content map[string]any) bool {
@@ -257,31 +254,28 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 		}
 	}
 	us, err := r.ask(ctx, ref)
-	switch {
-	case err == nil:
-		return us, nil
-	case target.IsUnserved(err):
+	if target.IsUnserved(err) {
 		r.cluster.InvalidateMapping(ref.GVK)
-	case apierrors.IsNotFound(err):
-		return nil, nil
 	}
-	return nil, refused(errors.Wrapf(err, "cannot read %s", ref))
+	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
 }
 
 // ask reads the resources that a reference names from the control plane.
-func (r *Resolver) ask(ctx context.Context, ref *Reference) ([]*unstructured.Unstructured, error) {
-	c := r.cluster.Resource(ref.mapping.Resource, ref.Namespace)
+func (r *Resolver) ask(ctx context.Context, ref *Reference) (us []*unstructured.Unstructured, err error) {
 	if ref.Selector == "" {
-		u, err := c.Get(ctx, ref.Name, metav1.GetOptions{})
-		return []*unstructured.Unstructured{u}, err
+		u, err := r.cluster.Read(ctx, ref.interest())
+		if u != nil {
+			us = append(us, u)
+		}
+		return us, err
 	}
-	l, err := c.List(ctx, metav1.ListOptions{LabelSelector: ref.Selector})
+	l, err := r.cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: ref.Selector})
 	if err != nil {
 		return nil, err
 	}
-	us := make([]*unstructured.Unstructured, len(l.Items))
 	for i := range l.Items {
-		us[i] = &l.Items[i]
+		us = append(us, &l.Items[i])
 	}
 	return us, nil
 }

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -99,35 +100,27 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	plugin, own := k.takePlugin(), c.identity.source == xpv2.CredentialsSourceInjectedIdentity
 	written := !own && c.identity.source != xpv2.CredentialsSourceNone
-	fits := written
-	switch c.identityType {
-	case commonv1.IdentityNebius:
-		// Its library is not in the checksum database of Go, and brings gRPC.
-		return nil, errors.Errorf("spec.identity.type %s is not built in", c.identityType)
-	case commonv1.IdentityGoogle:
-		fits = true
-	case commonv1.IdentityAWSWeb:
-		fits = own
-	case commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload, commonv1.IdentityUpbound:
-	}
-	if !fits {
-		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, c.identityType)
-	}
-	switch c.identityType {
-	case commonv1.IdentityGoogle:
-		if written {
-			return google.New(c.identity.content, c.writer)
-		}
+	switch t := c.identityType; {
+	case t == commonv1.IdentityGoogle && written:
+		return google.New(c.identity.content, c.writer)
+	case t == commonv1.IdentityGoogle:
 		return google.Default(), nil
-	case commonv1.IdentityAWSWeb:
+	case t == commonv1.IdentityAWSWeb && own:
 		return aws.New(k.clusterName)
-	case commonv1.IdentityAzureServicePrincipal:
+	case t == commonv1.IdentityAzureServicePrincipal && written:
 		return azure.ServicePrincipal(c.identity.content, c.writer, plugin)
-	case commonv1.IdentityAzureWorkload:
+	case t == commonv1.IdentityAzureWorkload && written:
 		return azure.Workload(c.identity.content, c.writer, plugin)
-	case commonv1.IdentityUpbound:
+	case t == commonv1.IdentityUpbound && written:
 		return upbound.New(c.identity.content, plugin)
-	case commonv1.IdentityNebius:
+	case t == commonv1.IdentityNebius:
+		// Its library is not in the checksum database of Go, and brings gRPC.
+		return nil, errors.Errorf("spec.identity.type %s is not built in", t)
+	case slices.Contains([]commonv1.IdentityType{
+		commonv1.IdentityAWSWeb, commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload,
+		commonv1.IdentityUpbound,
+	}, t):
+		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, t)
 	}
 	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
 }

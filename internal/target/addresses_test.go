@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
@@ -98,11 +100,7 @@ func TestDialledAddress(t *testing.T) {
 		"Name": byName, "Address": s.URL, "MappedAddress": "http://[::ffff:127.0.0.1]:" + port,
 	} {
 		c := clusterAt(t, url, identity.WriterTenant, denied)
-		for c.Ready(t.Context()) != nil && !IsInvalidConnection(c.Ready(t.Context())) {
-			if t.Context().Err() != nil {
-				t.Fatal("gave up waiting")
-			}
-		}
+		eventually(t, "a probe", func() bool { return !apierrors.IsConflict(c.Ready(t.Context())) })
 		err := c.Ready(t.Context())
 		if !IsInvalidConnection(err) || !strings.Contains(err.Error(), "--denied-target-cidrs") {
 			t.Errorf("%s: the error names the rule and the flag: got %v", name, err)

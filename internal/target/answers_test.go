@@ -54,11 +54,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *Cluster {
 
 func awaitUp(t *testing.T, c *Cluster) {
 	t.Helper()
-	for end := time.Now().Add(deadline); c.Ready(t.Context()) != nil; {
-		if time.Now().After(end) {
-			t.Fatal("gave up waiting for the first probe")
-		}
-	}
+	eventually(t, "the first probe", func() bool { return c.Ready(t.Context()) == nil })
 }
 
 // requests are what callers ask of a resource.
@@ -91,7 +87,7 @@ func requests() map[string]func(context.Context, *Cluster) error {
 			return err
 		},
 		"Find": func(ctx context.Context, c *Cluster) error {
-			_, _, err := c.FindKind(ctx, schema.GroupKind{Kind: "ConfigMap"})
+			_, _, err := c.findKind(ctx, schema.GroupKind{Kind: "ConfigMap"})
 			return err
 		},
 	}
@@ -130,12 +126,6 @@ func TestForeignAnswers(t *testing.T) {
 		},
 		"NotFound":     {code: http.StatusNotFound, contentType: "text/plain", body: "404 node-role-secret-123"},
 		"NotFoundJSON": {code: http.StatusNotFound, contentType: "application/json", body: foreign},
-		"NotFoundElsewhere": {
-			code:        http.StatusNotFound,
-			contentType: "application/json",
-			body: `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,` +
-				`"details":{"name":"root:ws","kind":"workspaces"}}`,
-		},
 		"Gone":         {code: http.StatusGone, contentType: "text/plain", body: html},
 		"Conflict":     {code: http.StatusConflict, contentType: "text/plain", body: html},
 		"Forbidden":    {code: http.StatusForbidden, contentType: "text/html", body: html},

@@ -75,7 +75,6 @@ type breaker struct {
 	seen    sight
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
 	flights map[*flight]struct{}
-	slow    map[string]lateFlights // by lane
 }
 
 // A flight is a request that waits for its answer.
@@ -88,17 +87,11 @@ type flight struct {
 	late   bool
 }
 
-// lateFlights are the flights of one lane that are late.
-type lateFlights struct {
-	number int
-	since  time.Time // when the first of them began
-}
-
 func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
-		flights: map[*flight]struct{}{}, slow: map[string]lateFlights{},
+		flights: map[*flight]struct{}{},
 	}
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
 	return b
@@ -141,11 +134,9 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	b.noteCredentials(res.StatusCode != http.StatusUnauthorized)
-	if c.watch && res.StatusCode == http.StatusOK {
-		res.Body = stream{ReadCloser: res.Body, cancel: cancel}
-		return res, nil
+	if !c.watch || res.StatusCode != http.StatusOK {
+		cancel(nil) // The answer is read. That of a watch ends with the context of the request.
 	}
-	cancel(nil) // The answer is read.
 	return res, nil
 }
 
@@ -160,19 +151,6 @@ func (c call) timeout(method string) time.Duration {
 	return listTimeout
 }
 
-// A stream is the body of the answer to a watch.
-type stream struct {
-	io.ReadCloser
-
-	cancel context.CancelCauseFunc
-}
-
-// Close closes the body, and ends a read that waits.
-func (s stream) Close() error {
-	defer s.cancel(nil)
-	return s.ReadCloser.Close()
-}
-
 // enter admits a request.
 func (b *breaker) enter(f *flight) error {
 	b.mu.Lock()
@@ -180,12 +158,25 @@ func (b *breaker) enter(f *flight) error {
 	if b.seen.err != nil {
 		return b.seen.err
 	}
-	if slow := b.slow[f.lane]; slow.number >= lateMost {
-		return unreachableError{cause: errSlow, since: slow.since}
+	if late, since := b.late(f.lane); late >= lateMost {
+		return unreachableError{cause: errSlow, since: since}
 	}
 	b.flights[f] = struct{}{}
 	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
 	return nil
+}
+
+// late returns how many requests of a lane are late, and when the first of them began. The caller holds the lock.
+func (b *breaker) late(lane string) (number int, since time.Time) {
+	for f := range b.flights {
+		if f.late && f.lane == lane {
+			number++
+			if since.IsZero() || f.began.Before(since) {
+				since = f.began
+			}
+		}
+	}
+	return number, since
 }
 
 // overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
@@ -196,21 +187,17 @@ func (b *breaker) overdue(f *flight) {
 	if _, waiting := b.flights[f]; !waiting {
 		return
 	}
-	age, slow := time.Since(f.began), b.slow[f.lane]
-	switch {
+	age := time.Since(f.began)
+	switch late, since := b.late(f.lane); {
 	case age < lateAfter:
 		b.doubt()
 		f.timer.Reset(lateAfter - age)
 	case f.late:
 		f.cancel(unreachableError{cause: errSlow})
-	case slow.number >= lateMost:
-		f.cancel(unreachableError{cause: errSlow, since: slow.since})
+	case late >= lateMost:
+		f.cancel(unreachableError{cause: errSlow, since: since})
 	default:
-		if slow.number == 0 {
-			slow.since = f.began
-		}
-		slow.number++
-		b.slow[f.lane], f.late = slow, true
+		f.late = true
 		f.timer.Reset(f.most - age)
 	}
 }
@@ -221,15 +208,6 @@ func (b *breaker) leave(f *flight) {
 	defer b.mu.Unlock()
 	delete(b.flights, f)
 	f.timer.Stop()
-	if !f.late {
-		return
-	}
-	slow := b.slow[f.lane]
-	slow.number--
-	b.slow[f.lane] = slow
-	if slow.number == 0 {
-		delete(b.slow, f.lane)
-	}
 }
 
 // explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until

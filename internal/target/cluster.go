@@ -37,19 +37,19 @@ type Cluster struct {
 	*kinds
 	*retries
 
-	server      string
-	address     string       // server as it may be shown
+	server      string       // as it may be shown
 	credentials *credentials // what it was connected with, which its users share
 	digest      string       // of the credentials
 
-	config  *rest.Config // only to make further clients of http
-	http    *http.Client
-	dynamic dynamic.Interface
-	watches *informer.Set
-	breaker *breaker
-	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
-	cancel  context.CancelFunc
-	users   map[informer.Owner]struct{} // The Registry guards it.
+	config    *rest.Config // only to make further clients of http
+	http      *http.Client
+	dynamic   dynamic.Interface
+	discovery *discovery.DiscoveryClient
+	watches   *informer.Set
+	breaker   *breaker
+	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
+	cancel    context.CancelFunc
+	users     map[informer.Owner]struct{} // The Registry guards it.
 }
 
 // newCluster connects, and changes the REST configuration it is given.
@@ -66,7 +66,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 	}()
 	c := &Cluster{
 		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
-		server: host.String(), address: addressOf(host), config: a.config, cancel: cancel,
+		server: addressOf(host), config: a.config, cancel: cancel,
 	}
 	health := func() { r.tellHealth(c) }
 	usable := func() {
@@ -100,11 +100,10 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 	if c.http, err = way.client(c.config); err != nil {
 		return err
 	}
-	var d *discovery.DiscoveryClient
 	var m metadata.Interface
 	var errs [3]error
 	c.dynamic, errs[0] = dynamic.NewForConfigAndClient(c.config, c.http)
-	d, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	c.discovery, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
 	m, errs[2] = metadata.NewForConfigAndClient(metadata.ConfigFor(c.config), c.http)
 	if err := kerrors.NewAggregate(errs[:]); err != nil {
 		return err
@@ -114,15 +113,12 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		PageSize: way.page, MaxBytes: way.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
+	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
 	return nil
 }
 
 // Resource returns a client of a resource, in a namespace unless that is empty.
 func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return c.dynamic.Resource(r)
-	}
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
 
@@ -159,16 +155,9 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
-// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
-// the context, which the client's own methods do not take.
-func (c *Cluster) Discovery(ctx context.Context) (discovery.DiscoveryInterface, error) {
-	bound := *c.http
-	bound.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
-		return c.http.Transport.RoundTrip(req.WithContext(ctx))
-	})
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &bound)
-	return d, errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
-}
+// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its methods take no
+// context: the deadlines of the connection end their requests.
+func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.discovery }
 
 // A roundTrip is a function that sends requests.
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -176,7 +165,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// Server returns the URL of the cluster, or of the workspace if it is one.
+// Server returns the URL of the cluster, or of the workspace if it is one, as addressOf makes it.
 func (c *Cluster) Server() string { return c.server }
 
 // Watches returns the watches of the cluster.

@@ -42,8 +42,8 @@ type kinds struct {
 	life   context.Context      //nolint:containedctx // The life of the cluster, which the search shares.
 	flight singleflight.Group   // one request for each path at a time
 
-	known     sync.Map // Mapping by schema.GroupVersionKind
 	lock      sync.Mutex
+	known     map[schema.GroupVersionKind]Mapping
 	waiting   map[waiter][]schema.GroupVersionKind
 	searching bool
 }
@@ -56,7 +56,10 @@ type waiter struct {
 }
 
 func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner)) *kinds {
-	return &kinds{client: c, found: found, life: ctx, waiting: map[waiter][]schema.GroupVersionKind{}}
+	return &kinds{
+		client: c, found: found, life: ctx,
+		known: map[schema.GroupVersionKind]Mapping{}, waiting: map[waiter][]schema.GroupVersionKind{},
+	}
 }
 
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
@@ -75,7 +78,7 @@ func (k *kinds) Mappings(
 	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
 	for _, gvk := range gvks {
-		if _, known := k.mapping(gvk); known || k.isSought(gvk) {
+		if k.isSettled(gvk) {
 			continue
 		}
 		if err := k.discoverOnce(ctx, gvk); err != nil {
@@ -87,8 +90,7 @@ func (k *kinds) Mappings(
 	w, served := waiter{Owner: o, purpose: p}, make(map[schema.GroupVersionKind]Mapping, len(gvks))
 	delete(k.waiting, w)
 	for _, gvk := range gvks {
-		m, ok := k.mapping(gvk)
-		if ok {
+		if m, ok := k.known[gvk]; ok {
 			served[gvk] = m
 			continue
 		}
@@ -101,14 +103,23 @@ func (k *kinds) Mappings(
 	return served, nil
 }
 
-// FindKind returns how the cluster serves a kind in any version, and whether it does.
-func (k *kinds) FindKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
-	served, err := k.once(ctx, groupsPath(gk.Group), func() (any, error) { return k.groups(gk.Group) })
+// Locate is Mapping for what was made of a kind: another version will do. It returns whether there is one.
+func (k *kinds) Locate(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, bool, error) {
+	m, err := k.Mapping(ctx, o, gvk)
+	if IsNoKind(err) {
+		return k.findKind(ctx, gvk.GroupKind())
+	}
+	return m, err == nil, err
+}
+
+// findKind returns how the cluster serves a kind in any version, and whether it does.
+func (k *kinds) findKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
+	served, err := k.once(ctx, groupsPath(gk.Group)+gk.Group, func() (any, error) { return k.versions(gk.Group) })
 	if err != nil {
 		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
 	}
-	versions, _ := served.(map[string][]string)
-	for _, v := range versions[gk.Group] {
+	versions, _ := served.([]string)
+	for _, v := range versions {
 		if err := k.discoverOnce(ctx, gk.WithVersion(v)); err != nil {
 			return Mapping{}, false, err
 		}
@@ -120,25 +131,27 @@ func (k *kinds) FindKind(ctx context.Context, gk schema.GroupKind) (Mapping, boo
 }
 
 // InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
-func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) { k.known.Delete(gvk) }
+func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	delete(k.known, gvk)
+}
 
 // mapping returns how the target serves a kind, and whether it is known to.
 func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
-	known, _ := k.known.Load(gvk)
-	m, ok := known.(Mapping)
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	m, ok := k.known[gvk]
 	return m, ok
 }
 
-// isSought reports whether somebody waits for a kind, so that the search looks for it.
-func (k *kinds) isSought(gvk schema.GroupVersionKind) bool {
+// isSettled reports whether the target need not be asked for a kind: it is known, or the search looks for it, as
+// somebody waits for it.
+func (k *kinds) isSettled(gvk schema.GroupVersionKind) bool {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	for _, sought := range k.waiting {
-		if slices.Contains(sought, gvk) {
-			return true
-		}
-	}
-	return false
+	_, known := k.known[gvk]
+	return known || slices.Contains(slices.Concat(slices.Collect(maps.Values(k.waiting))...), gvk)
 }
 
 // forget ends all that an owner waits for.
@@ -194,9 +207,9 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	list := &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
-		served, gerr := k.groups(gv.Group)
+		served, gerr := k.versions(gv.Group)
 		switch {
-		case gerr == nil && !slices.Contains(served[gv.Group], gv.Version):
+		case gerr == nil && !slices.Contains(served, gv.Version):
 			return nil
 		case IsUnreachable(gerr):
 			err = gerr
@@ -205,34 +218,30 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
+	k.lock.Lock()
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") { // It is no subresource.
-			k.known.Store(gv.WithKind(r.Kind), Mapping{
+			k.known[gv.WithKind(r.Kind)] = Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,
 				Readable:   slices.Contains(r.Verbs, "get"),
 				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-			})
+			}
 		}
 	}
-	k.wakeServed()
-	return nil
-}
-
-// wakeServed wakes who has waited for a kind that is served now. They say anew what they wait for.
-func (k *kinds) wakeServed() {
-	var served []informer.Owner
-	k.lock.Lock()
-	for w, gvks := range k.waiting {
-		if slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.mapping(gvk); return ok }) {
+	var served []informer.Owner // They say anew what they wait for.
+	maps.DeleteFunc(k.waiting, func(w waiter, gvks []schema.GroupVersionKind) bool {
+		is := slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok })
+		if is {
 			served = append(served, w.Owner)
-			delete(k.waiting, w)
 		}
-	}
+		return is
+	})
 	k.lock.Unlock()
 	for _, o := range served {
 		k.found(o)
 	}
+	return nil
 }
 
 // groupsPath returns the path that tells whether a group is served.
@@ -243,20 +252,22 @@ func groupsPath(group string) string {
 	return "/apis"
 }
 
-// groups asks for the versions that are served by group: of the core group, or of all others. Only an answer that lists
-// them tells: a server or proxy which does not know the path knows nothing of kinds.
-func (k *kinds) groups(group string) (map[string][]string, error) {
-	get := k.client.Get().AbsPath(groupsPath(group)).Do(k.life)
+// versions returns the versions of a group that are served. Only an answer that lists groups tells: a server or proxy
+// which does not know the path knows nothing of kinds.
+func (k *kinds) versions(group string) (served []string, err error) {
+	answer := k.client.Get().AbsPath(groupsPath(group)).Do(k.life)
 	if group == "" {
 		core := &metav1.APIVersions{}
-		err := get.Into(core)
-		return map[string][]string{"": core.Versions}, err
+		err = answer.Into(core)
+		return core.Versions, err
 	}
-	list, served := &metav1.APIGroupList{}, map[string][]string{}
-	err := get.Into(list)
+	list := &metav1.APIGroupList{}
+	err = answer.Into(list)
 	for _, g := range list.Groups {
 		for _, v := range g.Versions {
-			served[g.Name] = append(served[g.Name], v.Version)
+			if g.Name == group {
+				served = append(served, v.Version)
+			}
 		}
 	}
 	return served, err

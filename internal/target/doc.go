@@ -33,7 +33,7 @@
 // A request passes, in this order, the deadline and the breaker, which are one layer, the wall and the fence:
 //
 //   - A read has 10 seconds, a list 60, a write 35, and the headers of a watch 10. Each request ends with the context
-//     of its pass.
+//     of its pass, but for those of Discovery, whose methods take none.
 //   - No redirect is followed. The kubeconfig says where requests and tokens go, not the server.
 //   - What is read is an answer of a Kubernetes API server: a Status, or an object with kind and apiVersion. Anything
 //     else is an error in our own words. A decoder's error would repeat it:

@@ -9,14 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
@@ -34,12 +32,8 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 	<-r.Local().breaker.suspect() // One connection after the other: what dials at the same time does not share.
 	for i, url := range []string{"", s.URL + "/services/x" + AllClusters} {
 		name := strconv.Itoa(i)
-		spec := &commonv1.ProviderConfigSpec{
-			Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
-			Impersonate: &commonv1.Impersonation{User: name},
-		}
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
-		c, err := r.ConnectTo(t.Context(), o, commonv1.Connection{Spec: spec}, url)
+		c, err := r.ConnectTo(t.Context(), o, injectedAs(name), url)
 		if c == nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,14 +71,9 @@ func TestFlood(t *testing.T) {
 				informer.Interest{
 					Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
 				})
-			for end := time.Now().Add(deadline); f.ended.Load() == 0 || f.lists.Load() == 0 ||
-				!tc.streamed && f.lists.Load() < 2; {
-				if time.Now().After(end) {
-					t.Fatalf("gave up waiting for the stream to be left: %d were left, and listed %d times",
-						f.ended.Load(), f.lists.Load())
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			eventually(t, "the stream to be left and listed again", func() bool {
+				return f.ended.Load() > 0 && (f.lists.Load() > 1 || tc.streamed && f.lists.Load() > 0)
+			})
 			if got := f.most.Load(); got < mebibyte || got > tc.most {
 				t.Errorf("a stream was read for %d MiB, want at most %d", got>>20, tc.most>>20)
 			}

@@ -3,13 +3,13 @@ package target
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -66,7 +66,7 @@ func (r *Registry) Health(key string) Health {
 		h.Known = h.Known && s.isKnown()
 		h.Err = firstError(h.Err, c.health())
 		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
-			h.Server, h.Version = c.address, s.version
+			h.Server, h.Version = c.server, s.version
 		}
 	}
 	if !h.Known && h.Err == nil {
@@ -106,25 +106,16 @@ func (c *Cluster) TryCredentials(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, unreachableError{cause: errSlow})
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.breaker.url, nil)
-	if err != nil {
-		return errors.Wrap(err, "cannot make a request")
-	}
-	res, err := c.http.Do(req)
-	var answer foreignError
+	err := c.kinds.client.Get().AbsPath("/version").Do(ctx).Error()
 	switch {
-	case errors.As(err, &answer):
-		return nil
+	case apierrors.IsUnauthorized(err):
+		return ErrUnauthorized
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil:
+	case IsUnreachable(err), IsInvalidConnection(err), apierrors.IsConflict(err):
 		return err
 	}
-	_ = res.Body.Close() // The wall has read it.
-	if res.StatusCode == http.StatusUnauthorized {
-		return ErrUnauthorized
-	}
-	return nil
+	return nil // Any other answer will do.
 }
 
 // tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is

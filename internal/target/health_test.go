@@ -78,17 +78,8 @@ func TestHealth(t *testing.T) {
 	defer s.Close()
 	r, reported := newHealthRegistry(t, s.URL)
 	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
-	spec := &commonv1.ProviderConfigSpec{
-		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
-		Impersonate: &commonv1.Impersonation{User: "somebody"},
-	}
 	r.Bind(o, config)
-	var c *Cluster
-	eventually(t, "the target to be connected", func() (ok bool) {
-		var err error
-		c, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
-		return err == nil
-	})
+	c := connectAs(t, r, o, "somebody")
 	well := Health{Known: true, Server: s.URL, Version: "v1.36.1"}
 	if diff := cmp.Diff(well, r.Health(config)); diff != "" {
 		t.Errorf("Health: -want, +got:\n%s", diff)
@@ -151,16 +142,30 @@ func TestHealthWithoutCredentials(t *testing.T) {
 	if h := r.Health(config); !IsInvalidConnection(h.Err) || h.Known {
 		t.Errorf("Health: want an invalid connection, got %+v", h)
 	}
-	spec.Credentials.Source = xpv2.CredentialsSourceInjectedIdentity
-	spec.Impersonate = &commonv1.Impersonation{User: "somebody"}
-	eventually(t, "the target to be connected", func() bool {
-		_, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
-		return err == nil
-	})
+	connectAs(t, r, o, "somebody")
 	awaitReport(t, reported, config)
 	if h := r.Health(config); h.Err != nil || !h.Known {
 		t.Errorf("Health with credentials: want no error, got %+v", h)
 	}
+}
+
+// injectedAs describes the provider's own cluster, seen by a user.
+func injectedAs(user string) commonv1.Connection {
+	return commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+		Impersonate: &commonv1.Impersonation{User: user},
+	}}
+}
+
+// connectAs connects an owner to the provider's own cluster.
+func connectAs(t *testing.T, r *Registry, o informer.Owner, user string) (c *Cluster) {
+	t.Helper()
+	eventually(t, "the target to be connected", func() bool {
+		var err error
+		c, err = r.Connect(t.Context(), o, injectedAs(user))
+		return err == nil
+	})
+	return c
 }
 
 // newHealthRegistry returns a Registry, and a channel of the keys of the ProviderConfigs whose health it reports.

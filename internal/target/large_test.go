@@ -56,22 +56,11 @@ func TestLargeEventsWait(t *testing.T) {
 		defer cancel()
 		return get(ctx, c)
 	}
-	var err error
-	for end := time.Now().Add(deadline); err == nil && time.Now().Before(end); {
-		err = short() // Until the events have been read so far.
-	}
-	if err == nil {
-		t.Error("a large body is read beside as many large events as may be read at a time")
-	}
+	eventually(t, "no large body to be read beside as many large events as may be", func() bool { return short() != nil })
 	for _, w := range watches {
 		w.Stop()
 	}
-	for end := time.Now().Add(deadline); err != nil && time.Now().Before(end); {
-		err = short()
-	}
-	if err != nil {
-		t.Errorf("a large body is read after the watches: got %v", err)
-	}
+	eventually(t, "a large body to be read after the watches", func() bool { return short() == nil })
 }
 
 // TestPages shows that the list of a tenant's server comes in pages, and that one without an end is not read for ever.
@@ -97,11 +86,10 @@ func TestPages(t *testing.T) {
 	i := informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
 	c.Watches().Track(owner, "test", i)
 	var err error
-	for end := time.Now().Add(deadline); time.Now().Before(end); {
-		if _, err = c.Watches().Get(t.Context(), owner, i); informer.IsDenied(err) {
-			break
-		}
-	}
+	eventually(t, "a refusal", func() bool {
+		_, err = c.Watches().Get(t.Context(), owner, i)
+		return informer.IsDenied(err)
+	})
 	if err == nil || !strings.Contains(err.Error(), "server lists more than 32 MiB") || len(asked) == 0 {
 		t.Fatalf("want the limit of lists, got %v after %d requests", err, len(asked))
 	}

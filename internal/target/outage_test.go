@@ -10,12 +10,10 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -124,17 +122,13 @@ func TestOutageWakesUsersLate(t *testing.T) {
 	defer r.Close()
 	woken := &wakes{}
 	r.OnChange("controller", woken.add)
-	spec := &commonv1.ProviderConfigSpec{
-		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
-		Impersonate: &commonv1.Impersonation{User: "somebody"},
-	}
 	nobodyWaits, cancel := context.WithCancel(t.Context())
 	cancel()
 	var c *Cluster
 	for i := range users {
 		o := informer.Owner{Controller: "controller", NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
 		r.Bind(o, config)
-		if c, err = r.Connect(nobodyWaits, o, commonv1.Connection{Spec: spec}); c == nil {
+		if c, err = r.Connect(nobodyWaits, o, injectedAs("somebody")); c == nil {
 			t.Fatal(err)
 		}
 	}

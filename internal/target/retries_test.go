@@ -101,29 +101,6 @@ func TestRetriesArePutOff(t *testing.T) {
 	}
 }
 
-// TestRetriesOfManyRest shows that owners which are refused for ever cost their target few requests, however many they
-// are, and few of each cause.
-func TestRetriesOfManyRest(t *testing.T) {
-	const owners, most = 1000, 5.0
-	for name, causes := range map[string]int{"Alike": 1, "EachOtherwise": owners} {
-		t.Run(name, func(t *testing.T) {
-			f, _ := newRecordedRetries()
-			cause := func(n int) string { return strconv.Itoa(n % causes) }
-			for n := range owners {
-				failLong(f, owner(n), cause(n))
-			}
-			sum := 0.0
-			for n := range owners {
-				sum += f.RetryAfter(owner(n), errBoom, cause(n)).Seconds()
-			}
-			// Each comes once in what is its pause on average.
-			if retries := owners * owners / sum; retries > most {
-				t.Errorf("want at most %.0f retries in a second, got %.1f", most, retries)
-			}
-		})
-	}
-}
-
 // TestRetriesWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no
 // others.
 func TestRetriesWake(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -100,14 +99,9 @@ func proxied() bool {
 		})
 }
 
-// headers guards the changes of limitHeaders.
-var headers sync.Mutex //nolint:gochecknoglobals // client-go's transports, which it guards, are global too.
-
-// limitHeaders bounds the headers of answers, and what arrives before it is read. Clusters may share the transport: it
-// is changed before the first of them uses it.
+// limitHeaders bounds the headers of answers, and what arrives before it is read. Clusters of one Registry, which
+// connects one after the other, may share the transport: it is changed before the first of them uses it.
 func limitHeaders(rt http.RoundTripper) http.RoundTripper {
-	headers.Lock()
-	defer headers.Unlock()
 	inner := rt
 	for {
 		wrapper, ok := inner.(utilnet.RoundTripperWrapper)

@@ -7,11 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/types"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -32,17 +29,7 @@ func TestTryCredentials(t *testing.T) {
 	}))
 	defer s.Close()
 	r, _ := newHealthRegistry(t, s.URL)
-	spec := &commonv1.ProviderConfigSpec{
-		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
-		Impersonate: &commonv1.Impersonation{User: "somebody"},
-	}
-	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
-	var c *Cluster
-	eventually(t, "the target to be connected", func() (ok bool) {
-		var err error
-		c, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
-		return err == nil
-	})
+	c := connectAs(t, r, informer.Owner{Controller: "c"}, "somebody")
 	if err := c.TryCredentials(t.Context()); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("refused credentials: want ErrUnauthorized, got %v", err)
 	}

@@ -114,14 +114,12 @@ func (r Resource) Client(manager string) apply.Client {
 // Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo
 // does not wake the owner.
 func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	done := r.Cluster.Watches().Writing(r.Owner, r.Mapping.Resource, Name(r.Manifest))
 	live, err := write()
 	if err != nil {
-		done(nil)
 		r.Distrust(err)
 		return nil, answer(err)
 	}
-	done(live)
+	r.Cluster.Watches().Put(r.Owner, r.Mapping.Resource, live)
 	return live, nil
 }
 
@@ -158,11 +156,6 @@ func (r Resource) Distrust(err error) bool {
 func Locate(ctx context.Context, c *target.Cluster, o informer.Owner,
 	u *unstructured.Unstructured,
 ) (target.Mapping, bool, error) {
-	gvk := u.GroupVersionKind()
-	m, err := c.Mapping(ctx, o, gvk)
-	served := err == nil
-	if target.IsNoKind(err) {
-		m, served, err = c.FindKind(ctx, gvk.GroupKind())
-	}
+	m, served, err := c.Locate(ctx, o, u.GroupVersionKind())
 	return m, served, errors.Wrap(answer(err), "cannot find kind of resource")
 }

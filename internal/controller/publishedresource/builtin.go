@@ -23,11 +23,7 @@ func (k *catalogue) builtIn(ctx context.Context, c *target.Cluster, gk schema.Gr
 	if ok && time.Since(known.at) < builtInAge {
 		return known.source, nil
 	}
-	d, err := c.Discovery(ctx)
-	if err != nil {
-		return source{}, err
-	}
-	src, err := readBuiltIn(ctx, d, gk)
+	src, err := readBuiltIn(ctx, c.Discovery(), gk)
 	if err != nil {
 		return source{}, err
 	}

@@ -112,7 +112,7 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster,
 		}
 	}
 	if d == nil {
-		r, err = e.apis.find(ctx, c, at)
+		r, err = e.apis.find(c, at)
 		return r, nil, err
 	}
 	if !projection.Serves(d, at.Version) {
@@ -143,7 +143,7 @@ func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoi
 ) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
-		return e.apis.findAtOne(ctx, endpoints, at)
+		return e.apis.findAtOne(endpoints, at)
 	}
 	return e.apis.remember(apiAt{relatedAPI: relatedAPI{GroupVersionResource: at.GroupVersionResource}, of: name},
 		func() (objectsync.Resource, error) {
@@ -208,19 +208,13 @@ func (w relatedAPI) on(c *target.Cluster) apiAt {
 
 // find returns an API of a server. What has been found once is not asked for again before the PublishedResource is
 // another.
-func (a *apis) find(ctx context.Context, c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
-	return a.remember(at.on(c), func() (objectsync.Resource,
-		error,
-	) {
-		return discover(ctx, c, at.GroupVersionResource)
-	})
+func (a *apis) find(c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
+	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
 }
 
 // findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any,
 // and those that show nothing are asked last. The error is that of the first.
-func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint,
-	at relatedAPI,
-) (objectsync.Resource, error) {
+func (a *apis) findAtOne(endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
 	for _, one := range endpoints {
 		if found, ok := a.recall(at.on(one.Cluster)); ok {
 			return found, nil
@@ -228,7 +222,7 @@ func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint,
 	}
 	var first error
 	for _, one := range slices.SortedStableFunc(slices.Values(endpoints), silence) {
-		found, err := a.find(ctx, one.Cluster, at)
+		found, err := a.find(one.Cluster, at)
 		if err == nil {
 			return found, nil
 		}
@@ -284,13 +278,9 @@ func (a *apis) forget(name string) {
 }
 
 // discover asks a server for an API.
-func discover(ctx context.Context, c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
+func discover(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
 	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
-	d, err := c.Discovery(ctx)
-	if err != nil {
-		return out, err
-	}
-	list, err := d.ServerResourcesForGroupVersion(r.GroupVersion().String())
+	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
 	if err != nil {
 		return out, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
 	}

@@ -101,7 +101,11 @@ func (e *external) exportPlace() kcp.Place {
 	}
 }
 
-// writing brackets a write of the APIExport.
+// writing returns what takes the answer to a write of the APIExport, nil if there is none.
 func (e *external) writing() func(*unstructured.Unstructured) {
-	return e.cluster.Watches().Writing(e.owner, kcp.Exports, types.NamespacedName{Name: e.plan.export})
+	return func(answer *unstructured.Unstructured) {
+		if answer != nil {
+			e.cluster.Watches().Put(e.owner, kcp.Exports, answer)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
 			"which a namespaced ProviderConfig may not")
 	}
-	return p.source(p.asServicePrincipal), nil
+	return source{p, p.asServicePrincipal}, nil
 }
 
 // Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the
@@ -72,7 +72,7 @@ func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecCon
 	if err != nil {
 		return nil, err
 	}
-	return p.source(p.asWorkload), nil
+	return source{p, p.asWorkload}, nil
 }
 
 // parse reads credentials, and from the arguments of the plugin for which server they are used.
@@ -106,11 +106,6 @@ func flag(args []string, name string) string {
 		}
 	}
 	return value
-}
-
-// source returns a Source that logs in for each token: the library's own cache would hand out a token twice.
-func (p *principal) source(l login) identity.Source {
-	return source{server: p.ServerID, authority: p.AuthorityHost, login: l}
 }
 
 func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCredential, error) {
@@ -169,11 +164,11 @@ func (p *principal) certificate() ([]byte, error) {
 	return []byte(p.ClientCertificate), nil
 }
 
-// A source mints tokens by Azure's library.
+// A source mints tokens by Azure's library. It logs in for each: the library's own cache would hand out a token twice.
 type source struct {
-	server    string
-	authority string // host, empty for that of the public cloud
-	login     login
+	*principal
+
+	login login
 }
 
 // Token returns a new token.
@@ -181,16 +176,16 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	e := identity.NewExchange(ctx)
 	// The Keeper asks again, with pauses of its own.
 	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
-	if s.authority != "" {
+	if s.AuthorityHost != "" {
 		// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who
 		// writes one trusts it.
-		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: s.authority}
+		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: s.AuthorityHost}
 	}
 	c, err := s.login(o)
 	if err != nil {
 		return identity.Token{}, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
 	}
-	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.server + "/.default"}})
+	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.ServerID + "/.default"}})
 	if err != nil {
 		return identity.Token{}, errors.New("cannot use Azure credentials: " + e.Reason("they give no token"))
 	}
