@@ -181,66 +181,16 @@ func (b *budget) measure(name string) func(reflect.Value) int {
 }
 
 // estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those
-// that make much of little, or compare all with all, need one of their own.
-func (b *budget) estimate(name string, args []reflect.Value) int {
-	base, measure := stepCost, b.measure(name)
+// that make much of little, or compare all with all, are bounded before.
+func (b *budget) estimate(name string, args arguments) int {
+	cost, measure := stepCost, b.measure(name)
 	for _, a := range args {
-		if base += measure(a); base > b.left {
+		if cost += measure(a); cost > b.left {
 			return math.MaxInt
 		}
 	}
-	grown, ok := growing[name]
-	if !ok {
-		return base
+	if bound, ok := growing[name]; ok {
+		cost += min(bound(args), costMax+1)
 	}
-	more := grown(cost{args: args})
-	if more > costMax || more < 0 {
-		return math.MaxInt
-	}
-	return base + more
-}
-
-// A cost gives functions that estimate the arguments of a call, as numbers and texts.
-type cost struct{ args []reflect.Value }
-
-// number returns an argument that is a number, limited to what cannot overflow when it is multiplied.
-func (c cost) number(i int) int {
-	if i >= len(c.args) {
-		return 0
-	}
-	v := c.args[i]
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	switch {
-	case v.CanInt():
-		return int(max(0, min(v.Int(), costMax+1)))
-	case v.CanFloat():
-		return int(max(0, min(v.Float(), costMax+1)))
-	}
-	return 0
-}
-
-// text returns an argument that is a text.
-func (c cost) text(i int) string {
-	if i >= len(c.args) {
-		return ""
-	}
-	s, _ := text(c.args[i])
-	return s
-}
-
-// list returns how many elements an argument has, or all arguments if it is no list.
-func (c cost) list(i int) int {
-	if i >= len(c.args) {
-		return 0
-	}
-	v := c.args[i]
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		return v.Len()
-	}
-	return 1
+	return cost
 }
