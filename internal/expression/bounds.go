@@ -32,15 +32,18 @@ var bounds = map[string]func(args []ref.Val) int{
 	"regex.extract":         boundMatch,
 	"regex.extractAll":      boundMatches,
 	"regex.replace":         boundRegexReplace,
-	"indexOf":               func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 10 },
-	"lastIndexOf":           func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 10 },
+	"indexOf":               func(args []ref.Val) int { return pairs(args) / 10 },
+	"lastIndexOf":           func(args []ref.Val) int { return pairs(args) / 10 },
 	"distinct":              func(args []ref.Val) int { return product(length(args, 0), length(args, 0)) },
-	"sets.contains":         func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) },
-	"sets.intersects":       func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) },
-	"sets.equivalent":       func(args []ref.Val) int { return 2 * product(length(args, 0), length(args, 1)) },
+	"sets.contains":         pairs,
+	"sets.intersects":       pairs,
+	"sets.equivalent":       func(args []ref.Val) int { return 2 * pairs(args) },
 	"sort":                  func(args []ref.Val) int { return length(args, 0) },
 	"@sortByAssociatedKeys": func(args []ref.Val) int { return length(args, 0) },
 }
+
+// pairs returns how many pairs of a part of the first argument and one of the second there are.
+func pairs(args []ref.Val) int { return product(length(args, 0), length(args, 1)) }
 
 func boundReplace(args []ref.Val) int {
 	if len(args) < 3 {
@@ -55,7 +58,7 @@ func boundJoin(args []ref.Val) int {
 }
 
 // boundMatch counts as cel-go does: patterns are taken for programs of a fourth of their length.
-func boundMatch(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 4 }
+func boundMatch(args []ref.Val) int { return pairs(args) / 4 }
 
 func boundMatches(args []ref.Val) int {
 	if length(args, 0) > matchedMax {
