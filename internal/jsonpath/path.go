@@ -3,6 +3,7 @@ package jsonpath
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,9 @@ const (
 	// pathMax is the length of the longest path, in bytes.
 	pathMax = 1024
 )
+
+// parts are the parts of a path, between dots that are not escaped.
+var parts = regexp.MustCompile(`(?s)(\\.?|[^.\\])+`)
 
 // A Path is a path to a value, or to several.
 type Path struct {
@@ -43,34 +47,12 @@ func Parse(text string) (Path, error) {
 
 // withKeys marks the parts of a path that are too large for an index as keys, so that no list is made that long.
 func withKeys(text string) string {
-	var out strings.Builder
-	for len(text) > 0 {
-		end := partEnd(text)
-		part := text[:end]
+	return parts.ReplaceAllStringFunc(text, func(part string) string {
 		if n, err := strconv.ParseUint(part, 10, 64); err == nil && n > indexMax || errors.Is(err, strconv.ErrRange) {
-			out.WriteByte(':')
+			return ":" + part
 		}
-		out.WriteString(part)
-		if end < len(text) {
-			out.WriteByte('.')
-			end++
-		}
-		text = text[end:]
-	}
-	return out.String()
-}
-
-// partEnd returns where the first part of a path ends: at a dot that is not escaped.
-func partEnd(text string) int {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '.':
-			return i
-		}
-	}
-	return len(text)
+		return part
+	})
 }
 
 // ParseTarget checks a path to what is to be set. Of several values, gjson tells the places only behind one #.
