@@ -12,14 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const (
-	// writeTimeout bounds how long one batch of changes is tried, which outlives who has begun it.
-	writeTimeout = 30 * time.Second
-	// conflictPause is the longest pause before changes are made again on what somebody else has written.
-	conflictPause = 50 * time.Millisecond
-)
+// conflictPause is the longest pause before a Change is made again on what somebody else has written.
+const conflictPause = 50 * time.Millisecond
 
 // A Place is where an APIExport is, and how it is reached.
 type Place struct {
@@ -36,7 +33,7 @@ type Place struct {
 // ErrNoExport is the cause of the error if an APIExport does not exist and must not be created.
 var ErrNoExport = errors.New("APIExport does not exist")
 
-// A Writer makes Changes to APIExports. Its methods may be called concurrently.
+// A Writer makes Changes to APIExports, one at a time to each. Its methods may be called concurrently.
 type Writer struct {
 	mu     sync.Mutex
 	queues map[queueKey]*queue
@@ -47,172 +44,113 @@ type queueKey struct {
 	name  string
 }
 
-// A queue is who waits for a place to be written.
-type queue struct{ waiting []*request }
-
-// A request is a Change that somebody waits for.
-type request struct {
-	change    Change
-	mayCreate bool
-	observe   func() func(*unstructured.Unstructured)
-	done      chan struct{}
-	result    *unstructured.Unstructured
-	err       error
+// A queue is who writes an APIExport and who waits to.
+type queue struct {
+	members int                        // guarded by the mutex of the Writer
+	turn    chan struct{}              // holds one element while somebody writes
+	last    *unstructured.Unstructured // what the one before has seen, nil for the first
 }
 
 // NewWriter returns a Writer.
 func NewWriter() *Writer { return &Writer{queues: map[queueKey]*queue{}} }
 
-// Write makes a Change to an APIExport, together with those of others that come at this time, and returns the APIExport
-// as it is then. base is what it is thought to be, nil if it is thought not to exist. around brackets each request that
-// writes: the function it returns gets the answer of the server, nil if there is none.
+// Write makes a Change to an APIExport, and returns the APIExport as it is then. base is what it is thought to be, nil
+// if it is thought not to exist. around brackets each request that writes: the function it returns gets the answer of
+// the server, nil if there is none.
 func (w *Writer) Write(ctx context.Context, p Place, base *unstructured.Unstructured, c Change,
 	around func() func(*unstructured.Unstructured),
 ) (*unstructured.Unstructured, error) {
-	r := &request{change: c, mayCreate: p.MayCreate, observe: around, done: make(chan struct{})}
-	if w.enqueue(p, r) {
-		go w.lead(context.WithoutCancel(ctx), p, base)
-	}
+	k := queueKey{place: p.Key, name: p.Name}
+	q := w.join(k)
+	defer w.leave(k)
 	select {
-	case <-r.done:
-		return r.result, r.err
+	case q.turn <- struct{}{}:
+		defer func() { <-q.turn }()
 	case <-ctx.Done():
 		return nil, errors.Wrapf(ctx.Err(), "cannot write APIExport %q", p.Name)
 	}
+	if q.last != nil {
+		base = q.last
+	}
+	u, err := try(ctx, p, base, c, around)
+	if u != nil {
+		q.last = u
+	}
+	return u, err
 }
 
-// enqueue adds a request to those of its place, and reports whether somebody has to lead.
-func (w *Writer) enqueue(p Place, r *request) bool {
+// join returns the queue of an APIExport with one more member.
+func (w *Writer) join(k queueKey) *queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := queueKey{place: p.Key, name: p.Name}
-	q, busy := w.queues[k]
-	if !busy {
-		q = &queue{}
+	q, ok := w.queues[k]
+	if !ok {
+		q = &queue{turn: make(chan struct{}, 1)}
 		w.queues[k] = q
 	}
-	q.waiting = append(q.waiting, r)
-	return !busy
+	q.members++
+	return q
 }
 
-// next returns who waits for a place. If nobody waits, the next one has to lead.
-func (w *Writer) next(p Place) []*request {
+func (w *Writer) leave(k queueKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := queueKey{place: p.Key, name: p.Name}
-	batch := w.queues[k].waiting
-	if len(batch) == 0 {
+	if w.queues[k].members--; w.queues[k].members == 0 {
 		delete(w.queues, k)
-		return nil
-	}
-	w.queues[k].waiting = nil
-	return batch
-}
-
-// lead writes batches until nobody waits.
-func (w *Writer) lead(ctx context.Context, p Place, base *unstructured.Unstructured) {
-	for batch := w.next(p); batch != nil; batch = w.next(p) {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		base = writeBatch(ctx, p, base, batch)
-		cancel()
-		for _, r := range batch {
-			close(r.done)
-		}
 	}
 }
 
-// writeBatch makes the changes of a batch, and returns the APIExport as it was last seen. If the server finds the
-// changes invalid together, each is made alone, so that nobody fails for another's mistake.
-func writeBatch(ctx context.Context, p Place, base *unstructured.Unstructured,
-	batch []*request,
-) *unstructured.Unstructured {
-	u, err := try(ctx, p, base, batch)
-	if len(batch) == 1 || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-		conclude(batch, u, err)
-		return u
-	}
-	for _, r := range batch {
-		alone := []*request{r}
-		u, err = try(ctx, p, u, alone)
-		conclude(alone, u, err)
-	}
-	return u
-}
-
-// conclude tells the requests of a batch that have not failed for themselves how it went.
-func conclude(batch []*request, u *unstructured.Unstructured, err error) {
-	for _, r := range batch {
-		if r.err == nil {
-			r.result, r.err = u, err
-		}
-	}
-}
-
-// try makes changes until they are written on what is there, and returns the APIExport as it was last seen.
-func try(ctx context.Context, p Place, u *unstructured.Unstructured,
-	batch []*request,
+// try makes a Change until it is written on what is there, and returns the APIExport as it is then, nil if it could not
+// be written.
+func try(ctx context.Context, p Place, u *unstructured.Unstructured, c Change,
+	around func() func(*unstructured.Unstructured),
 ) (*unstructured.Unstructured, error) {
 	for {
-		written, err := write(ctx, p, u, batch)
+		written, err := write(ctx, p, u, c, around)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (u == nil || !apierrors.IsNotFound(err)) {
-			if written == nil {
-				written = u
-			}
 			return written, err
 		}
 		select {
 		case <-ctx.Done():
-			return u, errors.Wrapf(err, "cannot write APIExport %q, which others keep changing", p.Name)
+			return nil, errors.Wrapf(err, "cannot write APIExport %q, which others keep changing", p.Name)
 		case <-time.After(rand.N(conflictPause)): //nolint:gosec // Pauses need no secrecy.
 		}
-		fresh, err := p.Client.Get(ctx, p.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
+		if u, err = p.Client.Get(ctx, p.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			u = nil
-		case err != nil:
-			return u, errors.Wrapf(err, "cannot get APIExport %q", p.Name)
-		default:
-			u = fresh
+		} else if err != nil {
+			return nil, errors.Wrapf(err, "cannot get APIExport %q", p.Name)
 		}
 	}
 }
 
-// write makes changes once. Those that cannot be made have their error in the request.
-func write(ctx context.Context, p Place, u *unstructured.Unstructured,
-	batch []*request,
+// write makes a Change once. It sends nothing if the Change changes nothing.
+func write(ctx context.Context, p Place, u *unstructured.Unstructured, c Change,
+	around func() func(*unstructured.Unstructured),
 ) (*unstructured.Unstructured, error) {
+	if u == nil && !p.MayCreate {
+		return nil, errors.Wrapf(ErrNoExport, "cannot write APIExport %q", p.Name)
+	}
 	d := NewDraft(p.Name, u)
-	made := 0
-	var done []func(*unstructured.Unstructured)
-	for _, r := range batch {
-		if r.err = nil; u == nil && !r.mayCreate {
-			r.err = errors.Wrapf(ErrNoExport, "cannot write APIExport %q", p.Name)
-			continue
-		}
-		if r.err = d.Make(r.change); r.err == nil {
-			made++
-			done = append(done, r.observe())
-		}
+	if err := c(d); err != nil {
+		return nil, err
 	}
-	answer, err := send(ctx, p, d, made)
-	for _, f := range done {
-		f(answer)
+	if !d.Changed() {
+		return u, nil
 	}
+	answered := around()
+	answer, err := send(ctx, p, d)
+	answered(answer)
 	return answer, err
 }
 
-// send sends a Draft if there is something to send.
-func send(ctx context.Context, p Place, d *Draft, made int) (*unstructured.Unstructured, error) {
-	if made == 0 || !d.Changed() {
-		return d.base, nil
-	}
+func send(ctx context.Context, p Place, d *Draft) (*unstructured.Unstructured, error) {
 	if d.base == nil {
 		u, err := p.Client.Create(ctx, d.next, metav1.CreateOptions{})
 		return u, errors.Wrapf(err, "cannot create APIExport %q", p.Name)
 	}
-	patch, err := d.patch()
+	patch, err := client.MergeFromWithOptions(d.base, client.MergeFromWithOptimisticLock{}).Data(d.next)
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, "cannot encode patch of APIExport")
 	}
 	u, err := p.Client.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return u, errors.Wrapf(err, "cannot patch APIExport %q", p.Name)

@@ -195,8 +195,8 @@ func TestClaimsInBothVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := kcp.NewDraft("shop", u)
-	if err := again.Make(change); err != nil || again.Changed() {
-		t.Errorf("Make a Change that is made already: changed %t, %v", again.Changed(), err)
+	if err := change(again); err != nil || again.Changed() {
+		t.Errorf("a Change that is made already: changed %t, %v", again.Changed(), err)
 	}
 	wantNew := []apisv1alpha2.PermissionClaim{
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}},
@@ -264,8 +264,8 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}
 }
 
-// TestWriteFails shows that who asks for what cannot be does not spoil what others ask for at the same time, and that
-// an APIExport is only made by who may.
+// TestWriteFails shows that a Change that fails does not spoil those of others at the same time, and that an APIExport is
+// only made by who may.
 func TestWriteFails(t *testing.T) {
 	_, cfg, place := workspace(t, "shop", "hats", "coats")
 	errBoom := errors.New("boom")

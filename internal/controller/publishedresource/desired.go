@@ -212,7 +212,7 @@ func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return false, nil
 	}
 	d := kcp.NewDraft(e.plan.export, e.state.export)
-	if err := d.Make(e.change(ctx, o)); err != nil {
+	if err := e.change(ctx, o)(d); err != nil {
 		return false, err
 	}
 	return !d.Changed() && e.state.hasSchema(e.desiredAPI.schema), nil
