@@ -44,33 +44,32 @@ func (v *consumerView) complete() bool { return !v.early && len(v.problems) == 0
 
 // observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
 func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	v := e.view(ctx)
-	e.seen = v
+	if err := e.see(ctx, o); err != nil {
+		return err
+	}
+	if !e.seen.early {
+		e.describeConsumers(o)
+	}
+	e.judge(o)
+	return nil
+}
+
+// see looks at who uses the API. Consumers are not known if it is early.
+func (e *external) see(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	e.seen = e.view(ctx)
 	r, offered := e.published(o)
 	if offered && e.desiredAPI != nil {
-		e.checkServed(ctx, v)
+		e.checkServed(ctx, e.seen)
 	}
-	if v.early {
-		e.judge(o)
+	if e.seen.early {
 		return nil
 	}
 	claims, err := e.claimed(o)
 	if err != nil {
 		return err
 	}
-	consumers, err := kcp.ConsumersOf(v.bindings, r, claims)
-	if err != nil {
-		return err
-	}
-	e.consumers = consumers
-	e.describeConsumers(o, v, consumers)
-	if offered {
-		e.describeSettled(o, v, consumers)
-	} else {
-		e.describeNotOffered(o)
-	}
-	e.judge(o)
-	return nil
+	e.consumers, err = kcp.ConsumersOf(e.seen.bindings, r, claims)
+	return err
 }
 
 // published returns the resource that consumers see, and whether the APIExport offers it.
@@ -98,7 +97,7 @@ func (e *external) view(ctx context.Context) *consumerView {
 		v.named = kcp.Endpoints(e.state.slice)
 	}
 	v.endpoints = slices.Concat(v.named, e.former)
-	e.keepEndpoints(e.name, v.endpoints)
+	e.keepEndpoints(v.endpoints)
 	for _, url := range v.endpoints {
 		bindings, err := e.bindings(ctx, url)
 		v.note(url, err)
@@ -132,7 +131,7 @@ func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Un
 func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
 	r schema.GroupVersionResource,
 ) ([]*unstructured.Unstructured, error) {
-	cluster, owner, err := e.endpoint(ctx, e, url)
+	cluster, owner, err := e.endpoint(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +144,7 @@ func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
 // checkServed notes which endpoints do not serve the API.
 func (e *external) checkServed(ctx context.Context, v *consumerView) {
 	for _, url := range v.endpoints {
-		cluster, owner, err := e.endpoint(ctx, e, url)
+		cluster, owner, err := e.endpoint(ctx, url)
 		if err != nil {
 			continue // It is noted already.
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,7 @@ type external struct {
 	name       string
 	owner      informer.Owner
 	pass       *pass
+	memory     *memory
 	connection commonv1.Connection // of the workspace
 	cluster    *target.Cluster     // the workspace
 	slices     *target.Cluster     // the workspace of the APIExportEndpointSlice
@@ -44,12 +44,7 @@ type external struct {
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.
-func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok {
-		return managed.ExternalObservation{},
-			e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
-	}
+func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
 	if meta.WasDeleted(o) {
 		exists, err := e.observeDeleted(ctx, o)
 		return managed.ExternalObservation{ResourceExists: exists, ResourceUpToDate: true}, e.pass.fail(err)
@@ -103,22 +98,18 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 }
 
 // Create publishes the API.
-func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, e.pass.fail(e.publish(ctx, mg))
+func (e *external) Create(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, e.pass.fail(e.publish(ctx, o))
 }
 
 // Update publishes what the API is now.
-func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, mg))
+func (e *external) Update(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, o))
 }
 
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
-func (e *external) publish(ctx context.Context, mg resource.Managed) error {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok || e.desiredAPI == nil {
-		return errors.Errorf("resource is a %T that was not observed", mg)
-	}
+func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	if err := e.checkRecreation(ctx, o); err != nil {
 		return err
 	}

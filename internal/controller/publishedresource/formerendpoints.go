@@ -41,7 +41,7 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 	if e.state.slice != nil {
 		named = kcp.Endpoints(e.state.slice)
 	}
-	e.keepEndpoints(e.name, slices.Concat(named, urlsOf(o.Status.FormerEndpoints)))
+	e.keepEndpoints(slices.Concat(named, urlsOf(o.Status.FormerEndpoints)))
 	var unknown error
 	for _, f := range o.Status.FormerEndpoints {
 		if slices.Contains(named, f.URL) {
@@ -61,7 +61,7 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 
 // has asks an endpoint whether it has any resource of a kind, in whatever workspace.
 func (e *external) has(ctx context.Context, url string, kind schema.GroupVersionResource) (bool, error) {
-	cluster, _, err := e.endpoint(ctx, e, url)
+	cluster, _, err := e.endpoint(ctx, url)
 	if err != nil {
 		return false, err
 	}

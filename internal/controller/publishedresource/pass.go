@@ -22,6 +22,7 @@ import (
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
 	quiet   managedadapter.Reconciliation
+	memory  *memory
 	err     error           // why the pass failed
 	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
 	ready   *xpv2.Condition // nil if it is not known
@@ -33,7 +34,7 @@ type pass struct {
 type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
-	p.quiet.Amend = p.amend
+	p.quiet.Amend, p.quiet.Postpone = p.amend, p.postpone
 	return managedadapter.With(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -27,28 +26,23 @@ func (s shown) Get(_ context.Context, key client.ObjectKey, o client.Object, _ .
 	return nil
 }
 
-// TestSelected shows which PublishedResources are reconciled here, and which of these count.
+// TestSelected shows which PublishedResources are reconciled here.
 func TestSelected(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason        string
-		labels        labels.Set
-		want, counted bool
+		reason string
+		labels labels.Set
+		want   bool
 	}{
-		"Selected": {reason: "The selector selects it.", labels: labels.Set{"team": "a"}, want: true, counted: true},
+		"Selected": {reason: "The selector selects it.", labels: labels.Set{"team": "a"}, want: true},
 		"Other":    {reason: "It is another provider's.", labels: labels.Set{"team": "b"}},
 		"Gone":     {reason: "One that is gone is finished with.", want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
-			c := &connector{
-				local: shown{labels: tc.labels}, selects: o.selects,
-				reconciled: &reconciledNames{names: sets.New[string]()},
+			c := &connector{local: shown{labels: tc.labels}, selects: o.selects}
+			if got := c.selected(t.Context(), types.NamespacedName{Name: "x"}); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
-			got := c.selected(t.Context(), types.NamespacedName{Name: "x"})
-			if counted := c.reconciled.names.Has("x"); got != tc.want || counted != tc.counted {
-				t.Errorf("%s\ngot %t, counted %t", tc.reason, got, counted)
-			}
-			c.reconciled.remove("x")
 		})
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -24,7 +22,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
@@ -59,6 +56,11 @@ type Options struct {
 	DefaultConfig string
 }
 
+// selects reports whether a PublishedResource is this provider's.
+func (o Options) selects(obj client.Object) bool {
+	return o.Selector == nil || o.Selector.Matches(labels.Set(obj.GetLabels()))
+}
+
 // Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until follow is called
 // with their kind, which the control plane must serve.
 func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err error) {
@@ -69,24 +71,17 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		controller: name, registry: o.Registry, local: mgr.GetClient(),
 		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
 		events:    events,
-		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
-		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},
+		writer:    kcp.NewWriter(), catalogues: map[string]*catalogue{},
 		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
-		endpoints: map[string][]string{}, apis: newAPIs(),
 	}
-	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }
+	c.memories, c.publications = newMemories(wake), publication.NewSupervisor(wake)
 	if err := mgr.Add(c.publications); err != nil {
 		return nil, errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.exports = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
-	r := &reconciler{
-		managed: newManaged(m, o, c), stopSync: c.stopSync, removeFinalizers: c.removeFinalizers, forget: c.forget,
-		counts: c.countWrites,
-		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
-	}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
@@ -96,7 +91,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Build(r)
+		Build(&reconciler{connector: c, managed: newManaged(m, o, c)})
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot set up controller %s", name)
 	}
@@ -109,13 +104,13 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c),
+		managed.WithTypedExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
 		managed.WithRecorder(c.events),
 		managed.WithPollInterval(o.PollInterval),
-		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
+		managed.WithPollJitterHook(time.Duration(o.PollJitter * float64(o.PollInterval))),
 		managed.WithInitializers(),
-		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
+		managed.WithFinalizer(c),
 		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}

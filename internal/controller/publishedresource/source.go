@@ -35,13 +35,7 @@ type source struct {
 	state      string // differs when the definition does
 }
 
-// sources finds the APIs of service clusters, and remembers which CustomResourceDefinition holds which.
-type sources struct {
-	mu      sync.Mutex
-	servers map[string]*catalogue
-}
-
-// A catalogue is what is known of one service cluster.
+// A catalogue is what is known of the APIs of one service cluster.
 type catalogue struct {
 	mu       sync.Mutex
 	kinds    map[string]schema.GroupKind   // of CustomResourceDefinitions, by their names
@@ -54,78 +48,74 @@ type builtIn struct {
 	at     time.Time
 }
 
-func newSources() *sources { return &sources{servers: map[string]*catalogue{}} }
-
-func (s *sources) of(c *target.Cluster) *catalogue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.servers[c.Server()]
+// catalogueOf returns what is known of a service cluster.
+func (c *connector) catalogueOf(of *target.Cluster) *catalogue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.catalogues[of.Server()]
 	if !ok {
 		k = &catalogue{
 			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{},
 			builtIns: map[schema.GroupKind]builtIn{},
 		}
-		s.servers[c.Server()] = k
+		c.catalogues[of.Server()] = k
 	}
 	return k
 }
 
-// find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or
-// goes. The cause of the error is errSourceMissing if there is no such API.
-func (s *sources) find(ctx context.Context, c *target.Cluster, o informer.Owner, gk schema.GroupKind) (source, error) {
-	known := s.of(c)
-	if name, ok := known.nameOf(gk); ok {
-		src, err := follow(ctx, c, o, name, gk)
-		if err != nil || src.definition != nil {
-			return src, err
-		}
-		known.forget(name)
-	}
-	return s.search(ctx, c, o, gk)
-}
-
-// follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another
-// kind.
-func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name string,
+// find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
+// built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
+// errSourceMissing if there is no such API.
+func (k *catalogue) find(ctx context.Context, c *target.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
-	i := informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+		return src, err
 	}
-	c.Watches().Track(o, purposeSource, i)
-	u, err := c.Get(ctx, o, i)
-	if err != nil || u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
-	}
-	d, err := decode(u)
-	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
-}
-
-// search looks for an API among all CustomResourceDefinitions of its group, and then among what is built in.
-func (s *sources) search(ctx context.Context, c *target.Cluster, o informer.Owner,
-	gk schema.GroupKind,
-) (source, error) {
 	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
 	c.Watches().Track(o, purposeSource, all)
 	names, err := c.Watches().Names(ctx, o, all)
 	if err != nil {
 		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
 	}
-	known := s.of(c)
-	if err := known.learn(ctx, c, names, gk.Group); err != nil {
+	if err := k.learn(ctx, c, names, gk.Group); err != nil {
 		return source{}, err
 	}
-	if name, ok := known.nameOf(gk); ok {
-		src, err := follow(ctx, c, o, name, gk)
-		if err != nil || src.definition != nil {
-			return src, err
-		}
-		c.Watches().Track(o, purposeSource, all)
+	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+		return src, err
 	}
-	if known.isDefined(gk) {
+	c.Watches().Track(o, purposeSource, all)
+	if k.isDefined(gk) {
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
 	}
-	return known.builtIn(ctx, c, gk)
+	return k.builtIn(ctx, c, gk)
+}
+
+// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned, and the name is
+// forgotten, if it is not there or describes another kind.
+func (k *catalogue) follow(ctx context.Context, c *target.Cluster, o informer.Owner,
+	gk schema.GroupKind,
+) (source, error) {
+	name, ok := k.nameOf(gk)
+	if !ok {
+		return source{}, nil
+	}
+	i := informer.Interest{
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+	}
+	c.Watches().Track(o, purposeSource, i)
+	u, err := c.Get(ctx, o, i)
+	if err != nil {
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
+	}
+	if u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.kinds, name)
+		return source{}, nil
+	}
+	d, err := decode(u)
+	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
 func (k *catalogue) nameOf(gk schema.GroupKind) (string, bool) {
@@ -137,13 +127,6 @@ func (k *catalogue) nameOf(gk schema.GroupKind) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// forget forgets a CustomResourceDefinition that is not what it was.
-func (k *catalogue) forget(name string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.kinds, name)
 }
 
 // isDefined reports whether a kind has, or once had, a CustomResourceDefinition.

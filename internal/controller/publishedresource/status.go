@@ -99,16 +99,21 @@ func (e *external) unclaimed() []kcp.Claim {
 }
 
 // describeConsumers records in the status who uses the API.
-func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	noteEndpoints(&o.Status, v.named)
-	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
-	o.Status.Claims = claimCounts(consumers)
+func (e *external) describeConsumers(o *v1alpha1.PublishedResource) {
+	noteEndpoints(&o.Status, e.seen.named)
+	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(e.consumers)}
+	o.Status.Claims = claimCounts(e.consumers)
+	if _, offered := e.published(o); !offered {
+		e.describeNotOffered(o)
+		return
+	}
+	e.describeSettled(o, e.seen, e.consumers)
 }
 
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
 // wrong, conditions stay as they were.
 func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	lasting, next := e.settling.lasting(e.name, e.passing(v, consumers), time.Now())
+	lasting, next := e.memory.lasting(e.passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
 	settled := *v
 	settled.problems = slices.DeleteFunc(slices.Clone(v.problems),
@@ -120,12 +125,10 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 	if !missing && (serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems)) {
 		e.set(o, serves)
 	}
-	if isOpen(accepts) || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
+	if accepts.Status == corev1.ConditionFalse || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
 		e.set(o, accepts)
 	}
 }
-
-func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
 
 // problemNoSlice is the key of the problem that the APIExportEndpointSlice does not exist. kcp creates one for a new
 // APIExport.

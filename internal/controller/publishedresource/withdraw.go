@@ -8,7 +8,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
@@ -68,19 +66,12 @@ func (e *external) offered(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if !ok || name == "" || name == o.Status.ResourceSchemaName {
 		return r, ok && name != "", nil
 	}
-	s, err := e.cluster.Read(ctx, schemaNamed(name))
-	if err != nil || s == nil {
-		return r, false, err
-	}
-	return r, s.GetLabels()[v1alpha1.LabelKeyAgentName] == e.plan.agent, nil
+	s, err := e.readSchema(ctx, name)
+	return r, s != nil && s.Labels[v1alpha1.LabelKeyAgentName] == e.plan.agent, err
 }
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
-func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok {
-		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
-	}
+func (e *external) Delete(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
 	return managed.ExternalDelete{}, e.pass.fail(e.withdraw(ctx, o))
 }
 
@@ -93,22 +84,18 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return err
 	}
 	change := e.withdrawal(ctx, o, r)
-	if e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing); err != nil {
-		return resourceGone(err)
+	e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing)
+	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
+		return nil // There is nothing to withdraw from.
+	}
+	if err != nil {
+		return err
 	}
 	e.events.Event(o, event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", e.plan.export, r)))
 	if o.Spec.SchemasRetained() {
 		return nil
 	}
 	return e.deleteSchema(ctx, o, o.Status.ResourceSchemaName)
-}
-
-// resourceGone ignores that there is nothing to withdraw from.
-func resourceGone(err error) error {
-	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The
@@ -163,7 +150,7 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 		return err
 	}
 	endpoints := slices.Concat(kcp.Endpoints(e.state.slice), e.former)
-	e.keepEndpoints(e.name, endpoints)
+	e.keepEndpoints(endpoints)
 	if len(endpoints) == 0 {
 		return nil // Without a consumer kcp has no endpoint.
 	}
@@ -220,27 +207,18 @@ func pathsOf(bindings []*unstructured.Unstructured) map[string]string {
 // storedKind returns an exported resource in the version in which its objects are stored.
 func (e *external) storedKind(ctx context.Context, r schema.GroupResource) (schema.GroupVersionResource, error) {
 	name := e.state.schemaOf(r)
-	s, err := e.cluster.Read(ctx, schemaNamed(name))
+	s, err := e.readSchema(ctx, name)
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	if s == nil {
-		return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
-	}
-	versions, _, _ := unstructured.NestedSlice(s.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["storage"] == true {
-			version, _ := m["name"].(string)
-			return r.WithVersion(version), nil
+	if s != nil {
+		for _, v := range s.Spec.Versions {
+			if v.Storage {
+				return r.WithVersion(v.Name), nil
+			}
 		}
 	}
-	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q stores no version", name)
-}
-
-func schemaNamed(name string) informer.Interest {
-	i := informer.Interest{Resource: kcp.Schemas}
-	i.Name = name
-	return i
+	return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
 }
 
 // deleteSchema deletes a schema that is not used any more.

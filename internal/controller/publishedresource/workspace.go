@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,6 +73,18 @@ func (e *external) look(ctx context.Context) error {
 	}
 	e.state.schemas, err = e.cluster.Watches().Names(ctx, e.owner, allSchemas)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
+}
+
+// readSchema returns an APIResourceSchema, nil if it does not exist.
+func (e *external) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
+	u, err := e.cluster.Read(ctx, i)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	s := &apisv1alpha1.APIResourceSchema{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
+	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
 }
 
 // sliceInterest returns the interest in the APIExportEndpointSlice.
