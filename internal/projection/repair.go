@@ -1,12 +1,12 @@
 package projection
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // types are those that a value can have.
@@ -194,23 +194,13 @@ func compact(s *apiextensionsv1.JSONSchemaProps) {
 
 // without takes a keyword away, and reports whether it was there.
 func without(s *apiextensionsv1.JSONSchemaProps, keyword string) bool {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return false
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(b, &fields); err != nil {
-		return false
-	}
-	if _, ok := fields[keyword]; !ok {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if _, ok := fields[keyword]; err != nil || !ok {
 		return false
 	}
 	delete(fields, keyword)
-	if b, err = json.Marshal(fields); err != nil {
-		return false
-	}
 	out := apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(b, &out); err != nil {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &out) != nil {
 		return false
 	}
 	*s = out

@@ -40,7 +40,7 @@ type connector struct {
 	publisher  *scope.Publisher
 	events     event.Recorder
 
-	writer   *kcp.Writer
+	writer   kcp.Writer
 	memories *memories
 	selects  func(client.Object) bool // reports whether a PublishedResource is this provider's
 

@@ -156,7 +156,11 @@ func (e *external) checkServed(ctx context.Context, v *consumerView) {
 }
 
 // count returns how many consumers can use the API.
-func count(consumers []kcp.Consumer) int64 {
-	bound := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return !c.Bound })
-	return int64(len(bound))
+func count(consumers []kcp.Consumer) (bound int64) {
+	for _, c := range consumers {
+		if c.Bound {
+			bound++
+		}
+	}
+	return bound
 }

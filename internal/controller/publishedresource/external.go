@@ -118,7 +118,7 @@ func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) e
 			return err
 		}
 	}
-	export, err := e.writer.Write(ctx, e.exportPlace(), e.state.export, e.change(ctx, o), e.writing)
+	export, err := e.writer.Write(ctx, e.exportPlace(), e.change(ctx, o))
 	if err != nil {
 		return explainClaims(err, o)
 	}

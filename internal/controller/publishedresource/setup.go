@@ -22,7 +22,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -71,7 +70,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		controller: name, registry: o.Registry, local: mgr.GetClient(),
 		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
 		events:    events,
-		writer:    kcp.NewWriter(), catalogues: map[string]*catalogue{},
+		catalogues: map[string]*catalogue{},
 		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
 	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }

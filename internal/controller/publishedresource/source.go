@@ -2,7 +2,6 @@ package publishedresource
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -170,10 +170,7 @@ func kindOf(u *unstructured.Unstructured) schema.GroupKind {
 }
 
 func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	raw, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot encode CustomResourceDefinition %q", u.GetName())
-	}
 	d := &apiextensionsv1.CustomResourceDefinition{}
-	return d, errors.Wrapf(json.Unmarshal(raw, d), "cannot read CustomResourceDefinition %q", u.GetName())
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
+	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
 }

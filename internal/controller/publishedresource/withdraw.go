@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,7 +85,7 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return err
 	}
 	change := e.withdrawal(ctx, o, r)
-	e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing)
+	e.state.export, err = e.writer.Write(ctx, e.exportPlace(), change)
 	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
 		return nil // There is nothing to withdraw from.
 	}
@@ -129,7 +130,7 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 		return e.confirmNone(ctx, r)
 	}
 	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r,
-		enumerate(objects, pathsOf(v.bindings)))
+		enumerate(objects, v.bindings))
 }
 
 func (e *external) checkSlice() error {
@@ -175,33 +176,22 @@ func cannotTell(err error) error {
 	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
 }
 
-// enumerate says how many objects there are in which workspaces.
-func enumerate(objects map[string]int, paths map[string]string) string {
+// enumerate says how many objects, by logical cluster, there are in which workspaces, whose paths bindings tell.
+func enumerate(objects map[string]int, bindings []*unstructured.Unstructured) string {
+	paths := map[string]string{}
+	for _, b := range bindings {
+		paths[b.GetAnnotations()[kcp.AnnotationCluster]] = b.GetAnnotations()[kcp.AnnotationPath]
+	}
 	total, where := 0, make([]string, 0, len(objects))
 	for cluster, n := range objects {
 		total += n
-		name := cluster
-		if p, ok := paths[cluster]; ok {
-			name = p
-		}
-		where = append(where, fmt.Sprintf("%d in %s", n, name))
+		where = append(where, fmt.Sprintf("%d in %s", n, cmp.Or(paths[cluster], cluster)))
 	}
 	slices.Sort(where)
 	if more := len(where) - namedMost; more > 0 {
 		where = append(where[:namedMost], fmt.Sprintf("and more in %d other workspaces", more))
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(where, ", "))
-}
-
-// pathsOf returns the paths of the workspaces of bindings, by the names of their logical clusters.
-func pathsOf(bindings []*unstructured.Unstructured) map[string]string {
-	paths := map[string]string{}
-	for _, b := range bindings {
-		if p := b.GetAnnotations()[kcp.AnnotationPath]; p != "" {
-			paths[b.GetAnnotations()[kcp.AnnotationCluster]] = p
-		}
-	}
-	return paths
 }
 
 // storedKind returns an exported resource in the version in which its objects are stored.

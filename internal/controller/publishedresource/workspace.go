@@ -108,14 +108,17 @@ func (e *external) trackExport() informer.Interest {
 	return export
 }
 
-// exportPlace returns how the APIExport is written.
+// exportPlace returns how the APIExport is read and written.
 func (e *external) exportPlace() kcp.Place {
+	name := types.NamespacedName{Name: e.plan.export}
 	return kcp.Place{
-		Key: e.cluster, Client: e.cluster.Resource(kcp.Exports, ""), Name: e.plan.export, MayCreate: e.plan.create,
+		Server: e.cluster.Server(), Name: e.plan.export, Client: e.cluster.Resource(kcp.Exports, ""),
+		MayCreate: e.plan.create,
+		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return e.cluster.Get(ctx, e.owner, e.trackExport())
+		},
+		Around: func() func(*unstructured.Unstructured) {
+			return e.cluster.Watches().Writing(e.owner, kcp.Exports, name)
+		},
 	}
-}
-
-// writing brackets a write of the APIExport.
-func (e *external) writing() func(*unstructured.Unstructured) {
-	return e.cluster.Watches().Writing(e.owner, kcp.Exports, types.NamespacedName{Name: e.plan.export})
 }
