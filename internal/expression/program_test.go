@@ -161,7 +161,7 @@ func TestJSON(t *testing.T) {
 		"RegexReplaceGroups": {
 			reason: "So do groups.",
 			text:   "regex.replace(v.text.substring(0, 9000), '.+', v.groups)",
-			v:      map[string]any{"text": strings.Repeat("x", 9000), "groups": strings.Repeat(`\0`, 200)},
+			v:      map[string]any{"text": strings.Repeat("x", 9000), "groups": strings.Repeat(`\0`, 300)},
 			want:   want{err: ErrTooCostly},
 		},
 		"RegexExtractAll": {

@@ -20,8 +20,12 @@ const (
 	pathMax = 1024
 )
 
-// parts are the parts of a path, between dots that are not escaped.
-var parts = regexp.MustCompile(`(?s)(\\.?|[^.\\])+`)
+var (
+	// parts are the parts of a path, between dots that are not escaped.
+	parts = regexp.MustCompile(`(?s)(\\.?|[^.\\])+`)
+	// escaped is a character that is a part of a key, and query a condition without another one in it.
+	escaped, query = regexp.MustCompile(`(?s)\\.`), regexp.MustCompile(`(?s)\(([^()"]|"[^"]*")*\)`)
+)
 
 // A Path is a path to a value, or to several.
 type Path struct {
@@ -61,52 +65,18 @@ func ParseTarget(text string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
-	lists := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '|':
-			return Path{}, errors.New("path has |, behind which no value can be set")
-		case '#':
-			end := queryEnd(text, i+1)
-			all := end < len(text) && text[end] == '#'
-			if all || end == i+1 {
-				lists++
-			}
-			if i = end - 1; all {
-				i++
-			}
-		}
+	const found = "\x00" // No path has it.
+	rest, before := escaped.ReplaceAllString(text, ""), ""
+	for rest != before { // The innermost queries go first.
+		rest, before = query.ReplaceAllString(rest, found), rest
 	}
-	if lists > 1 {
+	if strings.Contains(rest, "|") {
+		return Path{}, errors.New("path has |, behind which no value can be set")
+	}
+	if strings.Count(rest, "#")-strings.Count(rest, "#"+found) > 1 { // #(…) selects one value.
 		return Path{}, errors.New("path has more than one #, behind which no value can be set")
 	}
 	return p, nil
-}
-
-// queryEnd returns where a query in parentheses ends, or where it would begin if there is none.
-func queryEnd(text string, start int) int {
-	if start >= len(text) || text[start] != '(' {
-		return start
-	}
-	depth, quoted := 0, false
-	for i := start; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-		case c == ')':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(text)
 }
 
 // String returns the path as it was written.

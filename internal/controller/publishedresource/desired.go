@@ -179,18 +179,17 @@ func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
 	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
 }
 
-// settled reports whether the workspace has all that is wanted.
-func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
+// settle finds out whether the workspace has all that is wanted.
+func (e *external) settle(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	if e.state.export == nil {
 		if !e.plan.create {
-			return false, errors.Wrapf(kcp.ErrNoExport,
+			return errors.Wrapf(kcp.ErrNoExport,
 				"cannot publish to APIExport %q, which spec.apiExport.create would make", e.plan.export)
 		}
-		return false, nil
+		return nil
 	}
 	d := kcp.NewDraft(e.plan.export, e.state.export)
-	if err := e.change(ctx, o)(d); err != nil {
-		return false, err
-	}
-	return !d.Changed() && e.state.hasSchema(e.desiredAPI.schema), nil
+	err := e.change(ctx, o)(d)
+	e.settled = err == nil && !d.Changed() && e.state.hasSchema(e.desiredAPI.schema)
+	return err
 }

@@ -34,6 +34,7 @@ type external struct {
 
 	desiredAPI *desiredAPI // what is to be published; nil if the source tells nothing
 	state      *workspace  // what the workspace has, as last seen
+	settled    bool        // the workspace has all that is wanted
 
 	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
@@ -74,7 +75,7 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 
 // compare compares what is published with what is wanted.
 func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	settled, err := e.settled(ctx, o)
+	err := e.settle(ctx, o)
 	e.describe(o, err)
 	if err != nil {
 		return managed.ExternalObservation{}, err
@@ -82,13 +83,13 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err := e.observeConsumers(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: settled}
+	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: e.settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(commonv1.ReasonResourceMissing,
 			errors.New("the API is not published, and management policies do not allow to publish it"))
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
-	if obs.ResourceExists && settled {
+	if obs.ResourceExists && e.settled {
 		if err := e.serve(ctx, o); err != nil {
 			return obs, err
 		}
@@ -123,7 +124,7 @@ func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) e
 		return explainClaims(err, o)
 	}
 	was := e.state.schemaOf(e.desiredAPI.resource)
-	e.state.export = export
+	e.state.export, e.settled = export, true
 	e.describe(o, nil)
 	if was != e.desiredAPI.schema {
 		e.events.Event(o, event.Normal(reasonExportUpdated,

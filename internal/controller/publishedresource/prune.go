@@ -5,6 +5,7 @@ import (
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -37,7 +38,7 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 		return err
 	}
 	for _, name := range old {
-		if err := e.pruneSchema(ctx, o, name, exported[name]); err != nil {
+		if err := e.pruneSchema(ctx, o, name, exported.Has(name)); err != nil {
 			return err
 		}
 	}
@@ -45,28 +46,26 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 }
 
 // exported returns the names of the schemas that any APIExport of the workspace refers to.
-func (e *external) exported(ctx context.Context) (map[string]int, error) {
+func (e *external) exported(ctx context.Context) (sets.Set[string], error) {
 	exports, err := e.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
 			"which retainSchemas: true would not do")
 	}
-	uses := map[string]int{}
+	names := sets.New[string]()
 	for i := range exports.Items {
-		for _, name := range kcp.NewDraft("", &exports.Items[i]).Schemas() {
-			uses[name]++
-		}
+		names.Insert(kcp.NewDraft("", &exports.Items[i]).Schemas()...)
 	}
-	return uses, nil
+	return names, nil
 }
 
 // pruneSchema deletes a schema if it is of our owner and has no use.
-func (e *external) pruneSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string, uses int) error {
+func (e *external) pruneSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string, used bool) error {
 	s, err := e.readSchema(ctx, name)
 	if err != nil || s == nil {
 		return err
 	}
-	if uses > 0 || s.Labels[v1alpha1.LabelKeyAgentName] != e.plan.agent {
+	if used || s.Labels[v1alpha1.LabelKeyAgentName] != e.plan.agent {
 		e.memory.keptSchemas.Insert(name)
 		return nil
 	}

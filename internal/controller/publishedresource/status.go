@@ -79,7 +79,7 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
 	case err != nil:
 		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
-	case e.state.schemaOf(e.desiredAPI.resource) != e.desiredAPI.schema, len(e.unclaimed()) > 0:
+	case !e.settled:
 		return condition(t, v1alpha1.ReasonNotUpdated,
 			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
@@ -87,15 +87,6 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
-}
-
-// unclaimed returns the claims that the APIExport lacks.
-func (e *external) unclaimed() []kcp.Claim {
-	d := kcp.NewDraft("", e.state.export)
-	made := d.Claims()
-	return slices.DeleteFunc(claimsIn(d, e.desiredAPI.claims), func(c kcp.Claim) bool {
-		return slices.ContainsFunc(made, func(has kcp.Claim) bool { return has.Covers(c) })
-	})
 }
 
 // describeConsumers records in the status who uses the API.
