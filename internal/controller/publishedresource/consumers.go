@@ -99,7 +99,7 @@ func (e *external) view(ctx context.Context) *consumerView {
 	v.endpoints = slices.Concat(v.named, e.former)
 	e.keepEndpoints(v.endpoints)
 	for _, url := range v.endpoints {
-		bindings, err := e.bindings(ctx, url)
+		bindings, err := e.listAt(ctx, url, purposeBindings, kcp.Bindings)
 		v.note(url, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		v.listed[url] = err == nil && len(bindings) > 0
@@ -120,11 +120,6 @@ func (v *consumerView) note(url string, err error) {
 		v.problems = append(v.problems,
 			endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
 	}
-}
-
-// bindings returns the bindings that an endpoint shows.
-func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Unstructured, error) {
-	return e.listAt(ctx, url, purposeBindings, kcp.Bindings)
 }
 
 // listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.

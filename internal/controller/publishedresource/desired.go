@@ -23,7 +23,7 @@ type desiredAPI struct {
 	projected
 
 	claims []kcp.Claim
-	build  func() (*unstructured.Unstructured, error) // the schema
+	source source
 }
 
 // A projected is what consumers are to see of an API, in short.
@@ -92,14 +92,13 @@ func (e *external) desired(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err != nil {
 		return nil, err
 	}
-	w := &desiredAPI{}
+	w := &desiredAPI{source: src}
 	if w.projected, err = e.memory.project(o, src); err != nil {
 		return nil, err
 	}
 	if w.claims, err = claimsOf(&o.Spec, e.plan.verbs); err != nil {
 		return nil, err
 	}
-	w.build = func() (*unstructured.Unstructured, error) { return e.buildSchema(o, src) }
 	return w, e.admit(ctx, o, w.resource)
 }
 
@@ -128,8 +127,8 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 }
 
 // buildSchema returns the schema as it is created.
-func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unstructured.Unstructured, error) {
-	p, err := project(o, src)
+func (e *external) buildSchema(o *v1alpha1.PublishedResource) (*unstructured.Unstructured, error) {
+	p, err := project(o, e.desiredAPI.source)
 	if err != nil {
 		return nil, err
 	}

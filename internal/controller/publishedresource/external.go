@@ -59,18 +59,16 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return managed.ExternalObservation{}, err
 	}
 	var err error
-	e.desiredAPI, err = e.desired(ctx, o)
-	if err != nil && (o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing)) {
-		e.describe(o, err)
+	if e.desiredAPI, err = e.desired(ctx, o); err == nil {
+		return e.compare(ctx, o)
+	}
+	e.describe(o, err)
+	if o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing) {
 		return managed.ExternalObservation{}, err
 	}
-	if err != nil {
-		// What is published stays as it is: consumers still have objects of it.
-		e.describe(o, err)
-		e.pass.report(v1alpha1.ReasonSourceMissing, err)
-		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
-	}
-	return e.compare(ctx, o)
+	// What is published stays as it is: consumers still have objects of it.
+	e.pass.report(v1alpha1.ReasonSourceMissing, err)
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
 }
 
 // compare compares what is published with what is wanted.
@@ -146,7 +144,7 @@ func explainClaims(err error, o *v1alpha1.PublishedResource) error {
 
 // createSchema makes the schema, unless somebody else just has.
 func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	s, err := e.desiredAPI.build()
+	s, err := e.buildSchema(o)
 	if err != nil {
 		return err
 	}

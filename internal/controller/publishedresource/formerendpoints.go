@@ -22,12 +22,8 @@ func noteEndpoints(s *v1alpha1.PublishedResourceStatus, urls []string) {
 	for _, url := range urls {
 		s.Endpoints = append(s.Endpoints, v1alpha1.Endpoint{URL: url})
 	}
-	s.FormerEndpoints = nil
-	for _, f := range former {
-		if !slices.Contains(s.Endpoints, f) && !slices.Contains(s.FormerEndpoints, f) {
-			s.FormerEndpoints = append(s.FormerEndpoints, f)
-		}
-	}
+	s.FormerEndpoints = slices.DeleteFunc(former,
+		func(f v1alpha1.Endpoint) bool { return slices.Contains(s.Endpoints, f) })
 	if more := len(s.FormerEndpoints) - formerMost; more > 0 {
 		s.FormerEndpoints = s.FormerEndpoints[more:]
 	}

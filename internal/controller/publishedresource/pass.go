@@ -26,7 +26,6 @@ type pass struct {
 	err     error           // why the pass failed
 	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
 	ready   *xpv2.Condition // nil if it is not known
-	woken   bool            // the PublishedResource is woken when the cause of the failure goes
 	cluster *target.Cluster // the workspace, once connected
 	again   time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
 }
@@ -49,7 +48,6 @@ func passOf(ctx context.Context) *pass {
 // fail remembers why the pass fails.
 func (p *pass) fail(err error) error {
 	p.err = err
-	p.woken = isWoken(err)
 	return err
 }
 

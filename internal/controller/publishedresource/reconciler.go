@@ -42,7 +42,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
-	case p.woken:
+	case isWoken(p.err):
 		return p.sooner(reconcile.Result{RequeueAfter: wokenPoll}), nil
 	case p.err != nil && p.cluster != nil:
 		if delay := p.cluster.RetryAfter(owner, p.err, ""); delay > retryMax {

@@ -10,17 +10,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// TestExportPaths shows that shards of one kcp tell the same of an APIExport, and that what is no URL tells nothing.
-func TestExportPaths(t *testing.T) {
-	const path = "/services/apiexport/2wcxa/shop"
-	s := &v1alpha1.PublishedResourceStatus{Endpoints: []v1alpha1.Endpoint{
-		{URL: "https://one" + path}, {URL: "https://two" + path}, {URL: "https://three"}, {URL: "%"},
-	}}
-	if got := exportPaths(s); got.Len() != 1 || !got.Has(path) {
-		t.Errorf("want %s alone, got %v", path, got)
-	}
-}
-
 // TestSharesExport shows that nothing is concluded from the default ProviderConfig of this provider about a
 // PublishedResource that another provider serves, nor from the name of an APIExport, and what else tells.
 func TestSharesExport(t *testing.T) {
