@@ -22,7 +22,7 @@ const (
 )
 
 // pairsPerUnit are the functions that can make much of little, or compare all with all: how many pairs of parts of two
-// arguments count as much as a byte that is made. For patterns it is as cel-go has it, which takes them for programs of a
+// arguments count as much as a byte that is made. Patterns count as cel-go has it, which takes them for programs of a
 // fourth of their length. Other functions make or compare about as much as they are given.
 var pairsPerUnit = map[string]int{
 	"replace": math.MaxInt, "join": 1, "format": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,

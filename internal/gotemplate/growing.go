@@ -87,8 +87,8 @@ func indented(a arguments) int { return product(a.size(0), 1+strings.Count(a.tex
 
 var digits = regexp.MustCompile(`\d+`)
 
-// formatted bounds what printf makes: each verb may write all arguments, and be as wide as any number says, which with *
-// is an argument.
+// formatted bounds what printf makes: each verb may write all arguments, and be as wide as any number says. With * it is
+// an argument that says so.
 func formatted(a arguments) int {
 	format := a.text(0)
 	widest, all := 0, 0

@@ -112,8 +112,8 @@ func clone(v any) any {
 	return v
 }
 
-// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions and of the templates that each
-// template calls.
+// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions and of the templates
+// that each template calls.
 type walker struct {
 	names map[string]bool
 	calls map[string][]string

@@ -109,8 +109,8 @@ func TestRender(t *testing.T) {
 			text:   `{{ env "PATH" }}`,
 			want:   want{err: ErrInvalid},
 		},
-		"Now":        {reason: "There is no clock.", text: "{{ now }}", want: want{err: ErrInvalid}},
-		"Random":     {reason: "There is no chance.", text: "{{ randInt 0 9 }}", want: want{err: ErrInvalid}},
+		"Now":    {reason: "There is no clock.", text: "{{ now }}", want: want{err: ErrInvalid}},
+		"Random": {reason: "There is no chance.", text: "{{ randInt 0 9 }}", want: want{err: ErrInvalid}},
 		"Repeat": {
 			reason: "A text cannot be made too long.",
 			text:   `{{ repeat 1000000000 "xxxxxxxxxx" }}`,

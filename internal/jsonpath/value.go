@@ -72,7 +72,7 @@ func (v Value) search(cost int) error {
 	if v.left == nil {
 		return nil
 	}
-	if *v.left -= cost * (1 + len(v.Result.Raw)); *v.left < 0 {
+	if *v.left -= cost * (1 + len(v.Raw)); *v.left < 0 {
 		return errTooMuch
 	}
 	return nil

@@ -44,27 +44,34 @@ func (c Claim) Covers(other Claim) bool {
 // claim was added here and is not kept by anyone.
 func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.list(fieldClaims)
-	if i := indexOf(claims, "resource", c.GroupResource); i < 0 {
+	i := indexOf(claims, "resource", c.GroupResource)
+	if i < 0 {
 		claims = append(claims, claimEntry(c))
 		sortClaims(claims)
 		d.setAdded(append(d.addedClaims(), c.String()))
-	} else {
-		entry, _ := claims[i].(map[string]any)
-		has := claimOf(entry)
-		if has.IdentityHash != c.IdentityHash {
-			if !d.added(c.GroupResource) || kept(has) {
-				return errors.Errorf("APIExport claims %s with identity %q", c.GroupResource, has.IdentityHash)
-			}
-			entry["identityHash"] = c.IdentityHash
-		}
-		if verbs := widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
-			entry["verbs"] = anySlice(verbs)
-		}
+	} else if err := d.widen(claims[i], c, kept); err != nil {
+		return err
 	}
 	if err := d.setList(fieldClaims, claims); err != nil {
 		return err
 	}
 	return d.showV1Alpha1(c)
+}
+
+// widen makes the entry of a resource claim at least what a Claim says.
+func (d *Draft) widen(claim any, c Claim, kept func(Claim) bool) error {
+	entry, _ := claim.(map[string]any)
+	has := claimOf(entry)
+	if has.IdentityHash != c.IdentityHash {
+		if !d.added(c.GroupResource) || kept(has) {
+			return errors.Errorf("APIExport claims %s with identity %q", c.GroupResource, has.IdentityHash)
+		}
+		entry["identityHash"] = c.IdentityHash
+	}
+	if verbs := widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
+		entry["verbs"] = anySlice(verbs)
+	}
+	return nil
 }
 
 // sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims

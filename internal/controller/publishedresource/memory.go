@@ -42,8 +42,8 @@ type exportedResource struct {
 	resource       schema.GroupResource
 }
 
-// Memories are those of all PublishedResources that are reconciled here, by name. Only one PublishedResource may publish
-// a resource in an APIExport: the first one has it until it goes or moves. Then those that wait for it are woken.
+// Memories are those of all PublishedResources that are reconciled here, by name. Only one PublishedResource may
+// publish a resource in an APIExport: the first one has it until it goes or moves. Then those that wait for it are woken.
 type memories struct {
 	wake func(name string)
 

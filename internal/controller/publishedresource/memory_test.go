@@ -24,7 +24,11 @@ func TestClaim(t *testing.T) {
 		{reason: "Who comes first has it.", do: func() string { return claim(hats, "one") }, want: "one"},
 		{reason: "Who comes again has it still.", do: func() string { return claim(hats, "one") }, want: "one"},
 		{reason: "Who comes later has not.", do: func() string { return claim(hats, "two") }, want: "one"},
-		{reason: "Nor has who knows it before it comes.", do: func() string { m.get("three"); m.await(hats, "three"); return m.held("three").export }},
+		{reason: "Nor has who knows it before it comes.", do: func() string {
+			m.get("three")
+			m.await(hats, "three")
+			return m.held("three").export
+		}},
 		{reason: "Another place is free.", do: func() string { return claim(coats, "four") }, want: "four"},
 		{reason: "Who waits may go.", do: func() string { m.forget("three"); return "" }},
 		{

@@ -68,10 +68,10 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 	m := managedadapter.NewManager(mgr)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(),
-		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
-		events:    events,
+		publisher:  scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
+		events:     events,
 		catalogues: map[string]*catalogue{},
-		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+		selects:    o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
 	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }
 	c.memories, c.publications = newMemories(wake), publication.NewSupervisor(wake)

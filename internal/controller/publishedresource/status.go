@@ -116,7 +116,8 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 	if !missing && (serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems)) {
 		e.set(o, serves)
 	}
-	if accepts.Status == corev1.ConditionFalse || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
+	if accepts.Status == corev1.ConditionFalse ||
+		len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
 		e.set(o, accepts)
 	}
 }
