@@ -82,7 +82,19 @@ func (b *budget) call(name string, f reflect.Value, args []reflect.Value) (refle
 			flat = append(flat, args[n-1].Index(i))
 		}
 	}
-	if err := b.charge(b.estimate(name, flat)); err != nil {
+	measure := b.size
+	if shallow[name] {
+		measure = length
+	}
+	cost := stepCost
+	for _, a := range flat {
+		cost = min(cost+measure(a), costMax+1)
+	}
+	// What a function makes is charged after it, so that only those that make much of little are bounded before.
+	if bound, ok := growing[name]; ok && cost <= b.left {
+		cost += min(bound(flat), costMax+1)
+	}
+	if err := b.charge(cost); err != nil {
 		return reflect.Value{}, err
 	}
 	out := f.Call(flat)
@@ -90,7 +102,7 @@ func (b *budget) call(name string, f reflect.Value, args []reflect.Value) (refle
 		err, _ := out[n-1].Interface().(error)
 		return reflect.Value{}, errors.WithMessage(err, name)
 	}
-	return out[0], b.charge(b.measure(name)(out[0]))
+	return out[0], b.charge(measure(out[0]))
 }
 
 // text returns a text, an empty one for a value that is missing.
@@ -171,26 +183,3 @@ var shallow = func() map[string]bool {
 	}
 	return m
 }()
-
-// measure returns what to count values of a function by.
-func (b *budget) measure(name string) func(reflect.Value) int {
-	if shallow[name] {
-		return length
-	}
-	return b.size
-}
-
-// estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those
-// that make much of little, or compare all with all, are bounded before.
-func (b *budget) estimate(name string, args arguments) int {
-	cost, measure := stepCost, b.measure(name)
-	for _, a := range args {
-		if cost += measure(a); cost > b.left {
-			return math.MaxInt
-		}
-	}
-	if bound, ok := growing[name]; ok {
-		cost += min(bound(args), costMax+1)
-	}
-	return cost
-}

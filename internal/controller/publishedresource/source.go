@@ -38,9 +38,14 @@ type source struct {
 // A catalogue is what is known of the APIs of one service cluster.
 type catalogue struct {
 	mu       sync.Mutex
-	kinds    map[string]schema.GroupKind   // of CustomResourceDefinitions, by their names
-	defined  map[schema.GroupKind]struct{} // kinds that have, or once had, a CustomResourceDefinition
+	defined  map[schema.GroupKind]definedBy
 	builtIns map[schema.GroupKind]builtIn
+}
+
+// A definedBy is the name of the CustomResourceDefinition that a kind has, or once had.
+type definedBy struct {
+	name string
+	gone bool
 }
 
 type builtIn struct {
@@ -54,10 +59,7 @@ func (c *connector) catalogueOf(of *target.Cluster) *catalogue {
 	defer c.mu.Unlock()
 	k, ok := c.catalogues[of.Server()]
 	if !ok {
-		k = &catalogue{
-			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{},
-			builtIns: map[schema.GroupKind]builtIn{},
-		}
+		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
 		c.catalogues[of.Server()] = k
 	}
 	return k
@@ -85,70 +87,58 @@ func (k *catalogue) find(ctx context.Context, c *target.Cluster, o informer.Owne
 		return src, err
 	}
 	c.Watches().Track(o, purposeSource, all)
-	if k.isDefined(gk) {
+	if k.definition(gk).name != "" {
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
 	}
 	return k.builtIn(ctx, c, gk)
 }
 
-// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned, and the name is
-// forgotten, if it is not there or describes another kind.
+// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned if it is not there
+// or describes another kind.
 func (k *catalogue) follow(ctx context.Context, c *target.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
-	name, ok := k.nameOf(gk)
-	if !ok {
+	is := k.definition(gk)
+	if is.name == "" || is.gone {
 		return source{}, nil
 	}
 	i := informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: is.name}, Stream: informer.StreamByName,
 	}
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", is.name)
 	}
 	if u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		delete(k.kinds, name)
+		k.defined[gk] = definedBy{is.name, true}
 		return source{}, nil
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
-func (k *catalogue) nameOf(gk schema.GroupKind) (string, bool) {
+// definition returns what defines a kind, with an empty name if nothing ever has.
+func (k *catalogue) definition(gk schema.GroupKind) definedBy {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name, is := range k.kinds {
-		if is == gk {
-			return name, true
-		}
-	}
-	return "", false
+	return k.defined[gk]
 }
 
-// isDefined reports whether a kind has, or once had, a CustomResourceDefinition.
-func (k *catalogue) isDefined(gk schema.GroupKind) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.defined[gk]
-	return ok
-}
-
-// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known, and forgets those that have
-// gone.
+// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known.
 func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.NamespacedName, group string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name := range k.kinds {
-		if !slices.Contains(names, types.NamespacedName{Name: name}) {
-			delete(k.kinds, name)
-		}
+	known := map[string]bool{}
+	for gk, is := range k.defined {
+		is.gone = is.gone || !slices.Contains(names, types.NamespacedName{Name: is.name})
+		k.defined[gk] = is
+		known[is.name] = known[is.name] || !is.gone
 	}
 	for _, n := range names {
-		if _, known := k.kinds[n.Name]; known || group == "" || !strings.HasSuffix(n.Name, "."+group) {
+		if known[n.Name] || group == "" || !strings.HasSuffix(n.Name, "."+group) {
 			continue
 		}
 		u, err := c.Read(ctx, informer.Interest{Resource: definitions, NamespacedName: n})
@@ -156,8 +146,7 @@ func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.
 			return err
 		}
 		if u != nil {
-			k.kinds[n.Name] = kindOf(u)
-			k.defined[kindOf(u)] = struct{}{}
+			k.defined[kindOf(u)] = definedBy{n.Name, false}
 		}
 	}
 	return nil
