@@ -2,7 +2,6 @@ package expression
 
 import (
 	"math"
-	"regexp"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -22,60 +21,36 @@ const (
 	matchedMax = 16 << 10
 )
 
-// bounds return upper bounds of what a call makes or compares, by function. Functions that make or compare about as
-// much as they are given need none. Bounds are given any arguments, and return 0 for those that the function refuses.
-var bounds = map[string]func(args []ref.Val) int{
-	"replace":               boundReplace,
-	"join":                  boundJoin,
-	"format":                func(args []ref.Val) int { return weigh(args, callMax) },
-	"matches":               boundMatch,
-	"regex.extract":         boundMatch,
-	"regex.extractAll":      boundMatches,
-	"regex.replace":         boundRegexReplace,
-	"indexOf":               func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 10 },
-	"lastIndexOf":           func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 10 },
-	"distinct":              func(args []ref.Val) int { return product(length(args, 0), length(args, 0)) },
-	"sets.contains":         func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) },
-	"sets.intersects":       func(args []ref.Val) int { return product(length(args, 0), length(args, 1)) },
-	"sets.equivalent":       func(args []ref.Val) int { return 2 * product(length(args, 0), length(args, 1)) },
-	"sort":                  func(args []ref.Val) int { return length(args, 0) },
-	"@sortByAssociatedKeys": func(args []ref.Val) int { return length(args, 0) },
+// pairsPerUnit are the functions that can make much of little, or compare all with all: how many pairs of parts of two
+// arguments count as much as a byte that is made. Patterns count as cel-go has it, which takes them for programs of a
+// fourth of their length. Other functions make or compare about as much as they are given.
+var pairsPerUnit = map[string]int{
+	"replace": math.MaxInt, "join": 1, "format": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,
+	"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 1,
+	"matches": 4, "regex.extract": 4, "regex.extractAll": 4, "regex.replace": 4,
 }
 
-func boundReplace(args []ref.Val) int {
-	if len(args) < 3 {
-		return 0
+// bound returns an upper bound of what a call makes or compares.
+func bound(function string, args []ref.Val) int {
+	n := 0
+	switch function {
+	case "join", "format":
+		n = weigh(args, callMax)
+	case "replace":
+		n = product(strings.Count(text(args, 0), text(args, 1)), length(args, 2))
+	case "distinct":
+		args = []ref.Val{args[0], args[0]}
+	case "regex.extractAll", "regex.replace":
+		if length(args, 0) > matchedMax {
+			return math.MaxInt
+		}
 	}
-	s, old := text(args, 0), text(args, 1)
-	return len(s) + product(strings.Count(s, old), length(args, 2))
-}
-
-func boundJoin(args []ref.Val) int {
-	return weigh(args[:1], callMax) + product(length(args, 0), len(text(args, 1)))
-}
-
-// boundMatch counts as cel-go does: patterns are taken for programs of a fourth of their length.
-func boundMatch(args []ref.Val) int { return product(length(args, 0), length(args, 1)) / 4 }
-
-func boundMatches(args []ref.Val) int {
-	if length(args, 0) > matchedMax {
-		return math.MaxInt
+	for i := range args {
+		for j := range i {
+			n += product(length(args, i), length(args, j)) / pairsPerUnit[function]
+		}
 	}
-	return boundMatch(args)
-}
-
-func boundRegexReplace(args []ref.Val) int {
-	n := boundMatches(args)
-	if n > callMax || len(args) < 3 {
-		return n
-	}
-	pattern, err := regexp.Compile(text(args, 1))
-	if err != nil {
-		return 0
-	}
-	s, by := text(args, 0), text(args, 2)
-	groups := strings.Count(by, `\`)
-	return max(n, len(s)+product(len(pattern.FindAllStringIndex(s, -1)), len(by))+product(groups, len(s)))
+	return n
 }
 
 // text returns an argument that is a text.
@@ -139,7 +114,7 @@ func weigh(values []ref.Val, most int) int {
 // its limit of cost, so that no || hides it.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
-	for name := range bounds {
+	for name := range pairsPerUnit {
 		all, err := env.Functions()[name].Bindings()
 		if err != nil || len(all) == 0 {
 			return nil, errors.Errorf("cannot find CEL function %s", name)
@@ -150,7 +125,7 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	}
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || bounds[call.Function()] == nil {
+		if !ok || pairsPerUnit[call.Function()] == 0 {
 			return i, nil
 		}
 		b := bindings[call.OverloadID()]
@@ -158,13 +133,13 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 			b = bindings[call.Function()]
 		}
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
-			boundedOp(b, bounds[call.Function()])), nil
+			boundedOp(b, call.Function())), nil
 	}), nil
 }
 
-func boundedOp(b *functions.Overload, bound func([]ref.Val) int) functions.FunctionOp {
+func boundedOp(b *functions.Overload, function string) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
-		if n := bound(args); n > callMax || n < 0 {
+		if n := bound(function, args); n > callMax || n < 0 {
 			panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "call is too large"})
 		}
 		switch {

@@ -1,9 +1,8 @@
 package expression
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/pkg/errors"
@@ -54,29 +53,9 @@ func (p *Program) explain(err error) string {
 // named returns the end of an error if it is a name that the expression itself holds as a word, else nothing.
 func named(text, rest string) string {
 	name, ok := strings.CutPrefix(rest, ": ")
-	if !ok || name == "" {
+	word, err := regexp.Compile(`(^|[^\pL\pN_])` + regexp.QuoteMeta(name) + `($|[^\pL\pN_])`)
+	if !ok || name == "" || err != nil || !word.MatchString(text) {
 		return ""
 	}
-	for {
-		before, after, found := strings.Cut(text, name)
-		if !found {
-			return ""
-		}
-		if !endsInWord(before) && !beginsWithWord(after) {
-			return ": " + name
-		}
-		text = text[len(before)+1:]
-	}
+	return rest
 }
-
-func endsInWord(s string) bool {
-	r, _ := utf8.DecodeLastRuneInString(s)
-	return isWord(r)
-}
-
-func beginsWithWord(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return isWord(r)
-}
-
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }

@@ -29,20 +29,19 @@ type converter struct {
 	left, bytes int // how many values and bytes of texts there may still be
 }
 
-const tooLarge = "it is too large"
+func (c *converter) refuse(detail string) error { return Error{c.what, ErrNoJSON, detail} }
 
 // text takes the length of a text from what may still be.
 func (c *converter) text(s string) (string, error) {
 	if c.bytes -= len(s); c.bytes < 0 {
-		return "", Error{c.what, ErrNoJSON, tooLarge}
+		return "", c.refuse("it is too large")
 	}
 	return s, nil
 }
 
 func (c *converter) convert(v ref.Val, depth int) (any, error) {
-	c.left--
-	if depth > depthMax || c.left < 0 {
-		return nil, Error{c.what, ErrNoJSON, tooLarge}
+	if c.left--; depth > depthMax || c.left < 0 {
+		return nil, c.refuse("it is too large")
 	}
 	switch v := v.(type) {
 	case types.Null:
@@ -55,31 +54,30 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 		return c.text(string(v))
 	case types.Bytes:
 		if base64.StdEncoding.EncodedLen(len(v)) > c.bytes {
-			return nil, Error{c.what, ErrNoJSON, tooLarge}
+			return nil, c.refuse("it is too large")
 		}
 		return c.text(base64.StdEncoding.EncodeToString(v))
 	case types.Uint:
 		if v > math.MaxInt64 {
-			return nil, Error{c.what, ErrNoJSON, "a number is too large"}
+			return nil, c.refuse("a number is too large")
 		}
 		return int64(v), nil
 	case types.Double:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, Error{c.what, ErrNoJSON, "a number is not finite"}
+			return nil, c.refuse("a number is not finite")
 		}
 		return float64(v), nil
 	case types.Timestamp, types.Duration:
-		s, ok := v.ConvertToType(types.StringType).(types.String)
-		if !ok {
-			return nil, Error{c.what, ErrNoJSON, "a time has no text"}
+		if s, ok := v.ConvertToType(types.StringType).(types.String); ok {
+			return string(s), nil
 		}
-		return string(s), nil
+		return nil, c.refuse("a time has no text")
 	case traits.Mapper:
 		return c.object(v, depth)
 	case traits.Lister:
 		return c.list(v, depth)
 	}
-	return nil, Error{c.what, ErrNoJSON, "it gives a value of type " + v.Type().TypeName()}
+	return nil, c.refuse("it gives a value of type " + v.Type().TypeName())
 }
 
 func (c *converter) list(l traits.Lister, depth int) (any, error) {
@@ -100,7 +98,7 @@ func (c *converter) object(m traits.Mapper, depth int) (any, error) {
 		k := i.Next()
 		key, ok := k.(types.String)
 		if !ok {
-			return nil, Error{c.what, ErrNoJSON, "a key is of type " + k.Type().TypeName()}
+			return nil, c.refuse("a key is of type " + k.Type().TypeName())
 		}
 		name, err := c.text(string(key))
 		if err != nil {

@@ -82,7 +82,19 @@ func (b *budget) call(name string, f reflect.Value, args []reflect.Value) (refle
 			flat = append(flat, args[n-1].Index(i))
 		}
 	}
-	if err := b.charge(b.estimate(name, flat)); err != nil {
+	measure := b.size
+	if shallow[name] {
+		measure = length
+	}
+	cost := stepCost
+	for _, a := range flat {
+		cost = min(cost+measure(a), costMax+1)
+	}
+	// What a function makes is charged after it, so that only those that make much of little are bounded before.
+	if bound, ok := growing[name]; ok && cost <= b.left {
+		cost += min(bound(flat), costMax+1)
+	}
+	if err := b.charge(cost); err != nil {
 		return reflect.Value{}, err
 	}
 	out := f.Call(flat)
@@ -90,7 +102,7 @@ func (b *budget) call(name string, f reflect.Value, args []reflect.Value) (refle
 		err, _ := out[n-1].Interface().(error)
 		return reflect.Value{}, errors.WithMessage(err, name)
 	}
-	return out[0], b.charge(b.measure(name)(out[0]))
+	return out[0], b.charge(measure(out[0]))
 }
 
 // text returns a text, an empty one for a value that is missing.
@@ -171,76 +183,3 @@ var shallow = func() map[string]bool {
 	}
 	return m
 }()
-
-// measure returns what to count values of a function by.
-func (b *budget) measure(name string) func(reflect.Value) int {
-	if shallow[name] {
-		return length
-	}
-	return b.size
-}
-
-// estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those
-// that make much of little, or compare all with all, need one of their own.
-func (b *budget) estimate(name string, args []reflect.Value) int {
-	base, measure := stepCost, b.measure(name)
-	for _, a := range args {
-		if base += measure(a); base > b.left {
-			return math.MaxInt
-		}
-	}
-	grown, ok := growing[name]
-	if !ok {
-		return base
-	}
-	more := grown(cost{args: args})
-	if more > costMax || more < 0 {
-		return math.MaxInt
-	}
-	return base + more
-}
-
-// A cost gives functions that estimate the arguments of a call, as numbers and texts.
-type cost struct{ args []reflect.Value }
-
-// number returns an argument that is a number, limited to what cannot overflow when it is multiplied.
-func (c cost) number(i int) int {
-	if i >= len(c.args) {
-		return 0
-	}
-	v := c.args[i]
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	switch {
-	case v.CanInt():
-		return int(max(0, min(v.Int(), costMax+1)))
-	case v.CanFloat():
-		return int(max(0, min(v.Float(), costMax+1)))
-	}
-	return 0
-}
-
-// text returns an argument that is a text.
-func (c cost) text(i int) string {
-	if i >= len(c.args) {
-		return ""
-	}
-	s, _ := text(c.args[i])
-	return s
-}
-
-// list returns how many elements an argument has, or all arguments if it is no list.
-func (c cost) list(i int) int {
-	if i >= len(c.args) {
-		return 0
-	}
-	v := c.args[i]
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		return v.Len()
-	}
-	return 1
-}

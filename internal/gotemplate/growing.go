@@ -3,31 +3,40 @@ package gotemplate
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 )
 
-// growing estimates the functions that can make much of little.
-var growing = map[string]func(c cost) int{
-	"repeat":      func(c cost) int { return c.number(0) * len(c.text(1)) },
-	"until":       func(c cost) int { return span(c, 0) },
-	"untilStep":   func(c cost) int { return span(c, 1) },
-	"seq":         func(c cost) int { return span(c, len(c.args)-1) },
-	"indent":      func(c cost) int { return c.number(0) * (1 + strings.Count(c.text(1), "\n")) },
-	"nindent":     func(c cost) int { return c.number(0) * (1 + strings.Count(c.text(1), "\n")) },
-	"wrapWith":    func(c cost) int { return len(c.text(1)) * (1 + len(c.text(2))) },
-	"wrap":        func(c cost) int { return len(c.text(1)) },
-	"abbrev":      func(c cost) int { return len(c.text(1)) },
-	"join":        func(c cost) int { return len(c.text(0)) * c.list(1) },
-	"replace":     func(c cost) int { return strings.Count(c.text(2), c.text(0)) * len(c.text(1)) },
-	"round":       func(c cost) int { return c.number(1) },
-	"printf":      format,
-	"uniq":        func(c cost) int { return square(c.list(0)) },
-	"mustUniq":    func(c cost) int { return square(c.list(0)) },
-	"without":     func(c cost) int { return c.list(0) * len(c.args) },
-	"mustWithout": func(c cost) int { return c.list(0) * len(c.args) },
-	"omit":        func(c cost) int { return c.list(0) * len(c.args) },
+const (
+	// patternMax is the length of the longest regular expression, in bytes.
+	patternMax = 1024
+	// repetitionCost is the cost of compiling a repetition, which makes copies of what it repeats.
+	repetitionCost = 1000
+	// stepsPerCost is how many steps of a regular expression cost one, and retriesPerCost how many of those that all
+	// matches of a text take if each begins anew: its square.
+	stepsPerCost, retriesPerCost = 8, 1024
+)
+
+// growing are upper bounds of what functions make or compare that can make much of little, or compare all with all.
+var growing = map[string]func(a arguments) int{
+	"repeat":      func(a arguments) int { return product(a.size(0), a.size(1)) },
+	"until":       span,
+	"untilStep":   span,
+	"seq":         span,
+	"indent":      indented,
+	"nindent":     indented,
+	"wrapWith":    func(a arguments) int { return product(a.size(1), a.size(2)) },
+	"join":        func(a arguments) int { return product(a.size(0), a.size(1)) },
+	"replace":     func(a arguments) int { return product(strings.Count(a.text(2), a.text(0)), a.size(1)) },
+	"printf":      formatted,
+	"uniq":        func(a arguments) int { return product(a.size(0), a.size(0)) },
+	"mustUniq":    func(a arguments) int { return product(a.size(0), a.size(0)) },
+	"without":     func(a arguments) int { return product(a.size(0), len(a)) },
+	"mustWithout": func(a arguments) int { return product(a.size(0), len(a)) },
+	"omit":        func(a arguments) int { return product(a.size(0), len(a)) },
 
 	"regexMatch": match, "mustRegexMatch": match, "regexFind": match, "mustRegexFind": match, "regexFindAll": matches,
 	"mustRegexFindAll": matches, "regexSplit": matches, "mustRegexSplit": matches,
@@ -35,41 +44,97 @@ var growing = map[string]func(c cost) int{
 	"mustRegexReplaceAllLiteral": replaceAll,
 }
 
-func square(n int) int { return min(n, costMax) * min(n, costMax) }
+// Arguments are those of one call.
+type arguments []reflect.Value
 
-// span returns an upper bound of the length of a list of numbers: the distance of its ends, up to argument last.
-func span(c cost, last int) int {
-	n := 0
-	for i := 0; i <= last; i++ {
-		v, err := strconv.ParseFloat(fmt.Sprint(c.args[i]), 64)
-		if err != nil {
-			return 0
-		}
-		n += int(min(math.Abs(v), costMax+1))
+// size returns the absolute value of a number, limited to what cannot overflow, and the length of all else.
+func (a arguments) size(i int) int {
+	if i >= len(a) {
+		return 0
 	}
-	return n * stepCost
+	v := a[i]
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if v.CanInt() {
+		return int(min(max(v.Int(), -v.Int()-1), costMax+1))
+	}
+	return length(v)
 }
+
+// text returns an argument that is a text.
+func (a arguments) text(i int) string {
+	if i >= len(a) {
+		return ""
+	}
+	s, _ := text(a[i])
+	return s
+}
+
+// product does not overflow.
+func product(a, b int) int { return min(min(a, costMax+1)*min(b, costMax+1), costMax+1) }
+
+// span returns an upper bound of the cost of a list of numbers: its ends are arguments.
+func span(a arguments) int {
+	n := 0
+	for i := range a {
+		n += product(a.size(i), stepCost)
+	}
+	return n
+}
+
+func indented(a arguments) int { return product(a.size(0), 1+strings.Count(a.text(1), "\n")) }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// format returns the cost of printf: widths and precisions, given in the format or by an argument, and each argument as
-// often as there are verbs.
-func format(c cost) int {
-	f := c.text(0)
-	verbs := strings.Count(f, "%")
-	n := 0
-	for _, d := range digits.FindAllString(f, -1) {
-		w, err := strconv.Atoi(d)
-		if err != nil || w > costMax {
+// formatted bounds what printf makes: each verb may write all arguments, and be as wide as any number says. With * it is
+// an argument that says so.
+func formatted(a arguments) int {
+	format := a.text(0)
+	widest, all := 0, 0
+	for _, d := range digits.FindAllString(format, -1) {
+		n, err := strconv.Atoi(d)
+		if err != nil {
 			return math.MaxInt
 		}
-		n += w
+		widest = max(widest, n)
 	}
-	for i := 1; i < len(c.args); i++ {
-		n += verbs * len(fmt.Sprint(c.args[i]))
-		if strings.Contains(f, "*") {
-			n += verbs * c.number(i)
+	for i := range a {
+		all += len(fmt.Sprint(a[i]))
+		if strings.Contains(format, "*") {
+			widest = max(widest, a.size(i))
 		}
 	}
-	return n
+	return product(strings.Count(format, "%"), min(widest, costMax)+all)
+}
+
+// match bounds a search for one match: each state of the expression may be looked at for each byte of the text.
+func match(a arguments) int {
+	states := states(a.text(0))
+	return states + states*a.size(1)/stepsPerCost
+}
+
+// matches bounds a search for all matches. For some patterns each takes as long as the text is.
+func matches(a arguments) int {
+	n := a.size(1)
+	return match(a) + n*n/retriesPerCost*states(a.text(0))
+}
+
+// replaceAll bounds the replacement of each match, by a text or what is repeated of the match.
+func replaceAll(a arguments) int { return matches(a) + product(a.size(1), a.size(2)) }
+
+// states returns the size of the program of a regular expression. What is none makes nothing.
+func states(pattern string) int {
+	if len(pattern) > patternMax {
+		return costMax
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return len(pattern)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return len(pattern)
+	}
+	return len(program.Inst) + repetitionCost*strings.Count(pattern, "{")
 }

@@ -36,13 +36,6 @@ type Template struct {
 	parsed    *template.Template
 	functions []string // the names of those it may call, step among them
 	mutates   bool
-	instances sync.Pool // of *instance
-}
-
-// An instance is a copy of a template with a budget of its own, for one rendering at a time.
-type instance struct {
-	parsed *template.Template
-	budget *budget
 }
 
 // Parse reads a template. The cause of an error is ErrInvalid.
@@ -59,7 +52,7 @@ func Parse(text string) (*Template, error) {
 	for _, one := range t.Templates() {
 		if one.Tree != nil && one.Root != nil {
 			w.at = one.Name()
-			w.body(one.Root)
+			w.list(one.Root)
 		}
 	}
 	if name, ok := w.recursive(); ok {
@@ -75,32 +68,18 @@ func Parse(text string) (*Template, error) {
 // Render returns what the template yields for data, without white space around it. The data are not changed. The cause
 // of an error is ErrFailed or ErrTooCostly.
 func (t *Template) Render(data map[string]any) (string, error) {
-	i, err := t.instance()
+	parsed, err := t.parsed.Clone()
 	if err != nil {
-		return "", err
+		return "", errors.Wrap(err, "cannot copy template")
 	}
-	defer t.instances.Put(i)
 	if t.mutates {
 		data, _ = clone(data).(map[string]any)
 	}
-	i.budget.left = costMax
-	out := &output{}
-	if err := i.parsed.Execute(out, data); err != nil {
+	b, out := &budget{left: costMax}, &output{}
+	if err := parsed.Funcs(b.functions(t.functions)).Execute(out, data); err != nil {
 		return "", explain(err)
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-func (t *Template) instance() (*instance, error) {
-	if i, ok := t.instances.Get().(*instance); ok {
-		return i, nil
-	}
-	parsed, err := t.parsed.Clone()
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot copy template")
-	}
-	b := &budget{}
-	return &instance{parsed: parsed.Funcs(b.functions(t.functions)), budget: b}, nil
 }
 
 // An output is a text of limited length.
@@ -133,8 +112,8 @@ func clone(v any) any {
 	return v
 }
 
-// A walker puts a step at the beginning of each body, and gathers the names of functions and of the templates that each
-// template calls.
+// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions and of the templates
+// that each template calls.
 type walker struct {
 	names map[string]bool
 	calls map[string][]string
@@ -162,15 +141,7 @@ func (w walker) recursive() (string, bool) {
 	return "", false
 }
 
-// body walks through a list of nodes that can be run more than once.
-func (w walker) body(l *parse.ListNode) {
-	if l == nil {
-		return
-	}
-	w.list(l)
-	l.Nodes = append([]parse.Node{stepNode()}, l.Nodes...)
-}
-
+// list walks through a list of nodes, some of which may be run more than once.
 func (w walker) list(l *parse.ListNode) {
 	if l == nil {
 		return
@@ -178,6 +149,7 @@ func (w walker) list(l *parse.ListNode) {
 	for _, n := range l.Nodes {
 		w.node(n)
 	}
+	l.Nodes = append([]parse.Node{stepNode()}, l.Nodes...)
 }
 
 func (w walker) node(n parse.Node) {
@@ -191,17 +163,17 @@ func (w walker) node(n parse.Node) {
 		w.calls[w.at] = append(w.calls[w.at], n.Name)
 		w.pipe(n.Pipe)
 	case *parse.IfNode:
-		w.branch(&n.BranchNode, w.list)
+		w.branch(&n.BranchNode)
 	case *parse.WithNode:
-		w.branch(&n.BranchNode, w.list)
+		w.branch(&n.BranchNode)
 	case *parse.RangeNode:
-		w.branch(&n.BranchNode, w.body)
+		w.branch(&n.BranchNode)
 	}
 }
 
-func (w walker) branch(n *parse.BranchNode, list func(*parse.ListNode)) {
+func (w walker) branch(n *parse.BranchNode) {
 	w.pipe(n.Pipe)
-	list(n.List)
+	w.list(n.List)
 	w.list(n.ElseList)
 }
 

@@ -3,6 +3,7 @@ package jsonpath
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,13 @@ const (
 	indexMax = 1024
 	// pathMax is the length of the longest path, in bytes.
 	pathMax = 1024
+)
+
+var (
+	// parts are the parts of a path, between dots that are not escaped.
+	parts = regexp.MustCompile(`(?s)(\\.?|[^.\\])+`)
+	// escaped is a character that is a part of a key, and query a condition without another one in it.
+	escaped, query = regexp.MustCompile(`(?s)\\.`), regexp.MustCompile(`(?s)\(([^()"]|"[^"]*")*\)`)
 )
 
 // A Path is a path to a value, or to several.
@@ -43,34 +51,12 @@ func Parse(text string) (Path, error) {
 
 // withKeys marks the parts of a path that are too large for an index as keys, so that no list is made that long.
 func withKeys(text string) string {
-	var out strings.Builder
-	for len(text) > 0 {
-		end := partEnd(text)
-		part := text[:end]
+	return parts.ReplaceAllStringFunc(text, func(part string) string {
 		if n, err := strconv.ParseUint(part, 10, 64); err == nil && n > indexMax || errors.Is(err, strconv.ErrRange) {
-			out.WriteByte(':')
+			return ":" + part
 		}
-		out.WriteString(part)
-		if end < len(text) {
-			out.WriteByte('.')
-			end++
-		}
-		text = text[end:]
-	}
-	return out.String()
-}
-
-// partEnd returns where the first part of a path ends: at a dot that is not escaped.
-func partEnd(text string) int {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '.':
-			return i
-		}
-	}
-	return len(text)
+		return part
+	})
 }
 
 // ParseTarget checks a path to what is to be set. Of several values, gjson tells the places only behind one #.
@@ -79,52 +65,18 @@ func ParseTarget(text string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
-	lists := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '|':
-			return Path{}, errors.New("path has |, behind which no value can be set")
-		case '#':
-			end := queryEnd(text, i+1)
-			all := end < len(text) && text[end] == '#'
-			if all || end == i+1 {
-				lists++
-			}
-			if i = end - 1; all {
-				i++
-			}
-		}
+	const found = "\x00" // No path has it.
+	rest, before := escaped.ReplaceAllString(text, ""), ""
+	for rest != before { // The innermost queries go first.
+		rest, before = query.ReplaceAllString(rest, found), rest
 	}
-	if lists > 1 {
+	if strings.Contains(rest, "|") {
+		return Path{}, errors.New("path has |, behind which no value can be set")
+	}
+	if strings.Count(rest, "#")-strings.Count(rest, "#"+found) > 1 { // #(…) selects one value.
 		return Path{}, errors.New("path has more than one #, behind which no value can be set")
 	}
 	return p, nil
-}
-
-// queryEnd returns where a query in parentheses ends, or where it would begin if there is none.
-func queryEnd(text string, start int) int {
-	if start >= len(text) || text[start] != '(' {
-		return start
-	}
-	depth, quoted := 0, false
-	for i := start; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-		case c == ')':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(text)
 }
 
 // String returns the path as it was written.

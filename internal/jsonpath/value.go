@@ -15,11 +15,11 @@ const (
 // errTooMuch ends the template that searches too much.
 var errTooMuch = errors.New("the value is searched too often")
 
-// A Value is a value as templates see it: as text, and by what can be done with it without making it larger. It is for
-// one rendering.
+// A Value is a value as templates see it: by the methods of gjson, which make it no larger. It is for one rendering.
 type Value struct {
-	result gjson.Result
-	left   *int // how many bytes may still be searched, shared with the values within
+	gjson.Result
+
+	left *int // how many bytes may still be searched, shared with the values within
 }
 
 // NewValue returns the value of a result.
@@ -28,26 +28,8 @@ func NewValue(r gjson.Result) Value {
 	return Value{r, &left}
 }
 
-// String returns a text as it is, and all else as JSON; a missing value and null are empty.
-func (v Value) String() string { return v.result.String() }
-
-// Exists reports whether the value is there.
-func (v Value) Exists() bool { return v.result.Exists() }
-
-// IsArray reports whether the value is a list.
-func (v Value) IsArray() bool { return v.result.IsArray() }
-
-// IsObject reports whether the value is a map.
-func (v Value) IsObject() bool { return v.result.IsObject() }
-
-// Int returns a number, or a text that is one, as a whole number, else 0.
-func (v Value) Int() int64 { return v.result.Int() }
-
-// Float returns a number, or a text that is one, else 0.
-func (v Value) Float() float64 { return v.result.Float() }
-
-// Bool returns whether the value is true, a text for it, or a number other than 0.
-func (v Value) Bool() bool { return v.result.Bool() }
+// Value returns what JSON is decoded to.
+func (v Value) Value() (any, error) { return v.Result.Value(), v.search(elementCost) }
 
 // Get returns a value within this one, and one that does not exist for a path that is not supported.
 func (v Value) Get(path string) (Value, error) {
@@ -58,7 +40,7 @@ func (v Value) Get(path string) (Value, error) {
 	if err := v.search(1); err != nil {
 		return Value{}, err
 	}
-	return Value{v.result.Get(p.text), v.left}, nil
+	return Value{v.Result.Get(p.text), v.left}, nil
 }
 
 // Array returns the elements of a list; of a value that is none, the value itself.
@@ -67,7 +49,7 @@ func (v Value) Array() ([]Value, error) {
 		return nil, err
 	}
 	var out []Value
-	for _, r := range v.result.Array() {
+	for _, r := range v.Result.Array() {
 		out = append(out, Value{r, v.left})
 	}
 	return out, nil
@@ -79,7 +61,7 @@ func (v Value) Map() (map[string]Value, error) {
 		return nil, err
 	}
 	out := map[string]Value{}
-	for k, r := range v.result.Map() {
+	for k, r := range v.Result.Map() {
 		out[k] = Value{r, v.left}
 	}
 	return out, nil
@@ -90,7 +72,7 @@ func (v Value) search(cost int) error {
 	if v.left == nil {
 		return nil
 	}
-	if *v.left -= cost * (1 + len(v.result.Raw)); *v.left < 0 {
+	if *v.left -= cost * (1 + len(v.Raw)); *v.left < 0 {
 		return errTooMuch
 	}
 	return nil

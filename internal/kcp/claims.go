@@ -18,6 +18,9 @@ import (
 // be taken back: sorted, as resource.group, separated by commas.
 const AnnotationAddedClaims = "syncagent.kcp.io/added-permission-claims"
 
+// annotationShown is the annotation by which kcp keeps what v1alpha1 says of claims and v1alpha2 does not.
+const annotationShown = apisv1alpha2.PermissionClaimsV1Alpha1Annotation
+
 // verbAll is the verb of a claim to do anything.
 const verbAll = "*"
 
@@ -45,13 +48,19 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	if i < 0 {
 		claims = append(claims, claimEntry(c))
 		sortClaims(claims)
-		if err := d.setList(fieldClaims, claims); err != nil {
-			return err
-		}
-		d.noteAdded(c.GroupResource)
-		return d.showV1Alpha1(c)
+		d.setAdded(append(d.addedClaims(), c.String()))
+	} else if err := d.widen(claims[i], c, kept); err != nil {
+		return err
 	}
-	entry, _ := claims[i].(map[string]any)
+	if err := d.setList(fieldClaims, claims); err != nil {
+		return err
+	}
+	return d.showV1Alpha1(c)
+}
+
+// widen makes the entry of a resource claim at least what a Claim says.
+func (d *Draft) widen(claim any, c Claim, kept func(Claim) bool) error {
+	entry, _ := claim.(map[string]any)
 	has := claimOf(entry)
 	if has.IdentityHash != c.IdentityHash {
 		if !d.added(c.GroupResource) || kept(has) {
@@ -62,10 +71,7 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	if verbs := widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
 		entry["verbs"] = anySlice(verbs)
 	}
-	if err := d.setList(fieldClaims, claims); err != nil {
-		return err
-	}
-	return d.showV1Alpha1(c)
+	return nil
 }
 
 // sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims
@@ -104,15 +110,6 @@ func (d *Draft) RemoveClaim(r schema.GroupResource) error {
 // identity. kcp answers Forbidden then, as if a right was missing (v0.31.2, pkg/admission/apiexport).
 func LacksIdentity(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "identityHash is required")
-}
-
-// AddedClaims returns the resources whose claims were added here, sorted.
-func (d *Draft) AddedClaims() []schema.GroupResource {
-	var added []schema.GroupResource
-	for _, s := range d.addedClaims() {
-		added = append(added, schema.ParseGroupResource(s))
-	}
-	return added
 }
 
 // Claims returns what an APIExport claims.
@@ -180,22 +177,17 @@ func (d *Draft) added(r schema.GroupResource) bool {
 	return slices.Contains(d.addedClaims(), r.String())
 }
 
-func (d *Draft) noteAdded(r schema.GroupResource) {
-	if !d.added(r) {
-		d.setAdded(append(d.addedClaims(), r.String()))
-	}
+func (d *Draft) setAdded(added []string) {
+	slices.Sort(added)
+	d.setOrRemove(AnnotationAddedClaims, strings.Join(slices.Compact(added), ","))
 }
 
-func (d *Draft) setAdded(added []string) {
-	if len(added) == 0 {
-		d.removeAnnotation(AnnotationAddedClaims)
+// setOrRemove sets an annotation, or removes it if its value is empty.
+func (d *Draft) setOrRemove(key, value string) {
+	if value != "" {
+		d.SetAnnotation(key, value)
 		return
 	}
-	slices.Sort(added)
-	d.SetAnnotation(AnnotationAddedClaims, strings.Join(added, ","))
-}
-
-func (d *Draft) removeAnnotation(key string) {
 	a := d.next.GetAnnotations()
 	delete(a, key)
 	d.next.SetAnnotations(a)
@@ -204,14 +196,10 @@ func (d *Draft) removeAnnotation(key string) {
 // showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void.
 // What such a client has chosen stays.
 func (d *Draft) showV1Alpha1(c Claim) error {
-	shown, err := d.shown()
+	shown, i, err := d.shown(c.GroupResource)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(shown, func(s apisv1alpha1.PermissionClaim) bool {
-		return s.Group == c.Group &&
-			s.Resource == c.Resource
-	})
 	if i < 0 {
 		shown = append(shown, apisv1alpha1.PermissionClaim{
 			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true,
@@ -222,48 +210,42 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 		})
 		return d.show(shown)
 	}
-	was := shown[i]
-	if (was.All || len(was.ResourceSelector) > 0) && was.IdentityHash == c.IdentityHash {
+	selects := len(shown[i].ResourceSelector) > 0
+	if (shown[i].All || selects) && shown[i].IdentityHash == c.IdentityHash {
 		return nil
 	}
-	shown[i].All, shown[i].IdentityHash = len(was.ResourceSelector) == 0, c.IdentityHash
+	shown[i].All, shown[i].IdentityHash = !selects, c.IdentityHash
 	return d.show(shown)
 }
 
 func (d *Draft) hideV1Alpha1(r schema.GroupResource) error {
-	shown, err := d.shown()
-	if err != nil {
+	shown, i, err := d.shown(r)
+	if err != nil || i < 0 {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(shown),
-		func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
-	if len(left) == len(shown) {
-		return nil
-	}
-	return d.show(left)
+	return d.show(slices.Delete(shown, i, i+1))
 }
 
-// shown returns what clients of v1alpha1 see of claims beside their verbs.
-func (d *Draft) shown() ([]apisv1alpha1.PermissionClaim, error) {
-	var shown []apisv1alpha1.PermissionClaim
-	v, ok := d.next.GetAnnotations()[apisv1alpha2.PermissionClaimsV1Alpha1Annotation]
-	if !ok {
-		return nil, nil
+// shown returns what clients of v1alpha1 see of claims beside their verbs, and the index of the claim to a resource, -1
+// if there is none.
+func (d *Draft) shown(r schema.GroupResource) (shown []apisv1alpha1.PermissionClaim, index int, err error) {
+	if v := d.next.GetAnnotations()[annotationShown]; v != "" {
+		err = json.Unmarshal([]byte(v), &shown)
 	}
-	err := json.Unmarshal([]byte(v), &shown)
-	return shown, errors.Wrapf(err, "cannot read annotation %s of APIExport",
-		apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
+	index = slices.IndexFunc(shown, func(c apisv1alpha1.PermissionClaim) bool {
+		return schema.GroupResource(c.GroupResource) == r
+	})
+	return shown, index, errors.Wrapf(err, "cannot read annotation %s of APIExport", annotationShown)
 }
 
 func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {
-	if len(shown) == 0 {
-		d.removeAnnotation(apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
-		return nil
-	}
 	b, err := json.Marshal(shown)
 	if err != nil {
 		return errors.Wrap(err, "cannot encode claims")
 	}
-	d.SetAnnotation(apisv1alpha2.PermissionClaimsV1Alpha1Annotation, string(b))
+	if len(shown) == 0 {
+		b = nil
+	}
+	d.setOrRemove(annotationShown, string(b))
 	return nil
 }

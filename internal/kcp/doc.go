@@ -16,8 +16,8 @@
 // stay when it is withdrawn; and what older clients read of permission claims is one annotation for all of them, which
 // nobody can own a part of.
 //
-// Changes of one APIExport that come while another is under way are sent together. A hundred publishers that each patch
-// for themselves are ten thousand conflicts.
+// Changes of one APIExport take turns, each on what the one before has written: a hundred publishers that patch at a
+// time are ten thousand conflicts. We rejected to send those that wait together: who fails then has to be found out.
 //
 // APIExports are written in v1alpha2, the version kcp stores. Its claims have no field for what v1alpha1 calls all, so
 // that claims made in v1alpha2 look to clients of v1alpha1 as if they claimed nothing. kcp keeps that field in an

@@ -1,7 +1,6 @@
 package kcp
 
 import (
-	"encoding/json"
 	"slices"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -11,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Change makes a Draft as its author wants it. It may be made several times, and changes nothing the second time. If
-// it fails, what it has changed is discarded.
+// A Change makes a Draft as its author wants it. It may be made several times, and changes nothing the second time. A
+// Draft is of no use after a Change that fails.
 type Change func(*Draft) error
 
 // A Draft is an APIExport that is being changed.
@@ -35,53 +34,9 @@ func NewDraft(name string, base *unstructured.Unstructured) *Draft {
 	return d
 }
 
-// Make makes a Change, all or nothing of it.
-func (d *Draft) Make(c Change) error {
-	try := &Draft{base: d.base, next: d.next.DeepCopy()}
-	if err := c(try); err != nil {
-		return err
-	}
-	d.next = try.next
-	return nil
-}
-
 // Changed reports whether the Draft differs from what it was made from. One of a new APIExport always does.
 func (d *Draft) Changed() bool {
 	return d.base == nil || !equality.Semantic.DeepEqual(d.base.Object, d.next.Object)
-}
-
-// patch returns a merge patch of what has changed, which only applies to what the Draft was made from.
-func (d *Draft) patch() ([]byte, error) {
-	metadata := map[string]any{"resourceVersion": d.base.GetResourceVersion()}
-	if a := difference(d.base.GetAnnotations(), d.next.GetAnnotations()); len(a) > 0 {
-		metadata["annotations"] = a
-	}
-	spec := map[string]any{}
-	for _, field := range []string{fieldResources, fieldClaims, fieldPolicy} {
-		was, _, _ := unstructured.NestedFieldNoCopy(d.base.Object, "spec", field)
-		is, _, _ := unstructured.NestedFieldNoCopy(d.next.Object, "spec", field)
-		if !equality.Semantic.DeepEqual(was, is) {
-			spec[field] = is
-		}
-	}
-	p, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
-	return p, errors.Wrap(err, "cannot encode patch of APIExport")
-}
-
-// difference returns what makes one map of the other by a merge patch.
-func difference(was, is map[string]string) map[string]any {
-	d := map[string]any{}
-	for k := range was {
-		if _, ok := is[k]; !ok {
-			d[k] = nil
-		}
-	}
-	for k, v := range is {
-		if old, ok := was[k]; !ok || old != v {
-			d[k] = v
-		}
-	}
-	return d
 }
 
 // Fields of the spec of an APIExport.

@@ -11,8 +11,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
-	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // Causes of errors.
@@ -54,15 +52,6 @@ func (m *Mutations) In(w Workspace) *Mutations {
 		return nil
 	}
 	return &Mutations{spec: m.spec, status: m.status, workspace: w}
-}
-
-// A step is one compiled step. It returns the document as it is after it.
-type step interface {
-	apply(document []byte, s sides) ([]byte, error)
-	// target is the field that the step changes.
-	target() jsonpath.Path
-	// provenance tells who decides on what the step leaves in that field.
-	provenance(other func(path ...string) provenance.Value) provenance.Value
 }
 
 // decode reads an object from JSON. Whole numbers stay whole.

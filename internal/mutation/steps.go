@@ -26,6 +26,15 @@ const squaresMax = 1 << 29
 // environment is what expressions are compiled in.
 var environment = expression.NewEnvironment("CEL expression", "value", "self", "other")
 
+// A step is one compiled step.
+type step struct {
+	path jsonpath.Path // what it changes
+	// apply returns the document as it is after the step.
+	apply func(document []byte, s sides) ([]byte, error)
+	// origin tells who decides on what the step leaves at its path: the author of the object if it is nil.
+	origin func(other func(path ...string) provenance.Value) provenance.Value
+}
+
 func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 	set := 0
 	for _, is := range []bool{m.Delete != nil, m.Regex != nil, m.Template != nil, m.CEL != nil} {
@@ -34,7 +43,7 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		}
 	}
 	if set != 1 {
-		return nil, errors.New("exactly one of delete, regex, template and cel must be set")
+		return step{}, errors.New("exactly one of delete, regex, template and cel must be set")
 	}
 	switch {
 	case m.Delete != nil:
@@ -42,66 +51,43 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		if err == nil && p.Complex() {
 			err = errors.New("delete cannot select several values")
 		}
-		return deletion{p}, err
+		return step{path: p, apply: func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) }}, err
 	case m.Regex != nil:
-		p, err := jsonpath.ParseTarget(string(m.Regex.Path))
-		if err != nil {
-			return nil, err
-		}
-		r, err := jsonpath.NewReplacement(m.Regex.Pattern, m.Regex.Replacement)
-		return replacement{p, r, replaced(m.Regex)}, err
+		return newReplacement(m.Regex)
 	case m.Template != nil:
-		p, err := jsonpath.ParseTarget(string(m.Template.Path))
-		if err != nil {
-			return nil, err
-		}
-		t, err := gotemplate.Parse(m.Template.Template)
-		return rendering{p, t, provenance.Parse(m.Template.Template)}, err
+		return newRendering(m.Template)
 	}
-	p, err := jsonpath.ParseTarget(string(m.CEL.Path))
+	return newEvaluation(m.CEL)
+}
+
+// newReplacement returns a step that changes texts. The rule alone decides on what it leaves if it keeps nothing of what
+// was there.
+func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
+	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return nil, err
+		return step{}, err
 	}
-	e, err := environment.Compile(m.CEL.Expression, cel.DynType)
-	return evaluation{p, e}, err
-}
-
-// A deletion removes a value.
-type deletion struct{ path jsonpath.Path }
-
-func (d deletion) apply(document []byte, _ sides) ([]byte, error) { return d.path.Delete(document) }
-
-// A replacement changes texts.
-type replacement struct {
-	path jsonpath.Path
-	by   jsonpath.Replacement
-
-	origin provenance.Value
-}
-
-// replaced tells who decides on what a replacement leaves: the rule alone if it keeps nothing of what was there.
-func replaced(m *v1alpha1.RegexMutation) provenance.Value {
-	if m.Pattern == "" && !strings.ContainsAny(m.Replacement, `$\`) {
-		return provenance.Fixed
-	}
-	return provenance.Entered
-}
-
-func (r replacement) apply(document []byte, _ sides) ([]byte, error) {
-	if found := r.path.Get(document); found.Type == gjson.Null {
-		return document, nil
-	}
-	squares := 0
-	return r.path.Splice(document, sizeMax, func(v gjson.Result) (string, error) {
-		if squares += r.by.Cost(v.Raw); squares > squaresMax {
-			return "", errors.New("the values are too long for a regular expression")
+	by, err := jsonpath.NewReplacement(m.Pattern, m.Replacement)
+	s := step{path: p, apply: func(document []byte, _ sides) ([]byte, error) {
+		if found := p.Get(document); found.Type == gjson.Null {
+			return document, nil
 		}
-		return r.replace(v)
-	})
+		squares := 0
+		return p.Splice(document, sizeMax, func(v gjson.Result) (string, error) {
+			if squares += by.Cost(v.Raw); squares > squaresMax {
+				return "", errors.New("the values are too long for a regular expression")
+			}
+			return replace(by, v)
+		})
+	}}
+	if m.Pattern == "" && !strings.ContainsAny(m.Replacement, `$\`) {
+		s.origin = func(func(path ...string) provenance.Value) provenance.Value { return provenance.Fixed }
+	}
+	return s, err
 }
 
 // replace returns the JSON of a changed value. A number stays one if it can.
-func (r replacement) replace(v gjson.Result) (string, error) {
+func replace(by jsonpath.Replacement, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Number {
 		return "", errors.New("the value is neither a text nor a number")
 	}
@@ -109,7 +95,7 @@ func (r replacement) replace(v gjson.Result) (string, error) {
 	if v.Type == gjson.Number {
 		text = v.Raw
 	}
-	changed, err := r.by.Apply(text)
+	changed, err := by.Apply(text)
 	if err != nil {
 		return "", err
 	}
@@ -122,60 +108,81 @@ func (r replacement) replace(v gjson.Result) (string, error) {
 	return string(raw), err
 }
 
-// A rendering sets a value to the text of a template.
-type rendering struct {
-	path     jsonpath.Path
-	template *gotemplate.Template
-	origin   *provenance.Template
-}
-
-func (r rendering) apply(document []byte, s sides) ([]byte, error) {
-	self, err := decode(document)
+// newRendering returns a step that sets a value to the text of a template. Who decides on that is told by what the
+// template is made of: LocalObject is the object that is changed, RemoteObject the other one. The workspace is what
+// naming knows it as.
+func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
+	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return nil, err
+		return step{}, err
 	}
-	text, err := r.template.Render(map[string]any{
-		"Value": jsonpath.NewValue(r.path.Get(document)), "LocalObject": self, "RemoteObject": s.other,
-		"ClusterName": s.workspace.Cluster, "ClusterPath": logicalcluster.NewPath(s.workspace.Path),
-	})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := encode(text)
-	if err != nil {
-		return nil, err
-	}
-	return r.path.Set(document, sizeMax, string(raw))
-}
-
-// An evaluation sets a value to what an expression gives.
-type evaluation struct {
-	path    jsonpath.Path
-	program *expression.Program
-}
-
-func (e evaluation) apply(document []byte, s sides) ([]byte, error) {
-	var value any
-	if found := e.path.Get(document); found.Exists() {
-		if err := utiljson.Unmarshal([]byte(found.Raw), &value); err != nil {
-			return nil, errors.New("the value cannot be read")
+	t, err := gotemplate.Parse(m.Template)
+	source := provenance.Parse(m.Template)
+	return step{path: p, apply: func(document []byte, s sides) ([]byte, error) {
+		self, err := decode(document)
+		if err != nil {
+			return nil, err
 		}
+		text, err := t.Render(map[string]any{
+			"Value": jsonpath.NewValue(p.Get(document)), "LocalObject": self, "RemoteObject": s.other,
+			"ClusterName": s.workspace.Cluster, "ClusterPath": logicalcluster.NewPath(s.workspace.Path),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return set(p, document, text)
+	}, origin: func(other func(path ...string) provenance.Value) provenance.Value {
+		return source.Value(provenance.Context{Of: func(path ...string) provenance.Value {
+			switch {
+			case path[0] == "RemoteObject":
+				return other(path[1:]...)
+			case path[0] == "ClusterName":
+				return provenance.Assigned
+			case path[0] == "ClusterPath":
+				return provenance.Path
+			case strings.Join(path, ".") == "LocalObject.metadata.uid":
+				return provenance.Assigned
+			}
+			return provenance.Entered
+		}})
+	}}, err
+}
+
+// newEvaluation returns a step that sets a value to what an expression gives. Nobody looks into who decides on that.
+func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
+	p, err := jsonpath.ParseTarget(string(m.Path))
+	if err != nil {
+		return step{}, err
 	}
-	self, err := decode(document)
+	program, err := environment.Compile(m.Expression, cel.DynType)
+	return step{path: p, apply: func(document []byte, s sides) ([]byte, error) {
+		var value any
+		if found := p.Get(document); found.Exists() {
+			if err := utiljson.Unmarshal([]byte(found.Raw), &value); err != nil {
+				return nil, errors.New("the value cannot be read")
+			}
+		}
+		self, err := decode(document)
+		if err != nil {
+			return nil, err
+		}
+		out, err := program.Eval(map[string]any{"value": value, "self": self, "other": s.other})
+		if err != nil {
+			return nil, err
+		}
+		native, err := program.JSON(out)
+		if err != nil {
+			return nil, err
+		}
+		return set(p, document, native)
+	}}, err
+}
+
+// set returns a document with a value set at a path.
+func set(p jsonpath.Path, document []byte, value any) ([]byte, error) {
+	raw, err := encode(value)
 	if err != nil {
 		return nil, err
 	}
-	out, err := e.program.Eval(map[string]any{"value": value, "self": self, "other": s.other})
-	if err != nil {
-		return nil, err
-	}
-	native, err := e.program.JSON(out)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := encode(native)
-	if err != nil {
-		return nil, err
-	}
-	return e.path.Set(document, sizeMax, string(raw))
+	return p.Set(document, sizeMax, string(raw))
 }

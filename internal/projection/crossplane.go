@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -205,14 +206,10 @@ func defaultWithout(value *apiextensionsv1.JSON, path []string) *apiextensionsv1
 	if json.Unmarshal(value.Raw, &content) != nil {
 		return value
 	}
-	at := content
-	for _, name := range path[:len(path)-1] {
-		at, _ = at[name].(map[string]any)
-	}
-	if _, ok := at[path[len(path)-1]]; !ok {
+	if _, ok, _ := unstructured.NestedFieldNoCopy(content, path...); !ok {
 		return value
 	}
-	delete(at, path[len(path)-1])
+	unstructured.RemoveNestedField(content, path...)
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return value

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -51,26 +53,12 @@ func checkNames(group string, n *apiextensionsv1.CustomResourceDefinitionNames) 
 	if !slices.Contains(undotted, group) && !strings.Contains(group, ".") {
 		return failf(InvalidName, "kcp serves no group %s without a dot: set projection.group", group)
 	}
-	if problems := validation.IsDNS1123Subdomain(group); group != "" && len(problems) > 0 {
+	if problems := utilvalidation.IsDNS1123Subdomain(group); group != "" && len(problems) > 0 {
 		return failf(InvalidName, "group %s: %s", group, strings.Join(problems, ", "))
 	}
-	labels := map[string][]string{
-		"plural name":   {n.Plural},
-		"singular name": {n.Singular},
-		"kind":          {strings.ToLower(n.Kind)},
-		"list kind":     {strings.ToLower(n.ListKind)},
-		"short name":    n.ShortNames,
-		"category":      n.Categories,
-	}
-	for what, values := range labels {
-		for _, v := range values {
-			if problems := validation.IsDNS1035Label(v); len(problems) > 0 {
-				return failf(InvalidName, "%s %q: %s", what, v, strings.Join(problems, ", "))
-			}
-		}
-	}
-	if n.Kind == n.ListKind {
-		return failf(InvalidName, "kind and list kind cannot both be %s", n.Kind)
+	names := apiextensions.CustomResourceDefinitionNames(*n)
+	if problems := validation.ValidateCustomResourceDefinitionNames(&names, nil); len(problems) > 0 {
+		return failf(InvalidName, "%s", problems.ToAggregate())
 	}
 	return nil
 }

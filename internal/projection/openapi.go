@@ -135,19 +135,17 @@ func parseDocument(content []byte) (document, error) {
 		return d, errors.Wrap(err, "cannot parse JSON")
 	}
 	for name, content := range raw.Components.Schemas {
-		var s apiextensionsv1.JSONSchemaProps
-		var k struct {
+		var s struct {
+			apiextensionsv1.JSONSchemaProps
+
 			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 		}
 		if err := json.Unmarshal(content, &s); err != nil {
 			return d, errors.Wrapf(err, "cannot parse schema %s", name)
 		}
-		if err := json.Unmarshal(content, &k); err != nil {
-			return d, errors.Wrapf(err, "cannot parse kinds of schema %s", name)
-		}
-		d.schemas[name] = s
-		if len(k.Kinds) == 1 { // Several belong to types all groups share, such as DeleteOptions.
-			d.kinds[k.Kinds[0]] = name
+		d.schemas[name] = s.JSONSchemaProps
+		if len(s.Kinds) == 1 { // Several belong to types all groups share, such as DeleteOptions.
+			d.kinds[s.Kinds[0]] = name
 		}
 	}
 	return d, nil

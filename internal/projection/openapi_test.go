@@ -184,13 +184,6 @@ func TestFromOpenAPIVersions(t *testing.T) {
 			versions:  []BuiltIn{builtIn(t, "v1", document("v1"))},
 			want:      want{Reason: NotServed, Err: true},
 		},
-		"NoVersions": {
-			reason:    "A type must be served in some version.",
-			kind:      thing,
-			preferred: "v1",
-			versions:  nil,
-			want:      want{Reason: NotServed, Err: true},
-		},
 		"NotJSON": {
 			reason:    "A document that cannot be read may be readable the next time.",
 			kind:      thing,

@@ -253,33 +253,16 @@ func TestNames(t *testing.T) {
 			want:   base(func(w *want) { w.Group = "apps" }),
 		},
 		"GroupWithoutDot": {reason: "Other groups need a dot.", crd: in("widgets"), want: want{Reason: InvalidName}},
-		"GroupCalledCore": {
-			reason: "The core group is not called so.",
-			crd:    in("core"),
-			want:   want{Reason: InvalidName},
-		},
 		"ProjectedAnyway": {
 			reason: "A group without a dot can be published as another.",
 			crd:    in("widgets"),
 			to:     &publishedv1alpha1.ResourceProjection{Group: "a.b"},
 			want:   base(func(w *want) { w.Group = "a.b" }),
 		},
-		"InvalidPlural": {
-			reason: "A plural is a label.",
-			crd:    in("a.b"),
-			to:     &publishedv1alpha1.ResourceProjection{Plural: "a b"},
-			want:   want{Reason: InvalidName},
-		},
 		"InvalidKind": {
 			reason: "A kind is a label.",
 			crd:    in("a.b"),
 			to:     &publishedv1alpha1.ResourceProjection{Kind: "1st"},
-			want:   want{Reason: InvalidName},
-		},
-		"InvalidShortName": {
-			reason: "A short name is a label.",
-			crd:    in("a.b"),
-			to:     &publishedv1alpha1.ResourceProjection{ShortNames: []string{"S"}},
 			want:   want{Reason: InvalidName},
 		},
 	} {

@@ -1,12 +1,12 @@
 package projection
 
 import (
-	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // types are those that a value can have.
@@ -26,35 +26,15 @@ type step struct {
 	key  string
 }
 
-// parsePath splits a path into its steps. A key may contain dots.
+// steps finds the steps of a path. A key may contain dots and brackets: it ends where another step begins.
+var steps = regexp.MustCompile(`(?s)([^.\[]+)(?:\[(.*?)\])?(?:\.|$)`)
+
 func parsePath(path string) []step {
 	var out []step
-	for path = strings.TrimPrefix(path, "."); path != ""; path = strings.TrimPrefix(path, ".") {
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			return append(out, step{name: path})
-		}
-		s := step{name: path[:end]}
-		path = path[end:]
-		if path[0] == '[' {
-			size := keySize(path)
-			s.key = path[1:size]
-			path = path[min(size+1, len(path)):]
-		}
-		out = append(out, s)
+	for _, m := range steps.FindAllStringSubmatch(path, -1) {
+		out = append(out, step{name: m[1], key: m[2]})
 	}
 	return out
-}
-
-// keySize returns the index of the bracket that closes the one a text begins with: the first that is followed by
-// another step or nothing.
-func keySize(s string) int {
-	for i := 1; i < len(s); i++ {
-		if s[i] == ']' && (i+1 == len(s) || s[i+1] == '.' || s[i+1] == '[') {
-			return i
-		}
-	}
-	return len(s)
 }
 
 // repair takes away what a complaint is about, and reports whether there was anything to take.
@@ -194,23 +174,13 @@ func compact(s *apiextensionsv1.JSONSchemaProps) {
 
 // without takes a keyword away, and reports whether it was there.
 func without(s *apiextensionsv1.JSONSchemaProps, keyword string) bool {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return false
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(b, &fields); err != nil {
-		return false
-	}
-	if _, ok := fields[keyword]; !ok {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if _, ok := fields[keyword]; err != nil || !ok {
 		return false
 	}
 	delete(fields, keyword)
-	if b, err = json.Marshal(fields); err != nil {
-		return false
-	}
 	out := apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(b, &out); err != nil {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &out) != nil {
 		return false
 	}
 	*s = out

@@ -107,9 +107,7 @@ func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) erro
 		slices.SortFunc(p.CRD.Spec.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
 		})
-		slices.SortFunc(p.Versions, func(a,
-			b Version,
-		) int {
+		slices.SortFunc(p.Versions, func(a, b Version) int {
 			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -39,34 +40,24 @@ type connector struct {
 	publisher  *scope.Publisher
 	events     event.Recorder
 
-	writer      *kcp.Writer
-	sources     *sources
-	projections *projections
-	exports     *exportLock
-	keptSchemas *keptSchemas
-	settling    *settling
-	countWrites *countWrites
-	reconciled  *reconciledNames
-	selects     func(client.Object) bool // reports whether a PublishedResource is this provider's
+	writer   kcp.Writer
+	memories *memories
+	selects  func(client.Object) bool // reports whether a PublishedResource is this provider's
 
 	stateNamespace string // where states are if a spec does not say
 
 	publications *publication.Supervisor
-	apis         *apis
 
-	mu        sync.Mutex
-	endpoints map[string][]string // which each is connected to
+	mu         sync.Mutex
+	catalogues map[string]*catalogue // of service clusters, by their URLs
 }
 
 // Connect returns the client of a PublishedResource's APIExport.
-func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
-	p := passOf(ctx)
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok {
-		return nil, p.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
-	}
+func (c *connector) Connect(ctx context.Context,
+	o *v1alpha1.PublishedResource,
+) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	e, err := c.open(ctx, o)
-	return e, p.fail(err)
+	return e, passOf(ctx).fail(err)
 }
 
 func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*external, error) {
@@ -75,12 +66,13 @@ func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*e
 			return nil, errors.Wrap(errControlPlane, err.Error())
 		}
 	}
-	e := &external{connector: c, name: o.GetName(), owner: c.owner(o.GetName(), ""), pass: passOf(ctx)}
+	p := passOf(ctx)
+	e := &external{connector: c, name: o.GetName(), owner: c.owner(o.GetName(), ""), pass: p, memory: p.memory}
 	var err error
 	if e.connection, e.cluster, err = c.connect(ctx, e.owner, c.publisher.Ref(o)); err != nil {
 		return nil, err
 	}
-	e.slices, e.pass.cluster = e.cluster, e.cluster
+	e.slices, p.cluster = e.cluster, e.cluster
 	e.plan, err = planOf(&o.Spec, e.connection.Spec.KCP)
 	e.keepAgent(o)
 	return e, err
@@ -132,42 +124,62 @@ func (c *connector) service(ctx context.Context,
 }
 
 // endpoint returns the virtual workspace of an endpoint, with all logical clusters.
-func (c *connector) endpoint(ctx context.Context, e *external, url string) (*target.Cluster, informer.Owner, error) {
-	owner := c.endpointOwner(e.name, url)
-	cluster, err := c.registry.ConnectTo(ctx, owner, e.connection, url+target.AllClusters)
+func (e *external) endpoint(ctx context.Context, url string) (*target.Cluster, informer.Owner, error) {
+	owner := e.endpointOwner(e.name, url)
+	cluster, err := e.registry.ConnectTo(ctx, owner, e.connection, url+target.AllClusters)
 	return cluster, owner, err
 }
 
-// keepEndpoints ends the connections of a PublishedResource to endpoints that are none any more.
-func (c *connector) keepEndpoints(name string, urls []string) {
-	c.mu.Lock()
-	was := c.endpoints[name]
-	c.endpoints[name] = urls
-	if len(urls) == 0 {
-		delete(c.endpoints, name)
-	}
-	c.mu.Unlock()
-	for _, url := range was {
+// keepEndpoints ends the connections to endpoints that are none any more.
+func (e *external) keepEndpoints(urls []string) {
+	for _, url := range e.memory.endpoints {
 		if !slices.Contains(urls, url) {
-			c.registry.Forget(c.endpointOwner(name, url))
+			e.registry.Forget(e.endpointOwner(e.name, url))
 		}
 	}
+	e.memory.endpoints = urls
+}
+
+// selected reports whether a PublishedResource is to be reconciled here. One that is not selected any more stays as it
+// is, finalizers included: another provider takes it over. One that cannot be read is reconciled: the reconcile reports
+// what is wrong, or finishes one that is gone.
+func (c *connector) selected(ctx context.Context, n types.NamespacedName) bool {
+	o := &v1alpha1.PublishedResource{}
+	return c.local.Get(ctx, n, o) != nil || c.selects(o)
+}
+
+// AddFinalizer adds our finalizer.
+func (c *connector) AddFinalizer(ctx context.Context, obj resource.Object) error {
+	if meta.FinalizerExists(obj, managed.FinalizerName) {
+		return nil
+	}
+	return managedadapter.PatchMetadata(ctx, c.local, obj,
+		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
+}
+
+// RemoveFinalizer removes our finalizer, and gives up all that is kept for the PublishedResource.
+func (c *connector) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := (managedadapter.Finalizer{Client: c.local}).RemoveFinalizer(ctx, obj); err != nil {
+		return err
+	}
+	c.forget(client.ObjectKeyFromObject(obj))
+	return nil
 }
 
 // forget gives up all that is kept for a PublishedResource.
 func (c *connector) forget(n types.NamespacedName) {
 	c.publications.Stop(n.Name)
-	c.reconciled.remove(n.Name)
-	c.keepEndpoints(n.Name, nil)
-	c.registry.Forget(c.owner(n.Name, ""))
-	c.registry.Forget(c.owner(n.Name, controllerSource))
-	c.registry.Forget(c.owner(n.Name, controllerExport))
-	c.projections.forget(n.Name)
-	c.keptSchemas.forget(n.Name)
-	c.settling.forget(n.Name)
-	c.countWrites.forget(n.Name)
-	c.apis.forget(n.Name)
-	c.exports.release(n.Name)
+	owners := []informer.Owner{
+		c.owner(n.Name, ""), c.owner(n.Name, controllerSource), c.owner(n.Name, controllerExport),
+	}
+	if was := c.memories.forget(n.Name); was != nil {
+		for _, url := range was.endpoints {
+			owners = append(owners, c.endpointOwner(n.Name, url))
+		}
+	}
+	for _, o := range owners {
+		c.registry.Forget(o)
+	}
 }
 
 func (c *connector) owner(name, suffix string) informer.Owner {

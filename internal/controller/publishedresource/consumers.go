@@ -44,33 +44,32 @@ func (v *consumerView) complete() bool { return !v.early && len(v.problems) == 0
 
 // observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
 func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	v := e.view(ctx)
-	e.seen = v
+	if err := e.see(ctx, o); err != nil {
+		return err
+	}
+	if !e.seen.early {
+		e.describeConsumers(o)
+	}
+	e.judge(o)
+	return nil
+}
+
+// see looks at who uses the API. Consumers are not known if it is early.
+func (e *external) see(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	e.seen = e.view(ctx)
 	r, offered := e.published(o)
 	if offered && e.desiredAPI != nil {
-		e.checkServed(ctx, v)
+		e.checkServed(ctx, e.seen)
 	}
-	if v.early {
-		e.judge(o)
+	if e.seen.early {
 		return nil
 	}
 	claims, err := e.claimed(o)
 	if err != nil {
 		return err
 	}
-	consumers, err := kcp.ConsumersOf(v.bindings, r, claims)
-	if err != nil {
-		return err
-	}
-	e.consumers = consumers
-	e.describeConsumers(o, v, consumers)
-	if offered {
-		e.describeSettled(o, v, consumers)
-	} else {
-		e.describeNotOffered(o)
-	}
-	e.judge(o)
-	return nil
+	e.consumers, err = kcp.ConsumersOf(e.seen.bindings, r, claims)
+	return err
 }
 
 // published returns the resource that consumers see, and whether the APIExport offers it.
@@ -98,9 +97,9 @@ func (e *external) view(ctx context.Context) *consumerView {
 		v.named = kcp.Endpoints(e.state.slice)
 	}
 	v.endpoints = slices.Concat(v.named, e.former)
-	e.keepEndpoints(e.name, v.endpoints)
+	e.keepEndpoints(v.endpoints)
 	for _, url := range v.endpoints {
-		bindings, err := e.bindings(ctx, url)
+		bindings, err := e.listAt(ctx, url, purposeBindings, kcp.Bindings)
 		v.note(url, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		v.listed[url] = err == nil && len(bindings) > 0
@@ -123,16 +122,11 @@ func (v *consumerView) note(url string, err error) {
 	}
 }
 
-// bindings returns the bindings that an endpoint shows.
-func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Unstructured, error) {
-	return e.listAt(ctx, url, purposeBindings, kcp.Bindings)
-}
-
 // listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
 func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
 	r schema.GroupVersionResource,
 ) ([]*unstructured.Unstructured, error) {
-	cluster, owner, err := e.endpoint(ctx, e, url)
+	cluster, owner, err := e.endpoint(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +139,7 @@ func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
 // checkServed notes which endpoints do not serve the API.
 func (e *external) checkServed(ctx context.Context, v *consumerView) {
 	for _, url := range v.endpoints {
-		cluster, owner, err := e.endpoint(ctx, e, url)
+		cluster, owner, err := e.endpoint(ctx, url)
 		if err != nil {
 			continue // It is noted already.
 		}
@@ -157,7 +151,11 @@ func (e *external) checkServed(ctx context.Context, v *consumerView) {
 }
 
 // count returns how many consumers can use the API.
-func count(consumers []kcp.Consumer) int64 {
-	bound := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return !c.Bound })
-	return int64(len(bound))
+func count(consumers []kcp.Consumer) (bound int64) {
+	for _, c := range consumers {
+		if c.Bound {
+			bound++
+		}
+	}
+	return bound
 }

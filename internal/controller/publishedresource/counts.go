@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,33 +13,16 @@ import (
 // who have read the PublishedResource before, and update it, start anew.
 const countsEvery = 5 * time.Second
 
-// countWrites keeps when the counts of each PublishedResource were last written.
-type countWrites struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-func newCountWrites() *countWrites { return &countWrites{last: map[string]time.Time{}} }
-
 // wait returns how long a status that differs from the last one is not to be written. Zero counts as written.
-func (c *countWrites) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.last[is.GetName()].Add(countsEvery).Sub(now)
+func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
+	left := m.countsWritten.Add(countsEvery).Sub(now)
 	if left > 0 && is.GetDeletionTimestamp() == nil && onlyCountsDiffer(was, is) {
 		return left
 	}
 	if !equality.Semantic.DeepEqual(countsOf(was), countsOf(is)) {
-		c.last[is.GetName()] = now
+		m.countsWritten = now
 	}
 	return 0
-}
-
-// forget forgets a PublishedResource.
-func (c *countWrites) forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.last, name)
 }
 
 // onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else. Whether any object fails
@@ -69,15 +51,13 @@ func countsOf(o *v1alpha1.PublishedResource) v1alpha1.PublishedResourceStatus {
 }
 
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
-func (p *pass) postpone(counts *countWrites) func(was, is client.Object) bool {
-	return func(was, is client.Object) bool {
-		before, ok := was.(*v1alpha1.PublishedResource)
-		after, also := is.(*v1alpha1.PublishedResource)
-		if !ok || !also {
-			return false
-		}
-		wait := counts.wait(before, after, time.Now())
-		p.lookAgain(wait)
-		return wait > 0
+func (p *pass) postpone(was, is client.Object) bool {
+	before, ok := was.(*v1alpha1.PublishedResource)
+	after, also := is.(*v1alpha1.PublishedResource)
+	if !ok || !also {
+		return false
 	}
+	wait := p.memory.wait(before, after, time.Now())
+	p.lookAgain(wait)
+	return wait > 0
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-func TestCountWrites(t *testing.T) {
+func TestCountsWait(t *testing.T) {
 	type write struct {
 		after  time.Duration // since the first one
 		change func(s *v1alpha1.PublishedResourceStatus)
@@ -93,11 +93,11 @@ func TestCountWrites(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			counts, was := newCountWrites(), &v1alpha1.PublishedResource{}
+			m, was := &memory{}, &v1alpha1.PublishedResource{}
 			for _, w := range tc.writes {
 				is := was.DeepCopy()
 				w.change(&is.Status)
-				got := counts.wait(was, is, time.Unix(0, 0).Add(w.after))
+				got := m.wait(was, is, time.Unix(0, 0).Add(w.after))
 				if got != w.want {
 					t.Errorf("%s After %s: want a wait of %s, got %s", tc.reason, w.after, w.want, got)
 				}

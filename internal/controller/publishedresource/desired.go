@@ -2,10 +2,9 @@ package publishedresource
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -24,7 +23,7 @@ type desiredAPI struct {
 	projected
 
 	claims []kcp.Claim
-	build  func() (*unstructured.Unstructured, error) // the schema
+	source source
 }
 
 // A projected is what consumers are to see of an API, in short.
@@ -36,33 +35,11 @@ type projected struct {
 	notes    string                  // what of the source is not published as it is, empty if all is
 }
 
-// projections remembers what specs make of sources: to project a large API takes longer than all else.
-type projections struct {
-	mu sync.Mutex
-	of map[string]projectionOf
-}
-
-type projectionOf struct {
-	of  string // spec and source
-	got projected
-}
-
-func newProjections() *projections { return &projections{of: map[string]projectionOf{}} }
-
-func (p *projections) forget(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.of, name)
-}
-
-// get returns what the spec of a PublishedResource makes of a source.
-func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, error) {
-	of := string(o.GetUID()) + "/" + strconv.FormatInt(o.GetGeneration(), 10) + "/" + s.state
-	p.mu.Lock()
-	known, ok := p.of[o.GetName()]
-	p.mu.Unlock()
-	if ok && known.of == of {
-		return known.got, nil
+// project returns what the spec of a PublishedResource makes of a source, from memory if both are as before.
+func (m *memory) project(o *v1alpha1.PublishedResource, s source) (projected, error) {
+	as := fmt.Sprintf("%s/%d/%s", o.GetUID(), o.GetGeneration(), s.state)
+	if m.projectedAs == as {
+		return m.projected, nil
 	}
 	full, err := project(o, s)
 	if err != nil {
@@ -74,9 +51,7 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 	if got.schema, err = full.SchemaName(); err != nil {
 		return projected{}, err
 	}
-	p.mu.Lock()
-	p.of[o.GetName()] = projectionOf{of: of, got: got}
-	p.mu.Unlock()
+	m.projected, m.projectedAs = got, as
 	return got, nil
 }
 
@@ -112,25 +87,24 @@ func (e *external) desired(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err != nil {
 		return nil, err
 	}
-	src, err := e.sources.find(ctx, service, owner,
+	src, err := e.catalogueOf(service).find(ctx, service, owner,
 		schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind})
 	if err != nil {
 		return nil, err
 	}
-	w := &desiredAPI{}
-	if w.projected, err = e.projections.get(o, src); err != nil {
+	w := &desiredAPI{source: src}
+	if w.projected, err = e.memory.project(o, src); err != nil {
 		return nil, err
 	}
 	if w.claims, err = claimsOf(&o.Spec, e.plan.verbs); err != nil {
 		return nil, err
 	}
-	w.build = func() (*unstructured.Unstructured, error) { return e.buildSchema(o, src) }
 	return w, e.admit(ctx, o, w.resource)
 }
 
 // admit returns an error if another PublishedResource offers the resource in the same APIExport.
 func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r schema.GroupResource) error {
-	p := exportedResource{server: e.cluster.Server(), export: e.plan.export, resource: r}
+	place, holder := exportedResource{server: e.cluster.Server(), export: e.plan.export, resource: r}, ""
 	if published, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); !ok || published != r {
 		others, err := e.siblings(ctx, o)
 		if err != nil {
@@ -138,21 +112,23 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 		}
 		for _, other := range others {
 			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
-				e.exports.waitFor(p, e.name)
-				return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r,
-					other.GetName())
+				e.memories.await(place, e.name)
+				holder = other.GetName()
 			}
 		}
 	}
-	if holder := e.exports.claim(p, e.name); holder != e.name {
+	if holder == "" {
+		holder = e.memories.claim(place, e.name)
+	}
+	if holder != e.name {
 		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r, holder)
 	}
 	return nil
 }
 
 // buildSchema returns the schema as it is created.
-func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unstructured.Unstructured, error) {
-	p, err := project(o, src)
+func (e *external) buildSchema(o *v1alpha1.PublishedResource) (*unstructured.Unstructured, error) {
+	p, err := project(o, e.desiredAPI.source)
 	if err != nil {
 		return nil, err
 	}
@@ -202,18 +178,17 @@ func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
 	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
 }
 
-// settled reports whether the workspace has all that is wanted.
-func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
+// settle finds out whether the workspace has all that is wanted.
+func (e *external) settle(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	if e.state.export == nil {
 		if !e.plan.create {
-			return false, errors.Wrapf(kcp.ErrNoExport,
+			return errors.Wrapf(kcp.ErrNoExport,
 				"cannot publish to APIExport %q, which spec.apiExport.create would make", e.plan.export)
 		}
-		return false, nil
+		return nil
 	}
 	d := kcp.NewDraft(e.plan.export, e.state.export)
-	if err := d.Make(e.change(ctx, o)); err != nil {
-		return false, err
-	}
-	return !d.Changed() && e.state.hasSchema(e.desiredAPI.schema), nil
+	err := e.change(ctx, o)(d)
+	e.settled = err == nil && !d.Changed() && e.state.hasSchema(e.desiredAPI.schema)
+	return err
 }

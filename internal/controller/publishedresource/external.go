@@ -6,7 +6,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,7 @@ type external struct {
 	name       string
 	owner      informer.Owner
 	pass       *pass
+	memory     *memory
 	connection commonv1.Connection // of the workspace
 	cluster    *target.Cluster     // the workspace
 	slices     *target.Cluster     // the workspace of the APIExportEndpointSlice
@@ -34,6 +34,7 @@ type external struct {
 
 	desiredAPI *desiredAPI // what is to be published; nil if the source tells nothing
 	state      *workspace  // what the workspace has, as last seen
+	settled    bool        // the workspace has all that is wanted
 
 	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
@@ -44,12 +45,7 @@ type external struct {
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.
-func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok {
-		return managed.ExternalObservation{},
-			e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
-	}
+func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
 	if meta.WasDeleted(o) {
 		exists, err := e.observeDeleted(ctx, o)
 		return managed.ExternalObservation{ResourceExists: exists, ResourceUpToDate: true}, e.pass.fail(err)
@@ -63,23 +59,21 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return managed.ExternalObservation{}, err
 	}
 	var err error
-	e.desiredAPI, err = e.desired(ctx, o)
-	if err != nil && (o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing)) {
-		e.describe(o, err)
+	if e.desiredAPI, err = e.desired(ctx, o); err == nil {
+		return e.compare(ctx, o)
+	}
+	e.describe(o, err)
+	if o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing) {
 		return managed.ExternalObservation{}, err
 	}
-	if err != nil {
-		// What is published stays as it is: consumers still have objects of it.
-		e.describe(o, err)
-		e.pass.report(v1alpha1.ReasonSourceMissing, err)
-		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
-	}
-	return e.compare(ctx, o)
+	// What is published stays as it is: consumers still have objects of it.
+	e.pass.report(v1alpha1.ReasonSourceMissing, err)
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
 }
 
 // compare compares what is published with what is wanted.
 func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	settled, err := e.settled(ctx, o)
+	err := e.settle(ctx, o)
 	e.describe(o, err)
 	if err != nil {
 		return managed.ExternalObservation{}, err
@@ -87,13 +81,13 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err := e.observeConsumers(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: settled}
+	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: e.settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(commonv1.ReasonResourceMissing,
 			errors.New("the API is not published, and management policies do not allow to publish it"))
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
-	if obs.ResourceExists && settled {
+	if obs.ResourceExists && e.settled {
 		if err := e.serve(ctx, o); err != nil {
 			return obs, err
 		}
@@ -103,22 +97,18 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 }
 
 // Create publishes the API.
-func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, e.pass.fail(e.publish(ctx, mg))
+func (e *external) Create(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, e.pass.fail(e.publish(ctx, o))
 }
 
 // Update publishes what the API is now.
-func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, mg))
+func (e *external) Update(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, o))
 }
 
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
-func (e *external) publish(ctx context.Context, mg resource.Managed) error {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok || e.desiredAPI == nil {
-		return errors.Errorf("resource is a %T that was not observed", mg)
-	}
+func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	if err := e.checkRecreation(ctx, o); err != nil {
 		return err
 	}
@@ -127,12 +117,12 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 			return err
 		}
 	}
-	export, err := e.writer.Write(ctx, e.exportPlace(), e.state.export, e.change(ctx, o), e.writing)
+	export, err := e.writer.Write(ctx, e.exportPlace(), e.change(ctx, o))
 	if err != nil {
 		return explainClaims(err, o)
 	}
 	was := e.state.schemaOf(e.desiredAPI.resource)
-	e.state.export = export
+	e.state.export, e.settled = export, true
 	e.describe(o, nil)
 	if was != e.desiredAPI.schema {
 		e.events.Event(o, event.Normal(reasonExportUpdated,
@@ -154,7 +144,7 @@ func explainClaims(err error, o *v1alpha1.PublishedResource) error {
 
 // createSchema makes the schema, unless somebody else just has.
 func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	s, err := e.desiredAPI.build()
+	s, err := e.buildSchema(o)
 	if err != nil {
 		return err
 	}

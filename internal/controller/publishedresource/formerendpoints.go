@@ -22,12 +22,8 @@ func noteEndpoints(s *v1alpha1.PublishedResourceStatus, urls []string) {
 	for _, url := range urls {
 		s.Endpoints = append(s.Endpoints, v1alpha1.Endpoint{URL: url})
 	}
-	s.FormerEndpoints = nil
-	for _, f := range former {
-		if !slices.Contains(s.Endpoints, f) && !slices.Contains(s.FormerEndpoints, f) {
-			s.FormerEndpoints = append(s.FormerEndpoints, f)
-		}
-	}
+	s.FormerEndpoints = slices.DeleteFunc(former,
+		func(f v1alpha1.Endpoint) bool { return slices.Contains(s.Endpoints, f) })
 	if more := len(s.FormerEndpoints) - formerMost; more > 0 {
 		s.FormerEndpoints = s.FormerEndpoints[more:]
 	}
@@ -41,7 +37,7 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 	if e.state.slice != nil {
 		named = kcp.Endpoints(e.state.slice)
 	}
-	e.keepEndpoints(e.name, slices.Concat(named, urlsOf(o.Status.FormerEndpoints)))
+	e.keepEndpoints(slices.Concat(named, urlsOf(o.Status.FormerEndpoints)))
 	var unknown error
 	for _, f := range o.Status.FormerEndpoints {
 		if slices.Contains(named, f.URL) {
@@ -61,7 +57,7 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 
 // has asks an endpoint whether it has any resource of a kind, in whatever workspace.
 func (e *external) has(ctx context.Context, url string, kind schema.GroupVersionResource) (bool, error) {
-	cluster, _, err := e.endpoint(ctx, e, url)
+	cluster, _, err := e.endpoint(ctx, url)
 	if err != nil {
 		return false, err
 	}

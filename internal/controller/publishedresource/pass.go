@@ -22,10 +22,10 @@ import (
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
 	quiet   managedadapter.Reconciliation
+	memory  *memory
 	err     error           // why the pass failed
 	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
 	ready   *xpv2.Condition // nil if it is not known
-	woken   bool            // the PublishedResource is woken when the cause of the failure goes
 	cluster *target.Cluster // the workspace, once connected
 	again   time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
 }
@@ -33,7 +33,7 @@ type pass struct {
 type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
-	p.quiet.Amend = p.amend
+	p.quiet.Amend, p.quiet.Postpone = p.amend, p.postpone
 	return managedadapter.With(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
@@ -48,7 +48,6 @@ func passOf(ctx context.Context) *pass {
 // fail remembers why the pass fails.
 func (p *pass) fail(err error) error {
 	p.err = err
-	p.woken = isWoken(err)
 	return err
 }
 

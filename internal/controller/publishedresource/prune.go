@@ -2,44 +2,14 @@ package publishedresource
 
 import (
 	"context"
-	"sync"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
-
-// keptSchemas remembers which schemas are not to be deleted, by PublishedResource: those of others, and those of other
-// APIExports. It is asked of kcp once.
-type keptSchemas struct {
-	mu sync.Mutex
-	of map[string]map[string]bool
-}
-
-func newKeptSchemas() *keptSchemas { return &keptSchemas{of: map[string]map[string]bool{}} }
-
-func (k *keptSchemas) has(name, schema string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.of[name][schema]
-}
-
-func (k *keptSchemas) add(name, schema string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.of[name] == nil {
-		k.of[name] = map[string]bool{}
-	}
-	k.of[name][schema] = true
-}
-
-func (k *keptSchemas) forget(name string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.of, name)
-}
 
 // prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
 // them.
@@ -56,7 +26,7 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 	for _, n := range e.state.schemas {
 		r, ok := kcp.ResourceOf(n.Name)
 		if ok && r == e.desiredAPI.resource && n.Name != e.desiredAPI.schema && !bound[n.Name] &&
-			!e.keptSchemas.has(e.name, n.Name) {
+			!e.memory.keptSchemas.Has(n.Name) {
 			old = append(old, n.Name)
 		}
 	}
@@ -68,7 +38,7 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 		return err
 	}
 	for _, name := range old {
-		if err := e.pruneSchema(ctx, o, name, exported[name]); err != nil {
+		if err := e.pruneSchema(ctx, o, name, exported.Has(name)); err != nil {
 			return err
 		}
 	}
@@ -76,29 +46,27 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 }
 
 // exported returns the names of the schemas that any APIExport of the workspace refers to.
-func (e *external) exported(ctx context.Context) (map[string]int, error) {
+func (e *external) exported(ctx context.Context) (sets.Set[string], error) {
 	exports, err := e.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
 			"which retainSchemas: true would not do")
 	}
-	uses := map[string]int{}
+	names := sets.New[string]()
 	for i := range exports.Items {
-		for _, name := range kcp.NewDraft("", &exports.Items[i]).Schemas() {
-			uses[name]++
-		}
+		names.Insert(kcp.NewDraft("", &exports.Items[i]).Schemas()...)
 	}
-	return uses, nil
+	return names, nil
 }
 
 // pruneSchema deletes a schema if it is of our owner and has no use.
-func (e *external) pruneSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string, uses int) error {
-	s, err := e.cluster.Read(ctx, schemaNamed(name))
+func (e *external) pruneSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string, used bool) error {
+	s, err := e.readSchema(ctx, name)
 	if err != nil || s == nil {
 		return err
 	}
-	if uses > 0 || s.GetLabels()[v1alpha1.LabelKeyAgentName] != e.plan.agent {
-		e.keptSchemas.add(e.name, name)
+	if used || s.Labels[v1alpha1.LabelKeyAgentName] != e.plan.agent {
+		e.memory.keptSchemas.Insert(name)
 		return nil
 	}
 	return e.deleteSchema(ctx, o, name)

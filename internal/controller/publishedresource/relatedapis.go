@@ -3,17 +3,13 @@ package publishedresource
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,17 +34,19 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 		service[i] = relatedAt(v1alpha1.OriginService, &related[i])
 	}
 	e.trackDefinitions(c.Service, service)
-	of := func(r schema.GroupVersionResource) relatedAPI { return relatedAPI{r, e.name, o.GetGeneration()} }
+	if e.memory.related == nil || e.memory.relatedAs != o.GetGeneration() {
+		e.memory.related, e.memory.relatedAs = map[apiAt]objectsync.Resource{}, o.GetGeneration()
+	}
 	out := map[string]objectsync.Pair{}
 	for i := range related {
 		r := &related[i]
 		in := relatedAt(v1alpha1.OriginKCP, r)
 		var pair objectsync.Pair
 		var err error
-		if pair.Service, pair.PlatformFields, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
+		if pair.Service, pair.PlatformFields, err = e.findBelow(ctx, c.Service, service[i]); err != nil {
 			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
-		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, of(in)); err != nil {
+		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, in); err != nil {
 			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
 		out[r.Name()] = pair
@@ -103,7 +101,7 @@ func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersion
 // findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
 // CustomResourceDefinition says or, if it has none, discovery.
 func (e *external) findBelow(ctx context.Context, c *target.Cluster,
-	at relatedAPI,
+	at schema.GroupVersionResource,
 ) (r objectsync.Resource, platform []string, err error) {
 	var d *apiextensionsv1.CustomResourceDefinition
 	if at.Group != "" {
@@ -112,11 +110,11 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster,
 		}
 	}
 	if d == nil {
-		r, err = e.apis.find(c, at)
+		r, err = e.remember(apiAt{at, c.Server()}, func() (objectsync.Resource, error) { return discover(c, at) })
 		return r, nil, err
 	}
 	if !projection.Serves(d, at.Version) {
-		return r, nil, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
+		return r, nil, errors.Errorf("the service cluster does not serve %s", at)
 	}
 	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
 }
@@ -139,31 +137,28 @@ func (e *external) definition(ctx context.Context, c *target.Cluster,
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
 // while to serve a new one, or, if another one offers it, as the endpoints say.
 func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint,
-	at relatedAPI,
+	at schema.GroupVersionResource,
 ) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
-		return e.apis.findAtOne(endpoints, at)
-	}
-	return e.apis.remember(apiAt{relatedAPI: relatedAPI{GroupVersionResource: at.GroupVersionResource}, of: name},
-		func() (objectsync.Resource, error) {
-			u, err := e.cluster.Read(ctx, schemaNamed(name))
-			if err != nil {
-				return objectsync.Resource{}, err
-			}
-			if u == nil {
-				return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
-			}
-			return described(u, at.GroupVersionResource)
+		return e.remember(apiAt{at, endpoints[0].URL}, func() (objectsync.Resource, error) {
+			return discoverAtOne(endpoints, at)
 		})
+	}
+	return e.remember(apiAt{at, name}, func() (objectsync.Resource, error) {
+		s, err := e.readSchema(ctx, name)
+		if err != nil {
+			return objectsync.Resource{}, err
+		}
+		if s == nil {
+			return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+		}
+		return described(s, at)
+	})
 }
 
 // described returns a version of what an APIResourceSchema describes.
-func described(u *unstructured.Unstructured, r schema.GroupVersionResource) (objectsync.Resource, error) {
-	s := &apisv1alpha1.APIResourceSchema{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s); err != nil {
-		return objectsync.Resource{}, errors.Wrapf(err, "cannot read APIResourceSchema %q", u.GetName())
-	}
+func described(s *apisv1alpha1.APIResourceSchema, r schema.GroupVersionResource) (objectsync.Resource, error) {
 	i := slices.IndexFunc(s.Spec.Versions,
 		func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
 	if i < 0 {
@@ -175,106 +170,46 @@ func described(u *unstructured.Unstructured, r schema.GroupVersionResource) (obj
 	}, nil
 }
 
-// apis remembers what servers serve.
-type apis struct {
-	mu    sync.Mutex
-	known map[apiAt]objectsync.Resource
-}
-
-// A relatedAPI is an API that a PublishedResource needs as of one generation. What is built in is needed by all.
-type relatedAPI struct {
+// An apiAt is an API as a server, or as an APIResourceSchema, which never changes, has it.
+type apiAt struct {
 	schema.GroupVersionResource
 
-	by         string
-	generation int64
+	of string // URL or name
 }
 
-// An apiAt is an API of a server, or as a schema, which never changes, has it.
-type apiAt struct {
-	relatedAPI
-
-	of string
-}
-
-func newAPIs() *apis { return &apis{known: map[apiAt]objectsync.Resource{}} }
-
-// on returns an API as a server has it.
-func (w relatedAPI) on(c *target.Cluster) apiAt {
-	if w.Group == "" {
-		w = relatedAPI{GroupVersionResource: w.GroupVersionResource}
+// remember returns what is known of an API, or asks. What has been found once is not asked for again before the spec of
+// the PublishedResource is another.
+func (e *external) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
+	found, ok := e.memory.related[at]
+	if ok {
+		return found, nil
 	}
-	return apiAt{w, c.Server()}
-}
-
-// find returns an API of a server. What has been found once is not asked for again before the PublishedResource is
-// another.
-func (a *apis) find(c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
-	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
-}
-
-// findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any,
-// and those that show nothing are asked last. The error is that of the first.
-func (a *apis) findAtOne(endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
-	for _, one := range endpoints {
-		if found, ok := a.recall(at.on(one.Cluster)); ok {
-			return found, nil
-		}
+	found, err := ask()
+	if err == nil {
+		e.memory.related[at] = found
 	}
+	return found, err
+}
+
+// discoverAtOne asks endpoints for an API, which all serve the same, until one answers. Those that show nothing are
+// asked last. The error is that of the first.
+func discoverAtOne(endpoints []publication.Endpoint, r schema.GroupVersionResource) (objectsync.Resource, error) {
 	var first error
-	for _, one := range slices.SortedStableFunc(slices.Values(endpoints), silence) {
-		found, err := a.find(one.Cluster, at)
-		if err == nil {
-			return found, nil
-		}
-		if first == nil {
-			first = err
+	for _, listed := range []bool{true, false} {
+		for _, one := range endpoints {
+			if one.Listed != listed {
+				continue
+			}
+			found, err := discover(one.Cluster, r)
+			if err == nil {
+				return found, nil
+			}
+			if first == nil {
+				first = err
+			}
 		}
 	}
 	return objectsync.Resource{}, first
-}
-
-// silence compares endpoints: those that show what they have come first.
-func silence(a, b publication.Endpoint) int {
-	switch {
-	case a.Listed == b.Listed:
-		return 0
-	case a.Listed:
-		return -1
-	}
-	return 1
-}
-
-// recall returns what is known of an API.
-func (a *apis) recall(at apiAt) (found objectsync.Resource, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found, ok = a.known[at]
-	return found, ok
-}
-
-// remember returns what is known of an API, or asks.
-func (a *apis) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
-	if known, ok := a.recall(at); ok {
-		return known, nil
-	}
-	found, err := ask()
-	if err != nil {
-		return found, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.DeleteFunc(a.known, func(k apiAt, _ objectsync.Resource) bool {
-		return at.by != "" && k.by == at.by && k.generation != at.generation
-	})
-	a.known[at] = found
-	return found, nil
-}
-
-// forget forgets what a PublishedResource needs.
-func (a *apis) forget(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.DeleteFunc(a.known, func(k apiAt, _ objectsync.Resource) bool { return k.by == name })
 }
 
 // discover asks a server for an API.

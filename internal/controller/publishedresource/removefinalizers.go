@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
@@ -64,23 +63,17 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 	if err := e.look(ctx); err != nil {
 		return err
 	}
-	e.former, err = e.askFormer(ctx, o)
-	if err != nil {
+	if e.former, err = e.askFormer(ctx, o); err != nil {
 		return err
 	}
 	if e.desiredAPI, err = e.desired(ctx, o); err != nil {
 		return err
 	}
-	e.seen = e.view(ctx)
+	if err := e.see(ctx, o); err != nil {
+		return err
+	}
 	if e.seen.early {
 		return errStillHeld
-	}
-	claims, err := e.claimed(o)
-	if err != nil {
-		return err
-	}
-	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, e.desiredAPI.resource, claims); err != nil {
-		return err
 	}
 	p, err := e.publication(ctx, o)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -14,9 +13,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
-
-// restoredTimeout bounds how long a PublishedResource is looked for that an event is about.
-const restoredTimeout = 30 * time.Second
 
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
 // service cluster.
@@ -33,17 +29,12 @@ func (c *connector) restored(r target.Restored) {
 	for name, inKCP := range names {
 		c.publications.Restored(name, inKCP) // Before anybody is told of a change.
 	}
-	go func() { // The caller does not wait for the cache.
-		ctx, cancel := context.WithTimeout(context.Background(), restoredTimeout)
-		defer cancel()
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			o := &v1alpha1.PublishedResource{}
-			if c.local.Get(ctx, types.NamespacedName{Name: name}, o) != nil {
-				continue // It has gone.
-			}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		o := &v1alpha1.PublishedResource{}
+		if c.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
 			c.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
 				"resourceVersion of server %s decreased (restored from a backup?): "+
 					"all objects there are compared again", r.Server)))
 		}
-	}()
+	}
 }

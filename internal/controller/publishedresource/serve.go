@@ -95,7 +95,7 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Consumers, error) {
 	c := publication.Consumers{Workspaces: map[string]publication.Workspace{}, Schemas: e.schemas(o)}
 	for _, url := range e.seen.endpoints {
-		cluster, _, err := e.endpoint(ctx, e, url)
+		cluster, _, err := e.endpoint(ctx, url)
 		if cluster == nil {
 			return c, err
 		}

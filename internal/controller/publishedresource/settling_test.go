@@ -50,10 +50,10 @@ func TestLasting(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newSettling()
+			m := &memory{}
 			for _, l := range tc.looks {
 				var got want
-				got.lasting, got.next = s.lasting("hats", l.problems, time.Unix(0, 0).Add(l.after))
+				got.lasting, got.next = m.lasting(l.problems, time.Unix(0, 0).Add(l.after))
 				if diff := cmp.Diff(l.want, got, cmp.AllowUnexported(want{})); diff != "" {
 					t.Errorf("%s after %s\n-want, +got:\n%s", tc.reason, l.after, diff)
 				}

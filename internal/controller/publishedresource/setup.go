@@ -9,8 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,8 +18,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -55,6 +51,11 @@ type Options struct {
 	DefaultConfig string
 }
 
+// selects reports whether a PublishedResource is this provider's.
+func (o Options) selects(obj client.Object) bool {
+	return o.Selector == nil || o.Selector.Matches(labels.Set(obj.GetLabels()))
+}
+
 // Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until follow is called
 // with their kind, which the control plane must serve.
 func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err error) {
@@ -63,26 +64,19 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 	m := managedadapter.NewManager(mgr)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(),
-		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
-		events:    events,
-		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
-		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},
-		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
-		endpoints: map[string][]string{}, apis: newAPIs(),
+		publisher:  scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
+		events:     events,
+		catalogues: map[string]*catalogue{},
+		selects:    o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }
+	c.memories, c.publications = newMemories(wake), publication.NewSupervisor(wake)
 	if err := mgr.Add(c.publications); err != nil {
 		return nil, errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.exports = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
-	r := &reconciler{
-		managed: newManaged(m, o, c), stopSync: c.stopSync, removeFinalizers: c.removeFinalizers, forget: c.forget,
-		counts: c.countWrites,
-		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
-	}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
@@ -92,7 +86,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Build(r)
+		Build(&reconciler{connector: c, managed: newManaged(m, o, c)})
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot set up controller %s", name)
 	}
@@ -105,9 +99,9 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
-		managed.WithExternalConnector(c), managed.WithInitializers(), managed.WithRecorder(c.events),
-		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
-		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
+		managed.WithTypedExternalConnector(c), managed.WithInitializers(), managed.WithRecorder(c.events),
+		managed.WithFinalizer(c),
+		managed.WithPollJitterHook(time.Duration(o.PollJitter * float64(o.PollInterval))),
 	}
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(o.ChangeLogOptions.ChangeLogger))

@@ -40,11 +40,11 @@ func (e *external) sharesExport(o, other *v1alpha1.PublishedResource) bool {
 		p, err := planOf(&other.Spec, e.connection.Spec.KCP)
 		return err == nil && (p.export == e.plan.export || other.Status.APIExport == e.plan.export)
 	}
-	if ours, theirs := exportPaths(&o.Status), exportPaths(&other.Status); ours.Len() > 0 && theirs.Len() > 0 {
-		return ours.HasAny(theirs.UnsortedList()...)
+	if a, b := exportPaths(&o.Status), exportPaths(&other.Status); a.Len() > 0 && b.Len() > 0 {
+		return a.HasAny(b.UnsortedList()...)
 	}
-	server, export, ok := e.exports.place(other.GetName())
-	return ok && server == e.cluster.Server() && export == e.plan.export
+	theirs := e.memories.held(other.GetName())
+	return theirs.export == e.plan.export && theirs.server == e.cluster.Server()
 }
 
 // exportPaths returns the paths of the endpoints of a PublishedResource. Shards differ in the host only.

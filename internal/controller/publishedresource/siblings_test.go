@@ -4,23 +4,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
-
-// TestExportPaths shows that shards of one kcp tell the same of an APIExport, and that what is no URL tells nothing.
-func TestExportPaths(t *testing.T) {
-	const path = "/services/apiexport/2wcxa/shop"
-	s := &v1alpha1.PublishedResourceStatus{Endpoints: []v1alpha1.Endpoint{
-		{URL: "https://one" + path}, {URL: "https://two" + path}, {URL: "https://three"}, {URL: "%"},
-	}}
-	if got := exportPaths(s); got.Len() != 1 || !got.Has(path) {
-		t.Errorf("want %s alone, got %v", path, got)
-	}
-}
 
 // TestSharesExport shows that nothing is concluded from the default ProviderConfig of this provider about a
 // PublishedResource that another provider serves, nor from the name of an APIExport, and what else tells.
@@ -61,7 +49,7 @@ func TestSharesExport(t *testing.T) {
 			e := &external{
 				connector: &connector{
 					selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
-					exports: newExportLock(func(string) {}),
+					memories: newMemories(func(string) {}),
 				},
 				plan: plan{export: "shop"},
 				connection: commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{KCP: &commonv1.KCPConnection{
@@ -78,17 +66,5 @@ func TestSharesExport(t *testing.T) {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-// TestPlace shows where a PublishedResource is known to publish.
-func TestPlace(t *testing.T) {
-	g := newExportLock(func(string) {})
-	if _, _, known := g.place("hats"); known {
-		t.Error("want nothing known before a claim")
-	}
-	g.claim(exportedResource{server: "kcp", export: "shop", resource: schema.GroupResource{Resource: "hats"}}, "hats")
-	if server, export, known := g.place("hats"); server != "kcp" || export != "shop" || !known {
-		t.Errorf("got %q, %q, %t", server, export, known)
 	}
 }

@@ -3,6 +3,7 @@ package publishedresource
 import (
 	"context"
 	"path"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/kcp-dev/sdk/apis/core"
@@ -92,14 +93,8 @@ func namesOf(server string, in ...*unstructured.Unstructured) []string {
 // isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared
 // with a path, and the name of a logical cluster with such a name.
 func isAnother(workspace string, names []string) bool {
-	decisive := false
-	for _, n := range names {
-		if n == workspace {
-			return false
-		}
-		decisive = decisive || isPath(n) == isPath(workspace)
-	}
-	return decisive
+	return !slices.Contains(names, workspace) &&
+		slices.ContainsFunc(names, func(n string) bool { return isPath(n) == isPath(workspace) })
 }
 
 func isPath(workspace string) bool {

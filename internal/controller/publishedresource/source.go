@@ -2,7 +2,6 @@ package publishedresource
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,18 +35,17 @@ type source struct {
 	state      string // differs when the definition does
 }
 
-// sources finds the APIs of service clusters, and remembers which CustomResourceDefinition holds which.
-type sources struct {
-	mu      sync.Mutex
-	servers map[string]*catalogue
-}
-
-// A catalogue is what is known of one service cluster.
+// A catalogue is what is known of the APIs of one service cluster.
 type catalogue struct {
 	mu       sync.Mutex
-	kinds    map[string]schema.GroupKind   // of CustomResourceDefinitions, by their names
-	defined  map[schema.GroupKind]struct{} // kinds that have, or once had, a CustomResourceDefinition
+	defined  map[schema.GroupKind]definedBy
 	builtIns map[schema.GroupKind]builtIn
+}
+
+// A definedBy is the name of the CustomResourceDefinition that a kind has, or once had.
+type definedBy struct {
+	name string
+	gone bool
 }
 
 type builtIn struct {
@@ -54,118 +53,92 @@ type builtIn struct {
 	at     time.Time
 }
 
-func newSources() *sources { return &sources{servers: map[string]*catalogue{}} }
-
-func (s *sources) of(c *target.Cluster) *catalogue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.servers[c.Server()]
+// catalogueOf returns what is known of a service cluster.
+func (c *connector) catalogueOf(of *target.Cluster) *catalogue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.catalogues[of.Server()]
 	if !ok {
-		k = &catalogue{
-			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{},
-			builtIns: map[schema.GroupKind]builtIn{},
-		}
-		s.servers[c.Server()] = k
+		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
+		c.catalogues[of.Server()] = k
 	}
 	return k
 }
 
-// find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or
-// goes. The cause of the error is errSourceMissing if there is no such API.
-func (s *sources) find(ctx context.Context, c *target.Cluster, o informer.Owner, gk schema.GroupKind) (source, error) {
-	known := s.of(c)
-	if name, ok := known.nameOf(gk); ok {
-		src, err := follow(ctx, c, o, name, gk)
-		if err != nil || src.definition != nil {
-			return src, err
-		}
-		known.forget(name)
-	}
-	return s.search(ctx, c, o, gk)
-}
-
-// follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another
-// kind.
-func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name string,
+// find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
+// built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
+// errSourceMissing if there is no such API.
+func (k *catalogue) find(ctx context.Context, c *target.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
-	i := informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+		return src, err
 	}
-	c.Watches().Track(o, purposeSource, i)
-	u, err := c.Get(ctx, o, i)
-	if err != nil || u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
-	}
-	d, err := decode(u)
-	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
-}
-
-// search looks for an API among all CustomResourceDefinitions of its group, and then among what is built in.
-func (s *sources) search(ctx context.Context, c *target.Cluster, o informer.Owner,
-	gk schema.GroupKind,
-) (source, error) {
 	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
 	c.Watches().Track(o, purposeSource, all)
 	names, err := c.Watches().Names(ctx, o, all)
 	if err != nil {
 		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
 	}
-	known := s.of(c)
-	if err := known.learn(ctx, c, names, gk.Group); err != nil {
+	if err := k.learn(ctx, c, names, gk.Group); err != nil {
 		return source{}, err
 	}
-	if name, ok := known.nameOf(gk); ok {
-		src, err := follow(ctx, c, o, name, gk)
-		if err != nil || src.definition != nil {
-			return src, err
-		}
-		c.Watches().Track(o, purposeSource, all)
+	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+		return src, err
 	}
-	if known.isDefined(gk) {
+	c.Watches().Track(o, purposeSource, all)
+	if k.definition(gk).name != "" {
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
 	}
-	return known.builtIn(ctx, c, gk)
+	return k.builtIn(ctx, c, gk)
 }
 
-func (k *catalogue) nameOf(gk schema.GroupKind) (string, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for name, is := range k.kinds {
-		if is == gk {
-			return name, true
-		}
+// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned if it is not there
+// or describes another kind.
+func (k *catalogue) follow(ctx context.Context, c *target.Cluster, o informer.Owner,
+	gk schema.GroupKind,
+) (source, error) {
+	is := k.definition(gk)
+	if is.name == "" || is.gone {
+		return source{}, nil
 	}
-	return "", false
+	i := informer.Interest{
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: is.name}, Stream: informer.StreamByName,
+	}
+	c.Watches().Track(o, purposeSource, i)
+	u, err := c.Get(ctx, o, i)
+	if err != nil {
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", is.name)
+	}
+	if u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.defined[gk] = definedBy{is.name, true}
+		return source{}, nil
+	}
+	d, err := decode(u)
+	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
-// forget forgets a CustomResourceDefinition that is not what it was.
-func (k *catalogue) forget(name string) {
+// definition returns what defines a kind, with an empty name if nothing ever has.
+func (k *catalogue) definition(gk schema.GroupKind) definedBy {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.kinds, name)
+	return k.defined[gk]
 }
 
-// isDefined reports whether a kind has, or once had, a CustomResourceDefinition.
-func (k *catalogue) isDefined(gk schema.GroupKind) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.defined[gk]
-	return ok
-}
-
-// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known, and forgets those that have
-// gone.
+// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known.
 func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.NamespacedName, group string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name := range k.kinds {
-		if !slices.Contains(names, types.NamespacedName{Name: name}) {
-			delete(k.kinds, name)
-		}
+	known := map[string]bool{}
+	for gk, is := range k.defined {
+		is.gone = is.gone || !slices.Contains(names, types.NamespacedName{Name: is.name})
+		k.defined[gk] = is
+		known[is.name] = known[is.name] || !is.gone
 	}
 	for _, n := range names {
-		if _, known := k.kinds[n.Name]; known || group == "" || !strings.HasSuffix(n.Name, "."+group) {
+		if known[n.Name] || group == "" || !strings.HasSuffix(n.Name, "."+group) {
 			continue
 		}
 		u, err := c.Read(ctx, informer.Interest{Resource: definitions, NamespacedName: n})
@@ -173,8 +146,7 @@ func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.
 			return err
 		}
 		if u != nil {
-			k.kinds[n.Name] = kindOf(u)
-			k.defined[kindOf(u)] = struct{}{}
+			k.defined[kindOf(u)] = definedBy{n.Name, false}
 		}
 	}
 	return nil
@@ -187,10 +159,7 @@ func kindOf(u *unstructured.Unstructured) schema.GroupKind {
 }
 
 func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	raw, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot encode CustomResourceDefinition %q", u.GetName())
-	}
 	d := &apiextensionsv1.CustomResourceDefinition{}
-	return d, errors.Wrapf(json.Unmarshal(raw, d), "cannot read CustomResourceDefinition %q", u.GetName())
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
+	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
 }

@@ -79,7 +79,7 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
 	case err != nil:
 		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
-	case e.state.schemaOf(e.desiredAPI.resource) != e.desiredAPI.schema, len(e.unclaimed()) > 0:
+	case !e.settled:
 		return condition(t, v1alpha1.ReasonNotUpdated,
 			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
@@ -89,26 +89,22 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
 
-// unclaimed returns the claims that the APIExport lacks.
-func (e *external) unclaimed() []kcp.Claim {
-	d := kcp.NewDraft("", e.state.export)
-	made := d.Claims()
-	return slices.DeleteFunc(claimsIn(d, e.desiredAPI.claims), func(c kcp.Claim) bool {
-		return slices.ContainsFunc(made, func(has kcp.Claim) bool { return has.Covers(c) })
-	})
-}
-
 // describeConsumers records in the status who uses the API.
-func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	noteEndpoints(&o.Status, v.named)
-	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
-	o.Status.Claims = claimCounts(consumers)
+func (e *external) describeConsumers(o *v1alpha1.PublishedResource) {
+	noteEndpoints(&o.Status, e.seen.named)
+	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(e.consumers)}
+	o.Status.Claims = claimCounts(e.consumers)
+	if _, offered := e.published(o); !offered {
+		e.describeNotOffered(o)
+		return
+	}
+	e.describeSettled(o, e.seen, e.consumers)
 }
 
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
 // wrong, conditions stay as they were.
 func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	lasting, next := e.settling.lasting(e.name, e.passing(v, consumers), time.Now())
+	lasting, next := e.memory.lasting(e.passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
 	settled := *v
 	settled.problems = slices.DeleteFunc(slices.Clone(v.problems),
@@ -120,12 +116,11 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 	if !missing && (serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems)) {
 		e.set(o, serves)
 	}
-	if isOpen(accepts) || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
+	if accepts.Status == corev1.ConditionFalse ||
+		len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
 		e.set(o, accepts)
 	}
 }
-
-func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
 
 // problemNoSlice is the key of the problem that the APIExportEndpointSlice does not exist. kcp creates one for a new
 // APIExport.

@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
@@ -68,19 +67,12 @@ func (e *external) offered(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if !ok || name == "" || name == o.Status.ResourceSchemaName {
 		return r, ok && name != "", nil
 	}
-	s, err := e.cluster.Read(ctx, schemaNamed(name))
-	if err != nil || s == nil {
-		return r, false, err
-	}
-	return r, s.GetLabels()[v1alpha1.LabelKeyAgentName] == e.plan.agent, nil
+	s, err := e.readSchema(ctx, name)
+	return r, s != nil && s.Labels[v1alpha1.LabelKeyAgentName] == e.plan.agent, err
 }
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
-func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
-	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok {
-		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
-	}
+func (e *external) Delete(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
 	return managed.ExternalDelete{}, e.pass.fail(e.withdraw(ctx, o))
 }
 
@@ -93,22 +85,18 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return err
 	}
 	change := e.withdrawal(ctx, o, r)
-	if e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing); err != nil {
-		return resourceGone(err)
+	e.state.export, err = e.writer.Write(ctx, e.exportPlace(), change)
+	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
+		return nil // There is nothing to withdraw from.
+	}
+	if err != nil {
+		return err
 	}
 	e.events.Event(o, event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", e.plan.export, r)))
 	if o.Spec.SchemasRetained() {
 		return nil
 	}
 	return e.deleteSchema(ctx, o, o.Status.ResourceSchemaName)
-}
-
-// resourceGone ignores that there is nothing to withdraw from.
-func resourceGone(err error) error {
-	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The
@@ -142,7 +130,7 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 		return e.confirmNone(ctx, r)
 	}
 	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r,
-		enumerate(objects, pathsOf(v.bindings)))
+		enumerate(objects, v.bindings))
 }
 
 func (e *external) checkSlice() error {
@@ -163,7 +151,7 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 		return err
 	}
 	endpoints := slices.Concat(kcp.Endpoints(e.state.slice), e.former)
-	e.keepEndpoints(e.name, endpoints)
+	e.keepEndpoints(endpoints)
 	if len(endpoints) == 0 {
 		return nil // Without a consumer kcp has no endpoint.
 	}
@@ -188,16 +176,16 @@ func cannotTell(err error) error {
 	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
 }
 
-// enumerate says how many objects there are in which workspaces.
-func enumerate(objects map[string]int, paths map[string]string) string {
+// enumerate says how many objects, by logical cluster, there are in which workspaces, whose paths bindings tell.
+func enumerate(objects map[string]int, bindings []*unstructured.Unstructured) string {
+	paths := map[string]string{}
+	for _, b := range bindings {
+		paths[b.GetAnnotations()[kcp.AnnotationCluster]] = b.GetAnnotations()[kcp.AnnotationPath]
+	}
 	total, where := 0, make([]string, 0, len(objects))
 	for cluster, n := range objects {
 		total += n
-		name := cluster
-		if p, ok := paths[cluster]; ok {
-			name = p
-		}
-		where = append(where, fmt.Sprintf("%d in %s", n, name))
+		where = append(where, fmt.Sprintf("%d in %s", n, cmp.Or(paths[cluster], cluster)))
 	}
 	slices.Sort(where)
 	if more := len(where) - namedMost; more > 0 {
@@ -206,41 +194,21 @@ func enumerate(objects map[string]int, paths map[string]string) string {
 	return fmt.Sprintf("%d: %s", total, strings.Join(where, ", "))
 }
 
-// pathsOf returns the paths of the workspaces of bindings, by the names of their logical clusters.
-func pathsOf(bindings []*unstructured.Unstructured) map[string]string {
-	paths := map[string]string{}
-	for _, b := range bindings {
-		if p := b.GetAnnotations()[kcp.AnnotationPath]; p != "" {
-			paths[b.GetAnnotations()[kcp.AnnotationCluster]] = p
-		}
-	}
-	return paths
-}
-
 // storedKind returns an exported resource in the version in which its objects are stored.
 func (e *external) storedKind(ctx context.Context, r schema.GroupResource) (schema.GroupVersionResource, error) {
 	name := e.state.schemaOf(r)
-	s, err := e.cluster.Read(ctx, schemaNamed(name))
+	s, err := e.readSchema(ctx, name)
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	if s == nil {
-		return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
-	}
-	versions, _, _ := unstructured.NestedSlice(s.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["storage"] == true {
-			version, _ := m["name"].(string)
-			return r.WithVersion(version), nil
+	if s != nil {
+		for _, v := range s.Spec.Versions {
+			if v.Storage {
+				return r.WithVersion(v.Name), nil
+			}
 		}
 	}
-	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q stores no version", name)
-}
-
-func schemaNamed(name string) informer.Interest {
-	i := informer.Interest{Resource: kcp.Schemas}
-	i.Name = name
-	return i
+	return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
 }
 
 // deleteSchema deletes a schema that is not used any more.

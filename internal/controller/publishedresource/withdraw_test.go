@@ -1,6 +1,7 @@
 package publishedresource_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -150,18 +151,21 @@ func TestWithdrawBesideStranger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := exporting.Place{Key: t.Name(), Client: exports.Resource(exporting.Exports), Name: exportName}
-	writer, u := exporting.NewWriter(), (*unstructured.Unstructured)(nil)
+	client := exports.Resource(exporting.Exports)
+	place, writer := exporting.Place{
+		Client: client, Name: exportName,
+		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return client.Get(ctx, exportName, metav1.GetOptions{})
+		},
+		Put: func(*unstructured.Unstructured) {},
+	}, exporting.Writer{}
 	kube.Delete(t, s.c, o)
 	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		around := func() func(*unstructured.Unstructured) { return func(*unstructured.Unstructured) {} }
-		if u, err = place.Client.Get(t.Context(), exportName, metav1.GetOptions{}); err == nil {
-			_, err = writer.Write(t.Context(), place, u, publish, around)
-		}
+		_, err := writer.Write(t.Context(), place, publish)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		err = s.c.Get(t.Context(), types.NamespacedName{Name: o.GetName()}, o)
 		return apierrors.IsNotFound(err), describe(o)
 	})
 	if e := s.export(t); len(e.Spec.Resources) != 0 {

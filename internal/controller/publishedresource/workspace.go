@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -73,6 +75,18 @@ func (e *external) look(ctx context.Context) error {
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
+// readSchema returns an APIResourceSchema, nil if it does not exist.
+func (e *external) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
+	u, err := e.cluster.Read(ctx, i)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	s := &apisv1alpha1.APIResourceSchema{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
+	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
+}
+
 // sliceInterest returns the interest in the APIExportEndpointSlice.
 func (e *external) sliceInterest() informer.Interest {
 	return informer.Interest{
@@ -94,18 +108,14 @@ func (e *external) trackExport() informer.Interest {
 	return export
 }
 
-// exportPlace returns how the APIExport is written.
+// exportPlace returns how the APIExport is read and written.
 func (e *external) exportPlace() kcp.Place {
 	return kcp.Place{
-		Key: e.cluster, Client: e.cluster.Resource(kcp.Exports, ""), Name: e.plan.export, MayCreate: e.plan.create,
-	}
-}
-
-// writing returns what takes the answer to a write of the APIExport, nil if there is none.
-func (e *external) writing() func(*unstructured.Unstructured) {
-	return func(answer *unstructured.Unstructured) {
-		if answer != nil {
-			e.cluster.Watches().Put(e.owner, kcp.Exports, answer)
-		}
+		Server: e.cluster.Server(), Name: e.plan.export, Client: e.cluster.Resource(kcp.Exports, ""),
+		MayCreate: e.plan.create,
+		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return e.cluster.Get(ctx, e.owner, e.trackExport())
+		},
+		Put: func(answer *unstructured.Unstructured) { e.cluster.Watches().Put(e.owner, kcp.Exports, answer) },
 	}
 }

@@ -1,0 +1,125 @@
+package publishedresource
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// managedResources has the name and the meaning of api-syncagent's only metric, so that dashboards go on.
+var managedResources = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "sync_agent_published_resource", Help: "PublishedResources that this provider reconciles.",
+})
+
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(managedResources)
+}
+
+// A memory is what is kept of one PublishedResource between its reconciles, of which there is one at a time.
+type memory struct {
+	endpoints     []string             // URLs that it is connected to
+	projected     projected            // what its spec makes of its source: to project takes longer than all else
+	projectedAs   string               // the spec and the source that this is of
+	keptSchemas   sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
+	problems      map[string]time.Time // since when there are problems that kcp is about to cure
+	countsWritten time.Time            // when the counts of its status were last written
+	related       map[apiAt]objectsync.Resource
+	relatedAs     int64 // the generation that these are of
+
+	// The resource of an APIExport that it publishes, and the one that it waits for. The mutex of memories guards both.
+	holds, awaits exportedResource
+}
+
+// An exportedResource is one resource of one APIExport.
+type exportedResource struct {
+	server, export string
+	resource       schema.GroupResource
+}
+
+// Memories are those of all PublishedResources that are reconciled here, by name. Only one PublishedResource may
+// publish a resource in an APIExport: the first one has it until it goes or moves. Then those that wait for it are woken.
+type memories struct {
+	wake func(name string)
+
+	mu sync.Mutex
+	of map[string]*memory
+}
+
+func newMemories(wake func(name string)) *memories {
+	return &memories{wake: wake, of: map[string]*memory{}}
+}
+
+// get returns the memory of a PublishedResource, an empty one for a new one.
+func (m *memories) get(name string) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of[name] == nil {
+		m.of[name] = &memory{keptSchemas: sets.New[string]()}
+		managedResources.Inc()
+	}
+	return m.of[name]
+}
+
+// forget forgets a PublishedResource, and returns what was known of it, nil if nothing was.
+func (m *memories) forget(name string) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, ok := m.of[name]
+	if ok {
+		delete(m.of, name)
+		managedResources.Dec()
+		m.release(was.holds)
+	}
+	return was
+}
+
+// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it.
+func (m *memories) claim(r exportedResource, name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of[name]
+	for other, its := range m.of {
+		if other != name && its.holds == r {
+			k.awaits = r
+			return other
+		}
+	}
+	was := k.holds
+	if k.holds, k.awaits = r, (exportedResource{}); was != r {
+		m.release(was)
+	}
+	return name
+}
+
+// await has a PublishedResource woken when an exported resource is free that another one has.
+func (m *memories) await(r exportedResource, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of[name].awaits = r
+}
+
+// held returns the exported resource that a PublishedResource has, empty if it has none.
+func (m *memories) held(name string) exportedResource {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.of[name]; k != nil {
+		return k.holds
+	}
+	return exportedResource{}
+}
+
+// release wakes those that wait for an exported resource. The caller holds the lock.
+func (m *memories) release(r exportedResource) {
+	for name, k := range m.of {
+		if r != (exportedResource{}) && k.awaits == r {
+			k.awaits = exportedResource{}
+			m.wake(name)
+		}
+	}
+}
