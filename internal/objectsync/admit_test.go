@@ -3,8 +3,6 @@ package objectsync
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
@@ -25,7 +23,7 @@ func TestShares(t *testing.T) {
 		To: Ref{Kind: "Secret", Namespace: "x", Name: "a"},
 	}
 	syncer := func(kind string) *Syncer {
-		return &Syncer{primary: Pair{Workspace: Resource{Kind: kind}}}
+		return &Syncer{primary: related{Pair: Pair{Workspace: Resource{Kind: kind}}}}
 	}
 	me := Primary{Cluster: "cluster1"}
 	me.Name = "web"
@@ -72,77 +70,7 @@ func TestShares(t *testing.T) {
 				Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName},
 				id: Identity{Cluster: me.Cluster},
 			}
-			m := relation{
-				related: &related{identifier: "tls", origin: record.Origin},
-				match:   match{from: record.From, to: record.To},
-			}
-			if got := p.shares(m); got != tc.want {
-				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-// TestIsAboutToBeMade shows what the states of others tell of copies that are not there yet: who is about to make one.
-func TestIsAboutToBeMade(t *testing.T) {
-	record := Record{
-		Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Version: "v1", Name: "a"},
-		To: Ref{Kind: "Secret", Version: "v1", Name: "b"},
-	}
-	renamed, elsewhere := record, record
-	renamed.Identifier, renamed.To.Version = "other", "v2"
-	elsewhere.To.Name = "c"
-	for name, tc := range map[string]struct {
-		reason  string
-		state   state
-		cluster string
-		want    bool
-	}{
-		"Pending": {
-			reason:  "It is about to be made.",
-			state:   state{pending: newRecordSet(record)},
-			cluster: "cluster1",
-			want:    true,
-		},
-		"Renamed": {
-			reason:  "Whatever it is called there.",
-			state:   state{pending: newRecordSet(renamed)},
-			cluster: "cluster1",
-			want:    true,
-		},
-		"Made": {
-			reason:  "It has been made.",
-			state:   state{records: newRecordSet(record)},
-			cluster: "cluster1",
-			want:    false,
-		},
-		"OtherCopy": {
-			reason:  "Another copy is another.",
-			state:   state{pending: newRecordSet(elsewhere)},
-			cluster: "cluster1",
-			want:    false,
-		},
-		"Elsewhere": {
-			reason:  "Other workspaces are others.",
-			state:   state{pending: newRecordSet(record)},
-			cluster: "cluster2",
-			want:    false,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"},
-				map[string]string{LabelCluster: tc.cluster})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := &pass{
-				Syncer: &Syncer{}, Input: Input{Holders: known(HeldBy(secret))}, id: Identity{Cluster: "cluster1"},
-			}
-			m := relation{
-				related: &related{identifier: "tls", origin: record.Origin},
-				match:   match{from: record.From, to: record.To},
-			}
-			if got := p.isAboutToBeMade(m); got != tc.want {
+			if got := p.shares(record); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})

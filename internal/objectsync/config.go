@@ -57,14 +57,12 @@ type Config struct {
 // goroutines.
 type Syncer struct {
 	agent, stateNamespace string
-	primary               Pair
+	primary               related
 	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
 	paths                 bool
 
-	platform   platformFields
 	filter     filter
 	namer      *naming.Namer
-	mutations  *mutation.Mutations
 	namespaces namespaceTemplate
 	related    []*related
 }
@@ -72,8 +70,11 @@ type Syncer struct {
 // New compiles a spec. The cause of an error is ErrInvalidSpec.
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
-		agent: c.Agent, stateNamespace: c.StateNamespace, primary: c.Primary, paths: c.Spec.EnableWorkspacePaths,
-		existing: c.Spec.ExistingObjects, platform: newPlatformFields(c.Primary.PlatformFields),
+		agent: c.Agent, stateNamespace: c.StateNamespace, paths: c.Spec.EnableWorkspacePaths,
+		existing: c.Spec.ExistingObjects,
+		primary: related{
+			Pair: c.Primary, origin: v1alpha1.OriginKCP, platform: newPlatformFields(c.Primary.PlatformFields),
+		},
 	}
 	var err error
 	if s.filter, err = newFilter(c.Spec.Filter); err != nil {
@@ -82,7 +83,7 @@ func New(c Config) (*Syncer, error) {
 	if s.namer, err = naming.New(c.Spec.Naming, c.Primary.Service.Scope); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
 	}
-	if s.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
+	if s.primary.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, "spec."+err.Error())
 	}
 	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent); err != nil {

@@ -122,7 +122,7 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
 	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],
-		func(x objectsync.Holding) bool { return x.Same(h) })
+		func(x objectsync.Holding) bool { return x.Record == h.Record && x.State == h.State })
 }
 
 func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {

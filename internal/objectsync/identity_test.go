@@ -232,10 +232,10 @@ func TestContent(t *testing.T) {
 			"annotations": map[string]any{"note": "1"},
 		},
 	}
-	if diff := cmp.Diff(want, content(u, "status")); diff != "" {
+	if diff := cmp.Diff(want, content(u, true)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	if _, ok := content(u)["status"]; !ok {
+	if _, ok := content(u, false)["status"]; !ok {
 		t.Error("a status that is no subresource is content")
 	}
 }

@@ -2,9 +2,6 @@ package objectsync
 
 import (
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -13,7 +10,8 @@ import (
 // would be one too many: each namespace is a watch. What was copied before is looked at wherever it is. An error means
 // that it is not known.
 func (p *pass) checkLook(m relation, both primaries) (refused, err error) {
-	namespace := m.below().Namespace
+	below, _ := m.below()
+	namespace := below.Namespace
 	if namespace == "" || namespace == both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil ||
 		p.recorded(m) || p.copiedByAgent(m) {
 		return nil, nil
@@ -23,7 +21,7 @@ func (p *pass) checkLook(m relation, both primaries) (refused, err error) {
 		return nil, err
 	}
 	if !open {
-		return errors.Wrapf(ErrClosed, "namespace %s of %s", namespace, m.below()), nil
+		return errors.Wrapf(ErrClosed, "namespace %s of %s", namespace, below), nil
 	}
 	return p.checkNamespaces(namespace), nil
 }
@@ -48,33 +46,14 @@ func (p *pass) checkNamespaces(namespace string) error {
 	return ErrTooManyNamespaces
 }
 
-// watched returns the side of the origin of related objects, where no selector looks at a namespace of the service
+// checkSelect returns what is asked before related objects are selected: no selector looks at a namespace of the service
 // cluster that is one too many.
-func (p *pass) watched(r *related, both primaries, origin Side) Side {
-	if r.origin != v1alpha1.OriginService || p.source.GetDeletionTimestamp() != nil {
-		return origin
-	}
-	of := origin.Cache
-	origin.Cache = func(gvr schema.GroupVersionResource) Cache {
-		return boundedCache{of(gvr), p, both.service.GetNamespace()}
-	}
-	return origin
-}
-
-// A boundedCache is one of the service cluster that shows the objects of so many namespaces.
-type boundedCache struct {
-	Cache
-
-	pass *pass
-	copy string // the namespace of the copy
-}
-
-// Select returns the objects of a namespace.
-func (c boundedCache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
-	if namespace != "" && namespace != c.copy {
-		if err := c.pass.checkNamespaces(namespace); err != nil {
-			return nil, err
+func (p *pass) checkSelect(r *related, both primaries) func(namespace string) error {
+	return func(namespace string) error {
+		if r.origin != v1alpha1.OriginService || p.source.GetDeletionTimestamp() != nil || namespace == "" ||
+			namespace == both.service.GetNamespace() {
+			return nil
 		}
+		return p.checkNamespaces(namespace)
 	}
-	return c.Cache.Select(namespace, s)
 }

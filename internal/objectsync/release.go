@@ -13,6 +13,47 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
+// again until nothing is waited for.
+func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+	p, err := s.newPass(in)
+	if err == nil {
+		_, err = p.release(ctx)
+	}
+	return p.result, err
+}
+
+// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
+// stays, marked as left behind, and so do its related objects and its state: should the object come again, they are its
+// own.
+func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
+	p, err := s.newPass(in)
+	if err == nil {
+		err = p.orphan(ctx)
+	}
+	if err == nil {
+		err = p.removeFinalizers(ctx, func(Record) bool { return true })
+	}
+	return p.result, err
+}
+
+// RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
+// leaves all else as it is: for a PublishedResource that goes without what it has made. Should the object be synced
+// again, copies and state are its own.
+func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
+	p, err := s.newPass(in)
+	if err != nil {
+		return err
+	}
+	return p.removeFinalizers(ctx, func(r Record) bool {
+		p.drop(r)
+		return len(p.others(r)) == 0
+	})
+}
+
+// HasFinalizer reports whether our finalizer is on an object of a workspace.
+func HasFinalizer(u *unstructured.Unstructured) bool { return hasFinalizer(u) }
+
 // end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still
 // need it.
 func (p *pass) end(ctx context.Context) error {
@@ -69,13 +110,11 @@ func (p *pass) leave(ctx context.Context) error {
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	for _, r := range p.state.all() {
-		if p.outlives(r) {
-			p.state.records.remove(r)
-			p.state.pending.remove(r)
+	for _, r := range p.state.records.all() {
+		if p.outlives(r.Record) {
+			p.state.records.remove(r.Record)
+			continue
 		}
-	}
-	for _, r := range p.state.all() {
 		gone, err := p.dissolve(ctx, r)
 		if err != nil {
 			return false, err
@@ -122,4 +161,40 @@ func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstruc
 		return err
 	}
 	return p.letGo(ctx, o, u)
+}
+
+// removeFinalizers takes our finalizer off related objects that may be let go and then, as with the last of its objects
+// a workspace takes our rights to the others, off the object.
+func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) error {
+	for _, r := range p.state.records.all() {
+		if !may(r.Record) || r.Origin != v1alpha1.OriginKCP {
+			continue
+		}
+		err := p.ifThere(ctx, p.served(r.Record).From, p.releaseOrigin)
+		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
+			return err
+		}
+	}
+	return p.ifThere(ctx, p.workspaceRef(), p.letGo)
+}
+
+// ifThere takes our finalizer off what is there in the workspace.
+func (p *pass) ifThere(ctx context.Context, r Ref, by func(context.Context, Ref, *unstructured.Unstructured) error) error {
+	u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
+	if err != nil || u == nil {
+		return err
+	}
+	return by(ctx, r, u)
+}
+
+// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else
+// tells to whom it counts from now on.
+func (p *pass) orphan(ctx context.Context) error {
+	if p.copied == nil || IsOrphaned(p.copied) {
+		return nil
+	}
+	body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String(),
+	}}}
+	return patch(ctx, p.Service.Writer, p.copyRef(p.copied), body)
 }

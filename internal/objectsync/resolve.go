@@ -44,6 +44,13 @@ var (
 	ErrInvalidName = errors.New("name of a related object is invalid")
 )
 
+// unresolvable reports whether an error means that a primary names related objects by what cannot be a name, so that
+// there are none.
+func unresolvable(err error) bool {
+	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName) ||
+		errors.Is(err, ErrTooMany)
+}
+
 // noValue is what a template writes for a missing value.
 const noValue = "<no value>"
 
@@ -78,22 +85,22 @@ type pairing struct {
 	below provenance.Value
 }
 
-// A match is a related object and where its copy is to be.
-type match struct {
-	from, to Ref
-	at       located
-}
-
 // resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those
-// of the origin.
-func (r *related) resolve(p primaries, caches Side) ([]match, error) {
+// of the origin. Check is asked before objects of a namespace are selected.
+func (r *related) resolve(p primaries, caches Side, check func(namespace string) error) ([]relation, error) {
 	namespaces, err := r.namespaces(p, caches)
 	if err != nil {
 		return nil, err
 	}
-	var out []match
+	var out []relation
 	for _, ns := range namespaces {
-		names, err := r.object.locate(r.origin, p, r.finder(caches, ns.from))
+		names, err := r.object.locate(r.origin, p, func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+			at := r.origins().ref(types.NamespacedName{Namespace: ns.from})
+			if err := check(at.Namespace); err != nil {
+				return nil, err
+			}
+			return caches.Cache(at.GVR()).Select(at.Namespace, s)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +111,15 @@ func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 			if err := checkNames(n, ns); err != nil {
 				return nil, err
 			}
-			out = append(out, match{
-				from: r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
-				to:   r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
-				at:   located{name: n.below, namespace: ns.below},
+			out = append(out, relation{
+				related: r,
+				from:    r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
+				to:      r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
+				at:      located{name: n.below, namespace: ns.below},
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b match) int {
+	slices.SortFunc(out, func(a, b relation) int {
 		return cmp.Or(strings.Compare(a.from.Namespace, b.from.Namespace), strings.Compare(a.from.Name, b.from.Name))
 	})
 	return slices.Compact(out), nil
@@ -149,15 +157,6 @@ func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
 }
 
 type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)
-
-func (r *related) finder(caches Side, namespace string) finder {
-	return func(s labels.Selector) ([]*unstructured.Unstructured, error) {
-		if r.origins().Scope == v1alpha1.ScopeCluster {
-			namespace = ""
-		}
-		return caches.Cache(r.origins().GroupVersionResource).Select(namespace, s)
-	}
-}
 
 // locate returns names of both sides.
 func (l *locator) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
@@ -256,7 +255,7 @@ func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 	if err != nil || service == "" || workspace == "" {
 		return nil, err
 	}
-	by := l.origin.Value(p.context())
+	by := l.template.origin.Value(p.context())
 	if o == v1alpha1.OriginService {
 		return []pairing{{from: service, to: workspace, below: by}}, nil
 	}

@@ -46,11 +46,11 @@ func (s *selector) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairin
 func (s *selector) render(data map[string]any) (labels.Selector, error) {
 	own := &metav1.LabelSelector{MatchExpressions: s.expressions, MatchLabels: map[string]string{}}
 	for _, l := range s.matchLabels {
-		key, err := l.key.render(data)
+		key, err := l.key.Render(data)
 		if err != nil {
 			return nil, err
 		}
-		value, err := l.value.render(data)
+		value, err := l.value.Render(data)
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func TestSelectorOfEach(t *testing.T) {
 		}}
 		wg.Go(func() {
 			for range 200 {
-				all, err := r.resolve(p, caches)
+				all, err := r.resolve(p, caches, func(string) error { return nil })
 				var got [][2]types.NamespacedName
 				for _, m := range all {
 					got = append(got, [2]types.NamespacedName{m.from.NamespacedName(), m.to.NamespacedName()})
