@@ -56,13 +56,15 @@ func (m *Mutations) In(w Workspace) *Mutations {
 	return &Mutations{spec: m.spec, status: m.status, workspace: w}
 }
 
-// A step is one compiled step. It returns the document as it is after it.
-type step interface {
-	apply(document []byte, s sides) ([]byte, error)
-	// target is the field that the step changes.
-	target() jsonpath.Path
-	// provenance tells who decides on what the step leaves in that field.
-	provenance(other func(path ...string) provenance.Value) provenance.Value
+// A step is one compiled step.
+type step struct {
+	// path is the field that the step changes.
+	path jsonpath.Path
+	// apply returns the document as it is after the step.
+	apply func(document []byte, s sides) ([]byte, error)
+	// template makes the whole value, and constant is a value that keeps nothing of what was there.
+	template *provenance.Template
+	constant bool
 }
 
 // decode reads an object from JSON. Whole numbers stay whole.

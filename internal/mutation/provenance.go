@@ -15,11 +15,11 @@ func (m *Mutations) Provenance(path jsonpath.Path, other func(path ...string) pr
 		return provenance.Entered
 	}
 	for _, step := range slices.Backward(m.spec) {
-		at := step.target()
-		if at.String() == path.String() {
+		at := step.path.String()
+		if at == path.String() {
 			return step.provenance(other)
 		}
-		if at.Complex() || strings.ContainsAny(at.String(), `\:`) || overlap(at.String(), path.String()) {
+		if step.path.Complex() || strings.ContainsAny(at, `\:`) || overlap(at, path.String()) {
 			return provenance.Entered
 		}
 	}
@@ -31,23 +31,17 @@ func overlap(a, b string) bool {
 	return strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+".")
 }
 
-func (d deletion) target() jsonpath.Path    { return d.path }
-func (r replacement) target() jsonpath.Path { return r.path }
-func (r rendering) target() jsonpath.Path   { return r.path }
-func (e evaluation) target() jsonpath.Path  { return e.path }
-
-func (d deletion) provenance(func(path ...string) provenance.Value) provenance.Value {
-	return provenance.Entered
-}
-
-func (r replacement) provenance(func(path ...string) provenance.Value) provenance.Value {
-	return r.origin
-}
-
-// provenance looks at what the template is made of: LocalObject is the object that is changed, RemoteObject the other
-// one. The workspace is what naming knows it as.
-func (r rendering) provenance(other func(path ...string) provenance.Value) provenance.Value {
-	return r.origin.Value(provenance.Context{Of: func(path ...string) provenance.Value {
+// provenance tells who decides on what the step leaves in its field. It looks at what a template is made of: LocalObject
+// is the object that is changed, RemoteObject the other one. The workspace is what naming knows it as. An expression is
+// not looked into.
+func (s step) provenance(other func(path ...string) provenance.Value) provenance.Value {
+	switch {
+	case s.constant:
+		return provenance.Fixed
+	case s.template == nil:
+		return provenance.Entered
+	}
+	return s.template.Value(provenance.Context{Of: func(path ...string) provenance.Value {
 		switch {
 		case path[0] == "RemoteObject":
 			return other(path[1:]...)
@@ -60,9 +54,4 @@ func (r rendering) provenance(other func(path ...string) provenance.Value) prove
 		}
 		return provenance.Entered
 	}})
-}
-
-// provenance of an expression is not looked into.
-func (e evaluation) provenance(func(path ...string) provenance.Value) provenance.Value {
-	return provenance.Entered
 }

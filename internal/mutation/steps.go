@@ -34,7 +34,7 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		}
 	}
 	if set != 1 {
-		return nil, errors.New("exactly one of delete, regex, template and cel must be set")
+		return step{}, errors.New("exactly one of delete, regex, template and cel must be set")
 	}
 	switch {
 	case m.Delete != nil:
@@ -42,49 +42,35 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		if err == nil && p.Complex() {
 			err = errors.New("delete cannot select several values")
 		}
-		return deletion{p}, err
+		return step{path: p, apply: func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) }}, err
 	case m.Regex != nil:
 		p, err := jsonpath.ParseTarget(string(m.Regex.Path))
 		if err != nil {
-			return nil, err
+			return step{}, err
 		}
-		r, err := jsonpath.NewReplacement(m.Regex.Pattern, m.Regex.Replacement)
-		return replacement{p, r, replaced(m.Regex)}, err
+		by, err := jsonpath.NewReplacement(m.Regex.Pattern, m.Regex.Replacement)
+		constant := m.Regex.Pattern == "" && !strings.ContainsAny(m.Regex.Replacement, `$\`)
+		return step{path: p, apply: replacement{p, by}.apply, constant: constant}, err
 	case m.Template != nil:
 		p, err := jsonpath.ParseTarget(string(m.Template.Path))
 		if err != nil {
-			return nil, err
+			return step{}, err
 		}
 		t, err := gotemplate.Parse(m.Template.Template)
-		return rendering{p, t, provenance.Parse(m.Template.Template)}, err
+		return step{path: p, apply: rendering{p, t}.apply, template: provenance.Parse(m.Template.Template)}, err
 	}
 	p, err := jsonpath.ParseTarget(string(m.CEL.Path))
 	if err != nil {
-		return nil, err
+		return step{}, err
 	}
 	e, err := environment.Compile(m.CEL.Expression, cel.DynType)
-	return evaluation{p, e}, err
+	return step{path: p, apply: evaluation{p, e}.apply}, err
 }
-
-// A deletion removes a value.
-type deletion struct{ path jsonpath.Path }
-
-func (d deletion) apply(document []byte, _ sides) ([]byte, error) { return d.path.Delete(document) }
 
 // A replacement changes texts.
 type replacement struct {
 	path jsonpath.Path
 	by   jsonpath.Replacement
-
-	origin provenance.Value
-}
-
-// replaced tells who decides on what a replacement leaves: the rule alone if it keeps nothing of what was there.
-func replaced(m *v1alpha1.RegexMutation) provenance.Value {
-	if m.Pattern == "" && !strings.ContainsAny(m.Replacement, `$\`) {
-		return provenance.Fixed
-	}
-	return provenance.Entered
 }
 
 func (r replacement) apply(document []byte, _ sides) ([]byte, error) {
@@ -126,7 +112,6 @@ func (r replacement) replace(v gjson.Result) (string, error) {
 type rendering struct {
 	path     jsonpath.Path
 	template *gotemplate.Template
-	origin   *provenance.Template
 }
 
 func (r rendering) apply(document []byte, s sides) ([]byte, error) {
