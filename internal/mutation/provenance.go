@@ -31,9 +31,9 @@ func overlap(a, b string) bool {
 	return strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+".")
 }
 
-// provenance tells who decides on what the step leaves in its field. It looks at what a template is made of: LocalObject
-// is the object that is changed, RemoteObject the other one. The workspace is what naming knows it as. An expression is
-// not looked into.
+// provenance tells who decides on what the step leaves in its field. It looks at what a template is made of:
+// LocalObject is the object that is changed, RemoteObject the other one. The workspace is what naming knows it as. An
+// expression is not looked into.
 func (s step) provenance(other func(path ...string) provenance.Value) provenance.Value {
 	switch {
 	case s.constant:

@@ -11,15 +11,15 @@ import (
 
 // admit reports whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
 // about to be made.
-func (p *pass) admit(m relation, both primaries) error {
-	err := p.judge(m, both)
+func (p *relatedSync) admit(m relation) error {
+	err := p.judge(m)
 	if is, ok := p.state.records.get(m.record()); err != nil && ok && !is.made {
 		p.state.disown(is.Record, p.id.Cluster)
 	}
 	return err
 }
 
-func (p *pass) judge(m relation, both primaries) error {
+func (p *relatedSync) judge(m relation) error {
 	if err := p.checkForbidden(m); err != nil {
 		return err
 	}
@@ -32,10 +32,10 @@ func (p *pass) judge(m relation, both primaries) error {
 	if p.copiedByAgent(m) {
 		return nil
 	}
-	if err := p.checkLocation(m, both); err != nil {
+	if err := p.checkLocation(m); err != nil {
 		return err
 	}
-	if p.claimed(m, both) {
+	if p.claimed(m) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
 	if m.copied == nil || p.recorded(m) || p.shares(m.record()) || p.madeByAgent(m) || p.resumes(m) || p.isOurs(m) {
@@ -49,12 +49,12 @@ func (p *pass) judge(m relation, both primaries) error {
 
 // checkForbidden refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted,
 // and an object to its own kind as related to itself, as both would be remembered in one place.
-func (p *pass) checkForbidden(m relation) error {
+func (p *relatedSync) checkForbidden(m relation) error {
 	if below, u := m.below(); p.isState(below, u) {
 		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
 	}
 	is := p.subjectOf(m.record())
-	if is.record = (Record{}); is == p.subject() {
+	if is.record = (Record{}); is == p.id.subject() {
 		return errors.Wrapf(ErrForeign, "%s is related to itself", m.from)
 	}
 	return nil
@@ -71,14 +71,14 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 
 // recorded reports whether the copy of a related object has been recorded, under whatever identifier and in whatever
 // version.
-func (p *pass) recorded(m relation) bool {
+func (p *relatedSync) recorded(m relation) bool {
 	is, _ := p.state.records.get(m.record())
 	return is.made
 }
 
 // copiedByAgent reports whether api-syncagent has copied a related object: it remembers objects, but not where their
 // copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
-func (p *pass) copiedByAgent(m relation) bool {
+func (p *relatedSync) copiedByAgent(m relation) bool {
 	is := p.subjectOf(m.record())
 	return kindIn(p.stored.slots[is.agentsKey()]) == is.kind && len(p.stored.records[m.record().origin()]) == 0
 }
@@ -86,8 +86,8 @@ func (p *pass) copiedByAgent(m relation) bool {
 // madeByAgent reports whether api-syncagent has made the copy of a related object of the workspace, and has remembered
 // another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
 // agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
-func (p *pass) madeByAgent(m relation) bool {
-	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !hasFinalizer(m.origin) ||
+func (p *relatedSync) madeByAgent(m relation) bool {
+	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !HasFinalizer(m.origin) ||
 		!p.stored.holdsOtherKind(p.subjectOf(m.record())) {
 		return false
 	}
@@ -97,7 +97,7 @@ func (p *pass) madeByAgent(m relation) bool {
 
 // resumes reports whether the copy of a related object was about to be made when that was last heard of, and is what it
 // was to be: then it is ours, or nothing is overwritten.
-func (p *pass) resumes(m relation) bool {
+func (p *relatedSync) resumes(m relation) bool {
 	is, ok := p.stored.records.get(m.record())
 	return ok && !is.made && p.isIntended(m.record(), m.copied)
 }

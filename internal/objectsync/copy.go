@@ -25,7 +25,7 @@ func (p *pass) self(to Ref) relation {
 // syncCopy makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is
 // being deleted.
 func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
-	both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+	both := p.primaries()
 	if p.copied != nil && p.copied.GetDeletionTimestamp() != nil {
 		p.result.Waiting = "the deletion of the copy"
 		both.service = nil
@@ -96,7 +96,7 @@ func fromTexts(m map[string]string) map[string]any {
 // make remembers what the copy is made of, and then creates it. In this order nothing that has been copied is ever
 // unknown.
 func (p *pass) make(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
-	if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
+	if err := p.state.put(p.id.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 		return err
 	}
 	if err := p.save(ctx, p.state); err != nil {
@@ -141,7 +141,7 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 	if body == nil {
 		return nil
 	}
-	asMetadata(body)["resourceVersion"] = found.GetResourceVersion()
+	body = merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion()))
 	if err := patch(ctx, p.Service.Writer, ref, body); err != nil {
 		return err
 	}
@@ -160,33 +160,18 @@ func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	return name.Unique || namespace.Unique
 }
 
-// asMetadata returns the metadata of a patch, made if they are missing.
-func asMetadata(body map[string]any) map[string]any {
-	m := asMap(body["metadata"])
-	if m == nil {
-		m = map[string]any{}
-		body["metadata"] = m
-	}
-	return m
-}
-
 // changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for
 // none. The kind alone, which is ours, is no reason for a patch.
 func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[string]any {
-	identity := map[string]any{"metadata": map[string]any{
+	all := merged(change, map[string]any{"metadata": map[string]any{
 		"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(p.id.Annotations()),
-	}}
-	body := needed(merged(change, identity), u.Object)
-	without := p.id.Annotations()
-	delete(without, AnnotationKind)
-	identity["metadata"] = map[string]any{"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(without)}
-	if needed(merged(change, identity), u.Object) == nil && !IsOrphaned(u) {
-		return nil
-	}
-	body = merged(body, nil)
+	}})
 	if IsOrphaned(u) {
-		asMetadata(body)["annotations"] = merged(asMap(asMetadata(body)["annotations"]), nil)
-		asMap(asMetadata(body)["annotations"])[AnnotationOrphaned] = nil
+		asMap(asMap(all["metadata"])["annotations"])[AnnotationOrphaned] = nil
+	}
+	body := needed(all, u.Object)
+	if same(body, at([]string{"metadata", "annotations", AnnotationKind}, p.id.Kind.String())) {
+		return nil
 	}
 	return body
 }
@@ -194,7 +179,7 @@ func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[
 // update brings the copy into step with what has changed at the source since it was last copied. What others have
 // changed since then stays.
 func (p *pass) update(ctx context.Context, desired map[string]any) error {
-	last := p.state.last(p.subject(), p.primary.Workspace)
+	last := p.state.last(p.id.subject(), p.primary.Workspace)
 	lost := last == nil && p.copied.GetAnnotations()[AnnotationKind] != ""
 	if lost {
 		// Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
@@ -202,7 +187,7 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 	}
 	change := p.primary.platform.change(last, desired)
 	if change != nil || last == nil || lost {
-		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
+		if err := p.state.put(p.id.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
 		}
 	}

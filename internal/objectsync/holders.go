@@ -26,17 +26,18 @@ func (p *pass) taken(r Record) bool {
 
 // claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
 // this primary.
-func (p *pass) claimed(m relation, both primaries) bool {
-	return slices.ContainsFunc(p.Holders.Holdings(p.clusterOf(m.related.origin), m.from), func(h Holding) bool {
-		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !both.own(m.origin))
+func (p *relatedSync) claimed(m relation) bool {
+	all := p.Holders.Holdings(clusterOf(m.related.origin, p.id.Cluster), m.from)
+	return slices.ContainsFunc(all, func(h Holding) bool {
+		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !p.both.own(m.origin))
 	})
 }
 
 // holdings returns what this object has or makes of a related object or, not mine, what others of the workspace do.
 func (p *pass) holdings(r Record, mine bool) []Holding {
-	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
+	return slices.DeleteFunc(p.Holders.Holdings(clusterOf(r.Origin, p.id.Cluster), r.From), func(h Holding) bool {
 		return (h.State == p.stateName()) != mine || h.Primary.Cluster != p.id.Cluster ||
-			h.Record.origin() != r.origin()
+			h.origin() != r.origin()
 	})
 }
 
@@ -77,30 +78,27 @@ func (p *pass) drop(r Record) {
 	}
 }
 
-// lastOfOthers returns what another object of the workspace last copied to a place that this primary has not recorded
-// yet, nil if none did: the copy may be behind, and what it lacks is known from that alone. One that was found there is
-// not one whose state was lost, and one that was met as it was to be made is not what it was to be. Those who have
-// copied it come before those who are about to.
-func (p *pass) lastOfOthers(m relation) (map[string]any, error) {
-	if p.recorded(m) {
-		return nil, nil
-	}
-	all := p.alike(m.record())
-	for _, kept := range []bool{true, false} {
-		for _, h := range all {
-			if h.Kept != kept {
-				continue
-			}
-			secret, err := p.Service.Cache(Secrets).Get(h.State)
-			if err != nil {
-				return nil, err
-			}
-			if u := objectIn(slotIn(secret, p.subjectOf(m.record()))); u != nil {
-				return content(u, m.origins().Status), nil
-			}
+// lastOfOthers returns what another object of the workspace last copied to a place, nil if none did. For a primary that
+// has not recorded that place yet, the copy may be behind, and what it lacks is known from that alone. One that was
+// found there is not one whose state was lost, and one that was met as it was to be made is not what it was to be.
+// Those who have copied it come before those who are about to.
+func (p *relatedSync) lastOfOthers(m relation) (last map[string]any, err error) {
+	for _, h := range p.alike(m.record()) {
+		if last != nil && !h.Kept {
+			continue
+		}
+		secret, err := p.Service.Cache(Secrets).Get(h.State)
+		if err != nil {
+			return nil, err
+		}
+		if u := objectIn(slotIn(secret, p.subjectOf(m.record()))); u != nil {
+			last = content(u, m.origins().Status)
+		}
+		if last != nil && h.Kept {
+			break
 		}
 	}
-	return nil, nil
+	return last, nil
 }
 
 // slotIn returns what a state remembers of an object, nil if it is not remembered there. It reads nothing else of it.

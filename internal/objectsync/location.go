@@ -153,9 +153,9 @@ func (r *reference) mutated(p primaries) ([]string, error) {
 }
 
 // checkLocation refuses a related object if the consumer has named it and it does not belong to the workspace.
-func (p *pass) checkLocation(m relation, both primaries) error {
+func (p *relatedSync) checkLocation(m relation) error {
 	below, u := m.below()
-	open, err := p.isOpenNamespace(m, below.Namespace, both)
+	open, err := p.isOpenNamespace(m, below.Namespace)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (p *pass) checkLocation(m relation, both primaries) error {
 	switch {
 	case m.at.isOwn(), m.at.name.Source == provenance.Provider:
 		return nil
-	case u != nil && both.own(u), matches(m.mayName.Objects, below.Name, p.id.Cluster):
+	case u != nil && p.both.own(u), matches(m.mayName.Objects, below.Name, p.id.Cluster):
 		return nil
 	}
 	return errors.Wrapf(ErrClosed, "%s", below)
@@ -175,9 +175,9 @@ func (p *pass) checkLocation(m relation, both primaries) error {
 func (l located) isOwn() bool { return l.name.Unique || l.namespace.Unique }
 
 // isOpenNamespace reports whether related objects may be in a namespace of the service cluster.
-func (p *pass) isOpenNamespace(m relation, namespace string, both primaries) (bool, error) {
+func (p *relatedSync) isOpenNamespace(m relation, namespace string) (bool, error) {
 	switch {
-	case namespace == "", namespace == both.service.GetNamespace():
+	case namespace == "", namespace == p.both.service.GetNamespace():
 		return true, nil
 	case slices.Contains(reserved, namespace), namespace == p.stateNamespace:
 		return false, nil
@@ -190,8 +190,8 @@ func (p *pass) isOpenNamespace(m relation, namespace string, both primaries) (bo
 }
 
 // isFreeOfOthers reports whether a namespace has copies of this workspace, or none of any. A pass looks once at each.
-func (p *pass) isFreeOfOthers(namespace string) (free bool, err error) {
-	if free, known := p.freeOfOthers[namespace]; known {
+func (p *relatedSync) isFreeOfOthers(namespace string) (free bool, err error) {
+	if free, known := p.free[namespace]; known {
 		return free, nil
 	}
 	all, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Select(namespace, labels.Everything())
@@ -203,8 +203,8 @@ func (p *pass) isFreeOfOthers(namespace string) (free bool, err error) {
 		owners[u.GetLabels()[LabelCluster]] = true
 	}
 	delete(owners, "")
-	p.freeOfOthers[namespace] = owners[p.id.Cluster] || len(owners) == 0
-	return p.freeOfOthers[namespace], nil
+	p.free[namespace] = owners[p.id.Cluster] || len(owners) == 0
+	return p.free[namespace], nil
 }
 
 // matches reports whether the service owner has opened a name.
@@ -213,4 +213,44 @@ func matches(patterns []v1alpha1.NamePattern, name, cluster string) bool {
 		ok, err := path.Match(strings.ReplaceAll(string(p), "$remoteClusterName", cluster), name)
 		return ok && err == nil
 	})
+}
+
+// checkLook refuses to look for a related object in a namespace of the service cluster that is closed to it, or that
+// would be one too many: each namespace is a watch. What was copied before is looked at wherever it is. An error means
+// that it is not known.
+func (p *relatedSync) checkLook(m relation) (refused, err error) {
+	below, _ := m.below()
+	namespace := below.Namespace
+	if namespace == "" || namespace == p.both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil ||
+		p.recorded(m) || p.copiedByAgent(m) {
+		return nil, nil
+	}
+	open, err := p.isOpenNamespace(m, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !open {
+		return errors.Wrapf(ErrClosed, "namespace %s of %s", namespace, below), nil
+	}
+	return p.checkNamespaces(namespace), nil
+}
+
+// checkNamespaces fails if a namespace of the service cluster would be one too many.
+func (p *relatedSync) checkNamespaces(namespace string) error {
+	if p.MayLook == nil || p.MayLook(namespace) {
+		return nil
+	}
+	return ErrTooManyNamespaces
+}
+
+// checkSelect returns what is asked before related objects are selected: no selector looks at a namespace of the
+// service cluster that is one too many.
+func (p *relatedSync) checkSelect(r *related) func(namespace string) error {
+	return func(namespace string) error {
+		if r.origin != v1alpha1.OriginService || p.source.GetDeletionTimestamp() != nil || namespace == "" ||
+			namespace == p.both.service.GetNamespace() {
+			return nil
+		}
+		return p.checkNamespaces(namespace)
+	}
 }

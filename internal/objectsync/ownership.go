@@ -26,9 +26,9 @@ func relatedText(r Ref) string {
 	return r.groupKind().String() + " " + r.NamespacedName().String()
 }
 
-// marks returns the labels and annotations that tell of a new copy of a related object whose it is. Copies in workspaces
-// carry nothing of ours.
-func (p *pass) marks(m relation) (labels, annotations map[string]any) {
+// marks returns the labels and annotations that tell of a new copy of a related object whose it is. Copies in
+// workspaces carry nothing of ours.
+func (p *relatedSync) marks(m relation) (labels, annotations map[string]any) {
 	if m.related.origin != v1alpha1.OriginKCP {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
 
 // isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
 // because the object of the consumer tells of it, whose workspace it is in.
-func (p *pass) isOurs(m relation) bool {
+func (p *relatedSync) isOurs(m relation) bool {
 	if m.related.origin == v1alpha1.OriginKCP {
 		return p.isMarked(m.from, m.copied)
 	}
@@ -67,14 +67,14 @@ func (p primaries) own(u *unstructured.Unstructured) bool {
 }
 
 // isReplaced reports whether the object at the origin is another one than that which was copied.
-func (p *pass) isReplaced(m relation) bool {
+func (p *relatedSync) isReplaced(m relation) bool {
 	uid, known := p.state.uids[m.from.Plain()]
 	return known && m.origin != nil && uid != m.origin.GetUID()
 }
 
 // noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that
 // name has to be admitted anew.
-func (p *pass) noteUID(m relation) {
+func (p *relatedSync) noteUID(m relation) {
 	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() {
 		return
 	}

@@ -15,16 +15,16 @@ import (
 )
 
 // remember records a related object.
-func (p *pass) remember(m relation) {
+func (p *relatedSync) remember(m relation) {
 	p.state.records.set(m.record(), true)
 	p.noteUID(m)
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and
 // what is remembered of them. What is not known stays.
-func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
+func (p *relatedSync) forget(ctx context.Context) error {
 	alive := map[Record]bool{}
-	for _, m := range all {
+	for _, m := range p.all {
 		undone := p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil
 		if undone || m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
 			alive[m.record().plain()] = true
@@ -32,23 +32,24 @@ func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool
 	}
 	var errs []error
 	for _, r := range p.state.records.all() {
-		unknown := slices.ContainsFunc(p.related, func(x *related) bool { return !known[x.identifier] && x.relates(r.Record) })
-		if unknown || alive[r.plain()] {
+		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *related) bool {
+			return !p.known[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
+		}) {
 			continue
 		}
 		if _, err := p.dissolve(ctx, r); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if len(known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
+	if len(p.known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
 		p.pruneState()
 	}
 	return oneOf(errs...)
 }
 
 // pruneState forgets objects that nothing refers to.
-func (p *pass) pruneState() {
-	keep := []subject{p.subject()}
+func (p *relatedSync) pruneState() {
+	keep := []subject{p.id.subject()}
 	for _, r := range p.state.records.all() {
 		keep = append(keep, p.subjectOf(r.Record))
 	}
@@ -143,7 +144,7 @@ func (p *pass) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
 func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 	_, err := w.Live(ctx, o)
 	switch {
-	case IsMissing(err, o.Name):
+	case isMissing(err, o.Name):
 		return nil
 	case err == nil: // It is about to be shown again.
 		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
@@ -164,10 +165,10 @@ type announcement struct {
 
 // announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it
 // has told of identifiers whose objects are not all known stays.
-func (p *pass) announce(ctx context.Context, all []relation, known map[string]bool) error {
+func (p *relatedSync) announce(ctx context.Context) error {
 	want := map[string]any{}
 	index := map[string]int{}
-	for _, m := range all {
+	for _, m := range p.all {
 		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
 			continue
 		}
@@ -185,7 +186,7 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 		}
 	}
 	for _, r := range p.related {
-		if !known[r.identifier] {
+		if !p.known[r.identifier] {
 			maps.DeleteFunc(has, func(key string, _ any) bool { return strings.HasPrefix(key, announcedAs(r.identifier)) })
 		}
 	}
@@ -202,7 +203,7 @@ func announcedAs(identifier string) string { return AnnotationRelatedPrefix + id
 
 // isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
 // as all of the workspace is.
-func (p *pass) isAnnounced(m relation) bool {
+func (p *relatedSync) isAnnounced(m relation) bool {
 	for key, value := range p.source.GetAnnotations() {
 		var is announcement
 		if strings.HasPrefix(key, announcedAs(m.identifier)) && json.Unmarshal([]byte(value), &is) == nil &&

@@ -60,8 +60,6 @@ func (p *pass) sides(o v1alpha1.Origin) (origin, other Side) {
 }
 
 // clusterOf returns the logical cluster of the origin of related objects, empty for the service cluster.
-func (p *pass) clusterOf(o v1alpha1.Origin) string { return clusterOf(o, p.id.Cluster) }
-
 func clusterOf(o v1alpha1.Origin, workspace string) string {
 	if o == v1alpha1.OriginKCP {
 		return workspace
@@ -79,13 +77,25 @@ func subjectIn(r Record, workspace string) subject {
 	}
 }
 
+// A relatedSync is the part of a pass that is about related objects.
+type relatedSync struct {
+	*pass
+
+	both  primaries
+	all   []relation
+	known map[string]bool // the identifiers whose objects are all known
+	free  map[string]bool // namespaces of the service cluster that have been looked at: see isFreeOfOthers
+}
+
+func (p *pass) newRelatedSync(both primaries) *relatedSync {
+	return &relatedSync{pass: p, both: both, known: map[string]bool{}, free: map[string]bool{}}
+}
+
 // relate brings all related objects into step. One that cannot be is no reason to leave others.
-func (p *pass) relate(ctx context.Context, both primaries) error {
+func (p *relatedSync) relate(ctx context.Context) error {
 	var errs []error
-	known := map[string]bool{} // the identifiers whose objects are all known
-	var all []relation
 	for _, r := range p.related {
-		found, err := p.find(r, both)
+		found, err := p.find(r)
 		if apierrors.IsConflict(err) {
 			// A cache that is not filled yet: the state would be written once for each identifier that is known by now.
 			return err
@@ -94,21 +104,22 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 			errs = append(errs, err)
 			continue
 		}
-		known[r.identifier] = true
-		all = append(all, found...)
-		errs = append(errs, refusals(found)...)
+		p.known[r.identifier] = true
+		p.all = append(p.all, found...)
 	}
-	present, fresh := divide(all)
+	present, fresh, refused := divide(p.all)
+	errs = append(errs, refused...)
 	done := map[Record]bool{} // One object can have several identifiers.
 	for _, m := range present {
 		if is := m.record().plain(); !done[is] {
-			err := p.syncRelated(ctx, m, both)
+			err := p.syncRelated(ctx, m)
 			done[is] = err == nil
 			errs = append(errs, err)
+		} else if m.cleanup {
+			p.remember(m) // It goes with the object if one of its rules says so.
 		}
 	}
-	errs = append(errs, p.createRelated(ctx, fresh, both), p.forget(ctx, all, known), p.save(ctx, p.state),
-		p.announce(ctx, all, known))
+	errs = append(errs, p.createRelated(ctx, fresh), p.forget(ctx), p.save(ctx, p.state), p.announce(ctx))
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
 		is, _ := p.state.records.get(h.Record)
@@ -131,19 +142,19 @@ func oneOf(errs ...error) error {
 }
 
 // find returns the related objects of a primary, and notes them in the result.
-func (p *pass) find(r *related, both primaries) ([]relation, error) {
+func (p *relatedSync) find(r *related) ([]relation, error) {
 	origin, other := p.sides(r.origin)
-	all, err := r.resolve(both, origin, p.checkSelect(r, both))
+	all, err := r.resolve(p.both, origin, p.checkSelect(r))
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
 	for i := range all {
 		m := &all[i]
-		if below, _ := m.below(); below.Namespace == both.service.GetNamespace() {
-			m.at.namespace = both.copyNamespace
+		if below, _ := m.below(); below.Namespace == p.both.service.GetNamespace() {
+			m.at.namespace = p.both.copyNamespace
 		}
 		p.result.Related = append(p.result.Related, p.holding(m.record()))
-		if m.refused, err = p.checkLook(*m, both); err != nil {
+		if m.refused, err = p.checkLook(*m); err != nil {
 			return nil, err
 		}
 		if m.refused == nil || r.origin == v1alpha1.OriginKCP {
@@ -162,17 +173,20 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 	return all, nil
 }
 
-// divide tells related objects that have copies from those that need one. What is not at the origin, or being deleted
-// there, is neither.
-func divide(all []relation) (present, fresh []relation) {
+// divide tells related objects that have copies from those that need one, and returns why some are not looked for. What
+// is not at the origin, or being deleted there, is neither. What is not in the workspace is not missed. What may be in
+// a closed namespace is refused whether or not it is there, which is nothing for a consumer to find out.
+func divide(all []relation) (present, fresh []relation, refused []error) {
 	for _, m := range all {
 		switch {
-		case m.origin == nil || m.origin.GetDeletionTimestamp() != nil || m.refused != nil:
+		case m.refused != nil && (m.related.origin == v1alpha1.OriginService || m.origin != nil):
+			refused = append(refused, m.refused)
+		case m.refused != nil, m.origin == nil, m.origin.GetDeletionTimestamp() != nil:
 		case m.copied == nil:
 			fresh = append(fresh, m)
 		case m.copied.GetDeletionTimestamp() == nil:
 			present = append(present, m)
 		}
 	}
-	return present, fresh
+	return present, fresh, refused
 }

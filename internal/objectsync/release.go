@@ -51,13 +51,10 @@ func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
 	})
 }
 
-// HasFinalizer reports whether our finalizer is on an object of a workspace.
-func HasFinalizer(u *unstructured.Unstructured) bool { return hasFinalizer(u) }
-
 // end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still
 // need it.
 func (p *pass) end(ctx context.Context) error {
-	if p.copied == nil && !hasFinalizer(p.source) {
+	if p.copied == nil && !HasFinalizer(p.source) {
 		return nil
 	}
 	if others := foreignFinalizers(p.source.GetFinalizers()); len(others) > 0 {
@@ -78,16 +75,16 @@ func foreignFinalizers(all []string) []string {
 func (p *pass) leave(ctx context.Context) error {
 	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
 	if p.copied != nil {
-		both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+		of := p.newRelatedSync(p.primaries())
 		for _, r := range p.related {
-			found, err := p.find(r, both)
+			found, err := of.find(r)
 			if err != nil && p.agents && !unresolvable(err) {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.checkForbidden(m) == nil && !p.taken(m.record()) &&
-					(p.copiedByAgent(m) || m.copied != nil && p.madeByAgent(m)) {
-					p.remember(m)
+				if of.checkForbidden(m) == nil && !p.taken(m.record()) &&
+					(of.copiedByAgent(m) || m.copied != nil && of.madeByAgent(m)) {
+					of.remember(m)
 				}
 			}
 		}
@@ -155,9 +152,8 @@ func (s *Syncer) outlives(r Record) bool {
 func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())
-	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}
 	if err != nil || slices.ContainsFunc(keyed,
-		func(u *unstructured.Unstructured) bool { return slotIn(u, is) != nil }) {
+		func(u *unstructured.Unstructured) bool { return slotIn(u, id.subject()) != nil }) {
 		return err
 	}
 	return p.letGo(ctx, o, u)
@@ -179,7 +175,9 @@ func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) erro
 }
 
 // ifThere takes our finalizer off what is there in the workspace.
-func (p *pass) ifThere(ctx context.Context, r Ref, by func(context.Context, Ref, *unstructured.Unstructured) error) error {
+func (p *pass) ifThere(ctx context.Context, r Ref,
+	by func(context.Context, Ref, *unstructured.Unstructured) error,
+) error {
 	u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
 	if err != nil || u == nil {
 		return err

@@ -1,15 +1,16 @@
 package objectsync
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,6 +65,10 @@ type primaries struct {
 	target    *unstructured.Unstructured
 	// copyName and copyNamespace tell who decides on those of the copy.
 	copyName, copyNamespace provenance.Value
+}
+
+func (p *pass) primaries() primaries {
+	return primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
 }
 
 // at returns the object of the origin, and the other one.
@@ -198,18 +203,11 @@ func (r *reference) locate(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 
 // names returns the names that the field of an object holds, none if it is missing.
 func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
-	b := &bytes.Buffer{}
-	if err := json.NewEncoder(b).Encode(u.Object); err != nil {
+	b, err := json.Marshal(u.Object)
+	if err != nil {
 		return nil, errors.New("the object cannot be encoded")
 	}
-	found := r.path.Get(b.Bytes())
-	if !found.Exists() || found.Type == gjson.Null {
-		return nil, nil
-	}
-	values := []gjson.Result{found}
-	if found.IsArray() {
-		values = found.Array()
-	}
+	values := r.path.Get(b).Array()
 	if len(values) > RelatedMax {
 		return nil, ErrTooMany
 	}
@@ -226,7 +224,6 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 			return nil, errors.Wrap(ErrInvalidName, "the reference selects what is neither a text nor a number")
 		}
 		if r.regex != nil && name != "" {
-			var err error
 			if name, err = r.regex.Apply(name); err != nil {
 				return nil, err
 			}
@@ -260,4 +257,67 @@ func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 		return []pairing{{from: service, to: workspace, below: by}}, nil
 	}
 	return []pairing{{from: workspace, to: service, below: by}}, nil
+}
+
+// locate returns the names of the objects that are selected, and what is made of them.
+func (s *selector) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
+	data := p.data()
+	data["LocalObject"], data["RemoteObject"] = p.service.Object, p.workspace.Object
+	selects, err := s.render(data)
+	if err != nil {
+		return nil, err
+	}
+	if selects == nil {
+		return nil, nil
+	}
+	found, err := find(selects)
+	if err != nil {
+		return nil, err
+	}
+	by := s.rewritten(p.context())
+	if o == v1alpha1.OriginService {
+		by = s.provenance(p.context())
+	}
+	var out []pairing
+	for _, u := range found {
+		to, err := s.rewrite(u, data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pairing{from: u.GetName(), to: to, below: by})
+	}
+	return out, nil
+}
+
+// render returns the selector of one primary, nil if a value of it is missing. The shared selector stays as it is.
+func (s *selector) render(data map[string]any) (labels.Selector, error) {
+	own := &metav1.LabelSelector{MatchExpressions: s.expressions, MatchLabels: map[string]string{}}
+	for _, l := range s.matchLabels {
+		key, err := l.key.Render(data)
+		if err != nil {
+			return nil, err
+		}
+		value, err := l.value.Render(data)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(key+value, noValue) {
+			return nil, nil //nolint:nilnil // There is no selector yet.
+		}
+		own.MatchLabels[key] = value
+	}
+	out, err := metav1.LabelSelectorAsSelector(own)
+	if err != nil {
+		return nil, errors.Wrap(ErrInvalidName, "the selector has what is no label") // The cause quotes it.
+	}
+	return out, nil
+}
+
+func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {
+	if s.regex != nil {
+		return s.regex.Apply(u.GetName())
+	}
+	own := map[string]any{"Value": u.GetName(), "Name": u.GetName(), "RelatedObject": u.Object}
+	maps.Copy(own, data)
+	return s.template.Render(own)
 }

@@ -84,6 +84,10 @@ type subject struct {
 	record  Record // plain, of the copy of a related object; empty for a primary
 }
 
+func (i Identity) subject() subject {
+	return subject{NamespacedName: i.NamespacedName, cluster: i.Cluster, kind: i.Kind}
+}
+
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
 	s := state{slots: map[string][]byte{}, records: records{}, uids: map[Ref]types.UID{}}

@@ -36,7 +36,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 }
 
 // syncRelatedStatus copies the status of a related object, if that is asked for and it is a subresource.
-func (p *pass) syncRelatedStatus(ctx context.Context, m relation) error {
+func (p *relatedSync) syncRelatedStatus(ctx context.Context, m relation) error {
 	if !m.syncStatus || !m.copies().Status {
 		return nil
 	}

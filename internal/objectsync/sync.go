@@ -58,8 +58,7 @@ type pass struct {
 	state   state                      // as it is to be
 	result  Result
 
-	freeOfOthers map[string]bool      // what is known of namespaces of the service cluster: see isFreeOfOthers
-	formerState  types.NamespacedName // the name of the state if it is not the one that a new one would have
+	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
 }
 
 // findState returns the Secret with the state, nil if there is none.
@@ -97,7 +96,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 
 // newPass begins a pass. It is usable for warnings beside an error.
 func (s *Syncer) newPass(in Input) (*pass, error) {
-	p := &pass{Syncer: s, Input: in.withRefusals(), freeOfOthers: map[string]bool{}}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	return p, p.load()
 }
 
@@ -141,7 +140,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	if !passes {
-		if p.copied == nil && !hasFinalizer(p.source) {
+		if p.copied == nil && !HasFinalizer(p.source) {
 			return nil
 		}
 		return p.leave(ctx)
@@ -154,7 +153,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.
-	return oneOf(p.relate(ctx, both), p.syncStatus(ctx))
+	return oneOf(p.newRelatedSync(both).relate(ctx), p.syncStatus(ctx))
 }
 
 // passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
@@ -167,16 +166,12 @@ func (p *pass) passes() (bool, error) {
 		return false, err
 	}
 	if ns == nil {
-		return hasFinalizer(p.source), nil
+		return HasFinalizer(p.source), nil
 	}
 	return p.filter.passes(p.source, ns), nil
 }
 
 func (p *pass) workspaceRef() Ref { return p.primary.Workspace.ref(p.Object) }
-
-func (p *pass) subject() subject {
-	return subject{NamespacedName: p.Object, cluster: p.id.Cluster, kind: p.id.Kind}
-}
 
 func (p *pass) naming() naming.Source {
 	return naming.Source{Cluster: p.id.Cluster, Path: p.Workspace.Path, Object: p.source}

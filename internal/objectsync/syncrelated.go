@@ -12,29 +12,17 @@ import (
 )
 
 // syncRelated brings the copy of a related object into step.
-func (p *pass) syncRelated(ctx context.Context, m relation, both primaries) error {
-	if err := p.admit(m, both); err != nil {
+func (p *relatedSync) syncRelated(ctx context.Context, m relation) error {
+	if err := p.admit(m); err != nil {
 		return err
 	}
 	desired, err := p.desired(m, m.copied)
 	if err != nil {
 		return err
 	}
-	last, err := p.lastOfOthers(m)
+	last, isNew, err := p.lastCopied(m, desired)
 	if err != nil {
 		return err
-	}
-	isNew := last != nil
-	if last == nil {
-		last = p.state.last(p.subjectOf(m.record()), m.origins())
-	}
-	if last == nil {
-		isNew = true
-		lost := m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
-		found := p.existing != v1alpha1.ExistingObjectsOverwrite && !p.shares(m.record())
-		if lost || found {
-			last = desired // As for the primary: the state of a copy of ours was lost, or the copy was there before us.
-		}
 	}
 	change := m.platform.change(last, desired)
 	next := slot{}
@@ -59,8 +47,27 @@ func (p *pass) syncRelated(ctx context.Context, m relation, both primaries) erro
 	return p.syncRelatedStatus(ctx, m)
 }
 
+// lastCopied returns what of a related object was last copied, and whether that is not remembered. Of a copy of ours
+// whose state was lost, and of one that was there before us, what differs stays, as with the primary.
+func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[string]any, isNew bool, err error) {
+	if !p.recorded(m) {
+		if last, err = p.lastOfOthers(m); err != nil || last != nil {
+			return last, true, err
+		}
+	}
+	if last = p.state.last(p.subjectOf(m.record()), m.origins()); last != nil {
+		return last, false, nil
+	}
+	lost := m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
+	found := p.existing != v1alpha1.ExistingObjectsOverwrite && !p.shares(m.record())
+	if lost || found {
+		last = desired
+	}
+	return last, true, nil
+}
+
 // createRelated makes copies of related objects that have none. That they are about to be made is remembered before.
-func (p *pass) createRelated(ctx context.Context, fresh []relation, both primaries) error {
+func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error {
 	var errs []error
 	var expected []relation
 	contents, before := map[Record]map[string]any{}, p.state.clone()
@@ -68,7 +75,7 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 		if contents[m.record().plain()] != nil {
 			continue // One object can have several identifiers.
 		}
-		desired, err := p.expect(m, both)
+		desired, err := p.expect(m)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -92,8 +99,8 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 
 // expect remembers that the copy of a related object is about to be made, and returns its content. A copy that has been
 // made before stays recorded as it was: what was copied is what a hidden one has, until it is made again.
-func (p *pass) expect(m relation, both primaries) (map[string]any, error) {
-	if err := p.admit(m, both); err != nil {
+func (p *relatedSync) expect(m relation) (map[string]any, error) {
+	if err := p.admit(m); err != nil {
 		return nil, err
 	}
 	desired, err := p.desired(m, m.target())
@@ -126,8 +133,8 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 
 // holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer
 // is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
-func (p *pass) holdOrigin(ctx context.Context, m relation) error {
-	if m.related.origin != v1alpha1.OriginKCP || hasFinalizer(m.origin) {
+func (p *relatedSync) holdOrigin(ctx context.Context, m relation) error {
+	if m.related.origin != v1alpha1.OriginKCP || HasFinalizer(m.origin) {
 		return nil
 	}
 	if _, stored := p.stored.records.get(m.record()); !stored {
@@ -140,7 +147,7 @@ func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 
 // createOneRelated creates the copy of a related object, and holds that. If it fails, the copy stays recorded as about
 // to be made, so that the next try writes nothing but the copy.
-func (p *pass) createOneRelated(ctx context.Context, m relation, desired map[string]any) error {
+func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired map[string]any) error {
 	labels, annotations := p.marks(m)
 	metadata := asMap(desired["metadata"])
 	u := newCopy(m.to, maps.Clone(desired), map[string]any{
@@ -164,9 +171,9 @@ func (p *pass) createOneRelated(ctx context.Context, m relation, desired map[str
 
 // unseen returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides it. A
 // permission claim may show only objects with some labels.
-func (p *pass) unseen(ctx context.Context, m relation, other Side) error {
+func (p *relatedSync) unseen(ctx context.Context, m relation, other Side) error {
 	if m.related.origin == v1alpha1.OriginService {
-		if _, err := other.Writer.Live(ctx, m.to); IsMissing(err, m.to.Name) {
+		if _, err := other.Writer.Live(ctx, m.to); isMissing(err, m.to.Name) {
 			return newHiddenRefusal(m.to)
 		}
 	}
