@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,6 +182,14 @@ func (w *world) writes(do func()) (above, below map[string]int) {
 	return up.Since(u).By(user).Count(), down.Since(d).By(user).Count()
 }
 
+// writesNothing fails if a sync asks anything of a server.
+func (w *world) writesNothing(when string, s *objectsync.Syncer, in objectsync.Input) {
+	w.Helper()
+	if above, below := w.writes(func() { w.mustSync(s, in) }); len(above)+len(below) != 0 {
+		w.Errorf("%s: want no requests, got %v and %v", when, above, below)
+	}
+}
+
 // thing returns an object of a consumer, with changes.
 func thing(n types.NamespacedName, change ...func(u *unstructured.Unstructured)) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -295,11 +302,3 @@ func reasons(all []objectsync.Result) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// awaitNextSecond waits until what is created now is younger than an object: servers know times by the second.
-func awaitNextSecond(t *testing.T, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, "the next second", func() (bool, string) {
-		return time.Now().Truncate(time.Second).After(o.GetCreationTimestamp().Time), time.Now().String()
-	})
-}

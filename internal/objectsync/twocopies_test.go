@@ -69,13 +69,9 @@ func TestTwoCopiesOfOneObject(t *testing.T) {
 			check("made", map[string]string{"a": "one", "b": "one"})
 			change("two")
 			check("changed", map[string]string{"a": "two", "b": "two"})
-			if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) > 0 {
-				t.Errorf("want no writes in the end, got %v and %v", above, below)
-			}
+			w.writesNothing("in the end", s, w.input)
 			w.mergeSlots(origin)
-			if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) > 0 {
-				t.Errorf("want no writes for a state with one slot, got %v and %v", above, below)
-			}
+			w.writesNothing("for a state with one slot", s, w.input)
 			change("three")
 			check("changed, with one slot in the state", map[string]string{"a": "three", "b": "three"})
 			one := twice(origin)
