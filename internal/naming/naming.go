@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -16,17 +15,6 @@ import (
 
 // ErrInvalidName is the cause of errors that a rule has yielded what is no name.
 var ErrInvalidName = errors.New("name is invalid")
-
-// An invalidNameError says which rule has yielded what.
-type invalidNameError struct{ field, value, why string }
-
-// Error quotes the name, which the consumer knows parts of anyway.
-func (e invalidNameError) Error() string {
-	return fmt.Sprintf("%s yields %q, which is no name: %s", e.field, e.value, e.why)
-}
-
-// Unwrap returns ErrInvalidName.
-func (e invalidNameError) Unwrap() error { return ErrInvalidName }
 
 // A Source is an object of a consumer.
 type Source struct {
@@ -69,22 +57,13 @@ func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, 
 // Name returns the name and namespace of the copy of an object. The cause of an error is ErrInvalidName or one of
 // package gotemplate.
 func (n *Namer) Name(s Source) (types.NamespacedName, error) {
-	name, err := n.name.apply(s, n.defaultName)
+	name, err := n.name.apply(s, n.defaultName, validation.IsDNS1123Subdomain)
+	if err != nil || !n.namespaced {
+		return types.NamespacedName{Name: name}, err
+	}
+	namespace, err := n.namespace.apply(s, func(s Source) string { return s.Cluster }, validation.IsDNS1123Label)
 	if err != nil {
 		return types.NamespacedName{}, err
-	}
-	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
-		return types.NamespacedName{}, invalidNameError{n.name.field, clip(name), why[0]}
-	}
-	if !n.namespaced {
-		return types.NamespacedName{Name: name}, nil
-	}
-	namespace, err := n.namespace.apply(s, func(s Source) string { return s.Cluster })
-	if err != nil {
-		return types.NamespacedName{}, err
-	}
-	if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
-		return types.NamespacedName{}, invalidNameError{n.namespace.field, clip(namespace), why[0]}
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
@@ -117,26 +96,23 @@ func newRule(field, text string) (*rule, error) {
 	return r, errors.Wrap(err, field)
 }
 
-func (r *rule) apply(s Source, otherwise func(Source) string) (string, error) {
+// apply returns what the rule yields for an object, the default without a rule, if there are no reasons against it. The
+// consumer knows parts of what an error quotes anyway.
+func (r *rule) apply(s Source, otherwise func(Source) string, against func(string) []string) (name string, err error) {
 	switch {
 	case r.template != nil:
-		name, err := r.template.Render(s.Data())
-		return name, errors.Wrap(err, r.field)
+		if name, err = r.template.Render(s.Data()); err != nil {
+			return "", errors.Wrap(err, r.field)
+		}
 	case r.text != "":
-		return replacePlaceholders(r.text, s), nil
+		name = replacePlaceholders(r.text, s)
+	default:
+		name = otherwise(s)
 	}
-	return otherwise(s), nil
-}
-
-// replacePlaceholders replaces the placeholders of api-syncagent. No value is looked at for placeholders again.
-func replacePlaceholders(text string, s Source) string {
-	namespace, name := s.Object.GetNamespace(), s.Object.GetName()
-	// Of placeholders that begin alike, the longer stands first.
-	return strings.NewReplacer(
-		"$remoteClusterName", s.Cluster,
-		"$remoteNamespaceHash", gotemplate.ShortSHA1(namespace), "$remoteNamespace", namespace,
-		"$remoteNameHash", gotemplate.ShortSHA1(name), "$remoteName", name,
-	).Replace(text)
+	if why := against(name); len(why) > 0 {
+		return "", errors.Wrapf(ErrInvalidName, "%s yields %q, which is no name: %s", r.field, clip(name), why[0])
+	}
+	return name, nil
 }
 
 // clip cuts a name that is too long for a message.

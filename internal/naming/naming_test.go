@@ -44,11 +44,6 @@ func TestName(t *testing.T) {
 			args:   args{nil, "Namespaced", "objnamespace", "objname"},
 			want:   both("cluster1", nsHash+"-"+nameHash),
 		},
-		"Empty": {
-			reason: "Empty rules are the defaults.",
-			args:   args{&v1alpha1.ResourceNaming{}, "Namespaced", "objnamespace", "objname"},
-			want:   both("cluster1", nsHash+"-"+nameHash),
-		},
 		"DefaultTemplate": {
 			reason: "The default written out is the default.",
 			args: args{&v1alpha1.ResourceNaming{

@@ -1,8 +1,10 @@
 package naming
 
 import (
+	"regexp"
 	"strings"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
@@ -15,18 +17,6 @@ func fieldsOfSource(path ...string) provenance.Value {
 		return provenance.Path
 	}
 	return provenance.Entered
-}
-
-// placeholders are those of api-syncagent. Of two that begin alike the longer one stands first.
-var placeholders = []struct {
-	text string
-	of   provenance.Value
-}{
-	{"$remoteClusterName", provenance.Assigned},
-	{"$remoteNamespaceHash", provenance.Hashed(provenance.Entered)},
-	{"$remoteNamespace", provenance.Entered},
-	{"$remoteNameHash", provenance.Hashed(provenance.Entered)},
-	{"$remoteName", provenance.Entered},
 }
 
 // Provenance tells who decides on the names and namespaces of copies.
@@ -50,22 +40,34 @@ func (r *rule) provenance(otherwise ...provenance.Part) provenance.Value {
 	return provenance.Join(otherwise...)
 }
 
+// placeholder finds the placeholders of api-syncagent. Of those that begin alike, the longer stands first.
+var placeholder = regexp.MustCompile(`\$remote(ClusterName|NamespaceHash|Namespace|NameHash|Name)`)
+
+// replacePlaceholders replaces placeholders. No value is looked at for placeholders again.
+func replacePlaceholders(text string, s Source) string {
+	namespace, name := s.Object.GetNamespace(), s.Object.GetName()
+	values := map[string]string{
+		"$remoteClusterName":   s.Cluster,
+		"$remoteNamespaceHash": gotemplate.ShortSHA1(namespace), "$remoteNamespace": namespace,
+		"$remoteNameHash": gotemplate.ShortSHA1(name), "$remoteName": name,
+	}
+	return placeholder.ReplaceAllStringFunc(text, func(p string) string { return values[p] })
+}
+
 // partsOf splits a text with placeholders.
 func partsOf(text string) []provenance.Part {
 	var parts []provenance.Part
-next:
-	for text != "" {
-		for _, p := range placeholders {
-			if rest, ok := strings.CutPrefix(text, p.text); ok {
-				parts, text = append(parts, provenance.Of(p.of)), rest
-				continue next
-			}
+	end := 0
+	for _, at := range placeholder.FindAllStringIndex(text, -1) {
+		value := provenance.Entered
+		switch p := text[at[0]:at[1]]; {
+		case p == "$remoteClusterName":
+			value = provenance.Assigned
+		case strings.HasSuffix(p, "Hash"):
+			value = provenance.Hashed(value)
 		}
-		end := strings.Index(text[1:], "$") + 1
-		if end == 0 {
-			end = len(text)
-		}
-		parts, text = append(parts, provenance.Text(text[:end])), text[end:]
+		parts = append(parts, provenance.Text(text[end:at[0]]), provenance.Of(value))
+		end = at[1]
 	}
-	return parts
+	return append(parts, provenance.Text(text[end:]))
 }

@@ -1,7 +1,7 @@
 package objectsync
 
 import (
-	"slices"
+	"maps"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,15 +11,15 @@ import (
 
 // admit reports whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
 // about to be made.
-func (p *pass) admit(m relation, both primaries) error {
-	err := p.judge(m, both)
-	if err != nil {
-		p.waive(m, p.state.pending)
+func (p *relatedSync) admit(m relation) error {
+	err := p.judge(m)
+	if is, ok := p.state.records.get(m.record()); err != nil && ok && !is.made {
+		p.state.disown(is.Record, p.id.Cluster)
 	}
 	return err
 }
 
-func (p *pass) judge(m relation, both primaries) error {
+func (p *relatedSync) judge(m relation) error {
 	if err := p.checkForbidden(m); err != nil {
 		return err
 	}
@@ -32,32 +32,29 @@ func (p *pass) judge(m relation, both primaries) error {
 	if p.copiedByAgent(m) {
 		return nil
 	}
-	if err := p.checkLocation(m, both); err != nil {
+	if err := p.checkLocation(m); err != nil {
 		return err
 	}
-	if p.claimed(m, both) {
+	if p.claimed(m) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
-	if m.copied != nil && !p.recorded(m) && !p.shares(m) && !p.madeByAgent(m) && !p.resumes(m) && !p.isOurs(m) {
-		if p.isAboutToBeMade(m) {
-			return awaited(m)
-		}
-		return errors.Wrapf(ErrForeign, "%s", m.to)
+	if m.copied == nil || p.recorded(m) || p.shares(m.record()) || p.madeByAgent(m) || p.resumes(m) || p.isOurs(m) {
+		return nil
 	}
-	return nil
+	if p.isAboutToBeMade(m.record()) {
+		return awaited(m)
+	}
+	return errors.Wrapf(ErrForeign, "%s", m.to)
 }
 
 // checkForbidden refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted,
 // and an object to its own kind as related to itself, as both would be remembered in one place.
-func (p *pass) checkForbidden(m relation) error {
-	below, u := m.to, m.copied
-	if m.related.origin == v1alpha1.OriginService {
-		below, u = m.from, m.origin
-	}
-	if p.isState(below, u) {
+func (p *relatedSync) checkForbidden(m relation) error {
+	if below, u := m.below(); p.isState(below, u) {
 		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
 	}
-	if p.subjectOf(m.record()) == p.subject() {
+	is := p.subjectOf(m.record())
+	if is.record = (Record{}); is == p.id.subject() {
 		return errors.Wrapf(ErrForeign, "%s is related to itself", m.from)
 	}
 	return nil
@@ -74,64 +71,68 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 
 // recorded reports whether the copy of a related object has been recorded, under whatever identifier and in whatever
 // version.
-func (p *pass) recorded(m relation) bool {
-	return p.state.records.hasSame(m.record())
+func (p *relatedSync) recorded(m relation) bool {
+	is, _ := p.state.records.get(m.record())
+	return is.made
 }
 
 // copiedByAgent reports whether api-syncagent has copied a related object: it remembers objects, but not where their
 // copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
-func (p *pass) copiedByAgent(m relation) bool {
-	is := m.record().origin()
-	return p.stored.get(p.subjectOf(m.record())) != nil &&
-		len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
+func (p *relatedSync) copiedByAgent(m relation) bool {
+	is := p.subjectOf(m.record())
+	return kindIn(p.stored.slots[is.agentsKey()]) == is.kind && len(p.stored.records[m.record().origin()]) == 0
 }
 
-// taken reports whether the copy of a related object would be one that another workspace has.
-func (p *pass) taken(r Record) bool {
-	if r.Origin == v1alpha1.OriginService {
-		return false // Each workspace has its own.
+// madeByAgent reports whether api-syncagent has made the copy of a related object of the workspace, and has remembered
+// another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
+// agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
+func (p *relatedSync) madeByAgent(m relation) bool {
+	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !HasFinalizer(m.origin) ||
+		!p.stored.holdsOtherKind(p.subjectOf(m.record())) {
+		return false
 	}
-	return slices.ContainsFunc(p.Holders.Holdings("", r.To),
-		func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
+	desired, err := p.desired(m, m.copied)
+	return err == nil && len(desired) > 0 && diff(content(m.copied, m.copies().Status), desired) == nil
 }
 
-// claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
-// this primary.
-func (p *pass) claimed(m relation, both primaries) bool {
-	return slices.ContainsFunc(p.Holders.Holdings(p.clusterOf(m.related.origin), m.from), func(h Holding) bool {
-		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !both.own(m.origin))
+// resumes reports whether the copy of a related object was about to be made when that was last heard of, and is what it
+// was to be: then it is ours, or nothing is overwritten.
+func (p *relatedSync) resumes(m relation) bool {
+	is, ok := p.stored.records.get(m.record())
+	return ok && !is.made && p.isIntended(m.record(), m.copied)
+}
+
+// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a
+// workspace it is what it was to be: at worst that is an object of the consumer with the same content. A server adds
+// defaults to objects of other kinds than Secrets and ConfigMaps, so that those may have more.
+func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
+	if r.Origin == v1alpha1.OriginKCP {
+		return p.isMarked(r.From, copied)
+	}
+	was := p.stored.get(p.subjectOf(r))
+	if was == nil {
+		return false
+	}
+	if r.To.Group == "" && (r.To.Kind == "Secret" || r.To.Kind == "ConfigMap") {
+		return isAsCopied(was, copied)
+	}
+	return needed(content(was, false), copied.Object) == nil
+}
+
+// isAsCopied reports whether a copy has all of what was copied, and no more but labels and annotations: tools that
+// restore backups add some.
+func isAsCopied(was, copied *unstructured.Unstructured) bool {
+	now := copied.DeepCopy()
+	now.SetLabels(only(now.GetLabels(), was.GetLabels()))
+	now.SetAnnotations(only(now.GetAnnotations(), was.GetAnnotations()))
+	return diff(content(now, true), content(was, true)) == nil
+}
+
+// only returns the entries of a map whose keys another one has.
+func only(of, keys map[string]string) map[string]string {
+	maps.DeleteFunc(of, func(key, _ string) bool {
+		_, ok := keys[key]
+		return !ok
 	})
-}
-
-func anyOf(m map[string]string, is func(key, value string) bool) bool {
-	for k, v := range m {
-		if is(k, v) {
-			return true
-		}
-	}
-	return false
-}
-
-// others returns the copies of a related object that other objects of the workspace keep.
-func (p *pass) others(r Record) []Holding {
-	mine, is := p.stateName(), r.plain()
-	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
-		return !h.Kept || h.State == mine || h.Primary.Name == "" || h.Primary.Cluster != p.id.Cluster ||
-			h.Origin != is.Origin || h.plain().From != is.From
-	})
-}
-
-// shares reports whether another object of the workspace has the same copy of the same related object.
-func (p *pass) shares(m relation) bool {
-	is := m.record().plain()
-	return slices.ContainsFunc(p.others(m.record()), func(h Holding) bool { return h.plain() == is })
-}
-
-func ownedBy(u, owner *unstructured.Unstructured) bool {
-	for _, r := range u.GetOwnerReferences() {
-		if r.UID != "" && r.UID == owner.GetUID() {
-			return true
-		}
-	}
-	return false
+	return of
 }

@@ -1,8 +1,16 @@
 package objectsync
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -25,7 +33,7 @@ func TestShares(t *testing.T) {
 		To: Ref{Kind: "Secret", Namespace: "x", Name: "a"},
 	}
 	syncer := func(kind string) *Syncer {
-		return &Syncer{primary: Pair{Workspace: Resource{Kind: kind}}}
+		return &Syncer{primary: related{Pair: Pair{Workspace: Resource{Kind: kind}}}}
 	}
 	me := Primary{Cluster: "cluster1"}
 	me.Name = "web"
@@ -39,112 +47,96 @@ func TestShares(t *testing.T) {
 		return h
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		h      Holding
-		want   bool
+		h    Holding
+		want bool
 	}{
-		"Mine": {reason: "One's own is no other's.", h: of("Thing", me), want: false},
-		"Kind": {reason: "An object of another kind may have the same name.", h: of("Other", me), want: true},
-		"Waits": {
-			reason: "Who has not copied it has no copy.",
-			h:      of("Other", me, func(h *Holding) { h.Kept = false }),
-			want:   false,
-		},
-		"Elsewhere": {reason: "Other workspaces are others.", h: of("Thing", elsewhere), want: false},
-		"StateOnly": {
-			reason: "What is known from a state alone may be one's own.",
-			h:      of("Other", me, func(h *Holding) { h.Primary.Name = "" }),
-			want:   false,
-		},
-		"OtherCopy": {
-			reason: "Another copy is another.",
-			h:      of("Other", me, func(h *Holding) { h.To.Name = "b" }),
-			want:   false,
-		},
-		"WayBack": {
-			reason: "So is a copy that goes the other way.",
-			h:      of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }),
-			want:   false,
-		},
+		"Mine":      {h: of("Thing", me), want: false},
+		"Kind":      {h: of("Other", me), want: true}, // An object of another kind may have the same name.
+		"Waits":     {h: of("Other", me, func(h *Holding) { h.Kept = false }), want: false},
+		"Elsewhere": {h: of("Thing", elsewhere), want: false},
+		"StateOnly": {h: of("Other", me, func(h *Holding) { h.Primary.Name = "" }), want: false}, // It may be one's own.
+		"OtherCopy": {h: of("Other", me, func(h *Holding) { h.To.Name = "b" }), want: false},
+		"WayBack":   {h: of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }), want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{
 				Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName},
 				id: Identity{Cluster: me.Cluster},
 			}
-			m := relation{
-				related: &related{identifier: "tls", origin: record.Origin},
-				match:   match{from: record.From, to: record.To},
-			}
-			if got := p.shares(m); got != tc.want {
-				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			if got := p.shares(record); got != tc.want {
+				t.Errorf("want %t, got %t", tc.want, got)
 			}
 		})
 	}
 }
 
-// TestIsAboutToBeMade shows what the states of others tell of copies that are not there yet: who is about to make one.
-func TestIsAboutToBeMade(t *testing.T) {
-	record := Record{
-		Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Version: "v1", Name: "a"},
-		To: Ref{Kind: "Secret", Version: "v1", Name: "b"},
+// An echo is a cache that has whatever is selected, by a name that tells how it was.
+type echo struct{ Cache }
+
+func (echo) Select(_ string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetName(strings.ReplaceAll(s.String(), "=", "-"))
+	return []*unstructured.Unstructured{u}, nil
+}
+
+// selected returns the two sides of one of many objects.
+func selected(i int) primaries {
+	p := primaries{
+		cluster: fmt.Sprint("c", i), workspace: &unstructured.Unstructured{Object: map[string]any{}},
+		service: &unstructured.Unstructured{Object: map[string]any{}},
 	}
-	renamed, elsewhere := record, record
-	renamed.Identifier, renamed.To.Version = "other", "v2"
-	elsewhere.To.Name = "c"
-	for name, tc := range map[string]struct {
-		reason  string
-		state   state
-		cluster string
-		want    bool
-	}{
-		"Pending": {
-			reason:  "It is about to be made.",
-			state:   state{pending: newRecordSet(record)},
-			cluster: "cluster1",
-			want:    true,
+	p.workspace.SetName(fmt.Sprint("web", i))
+	p.service.SetName(fmt.Sprint("copy", i))
+	return p
+}
+
+// TestSelectorOfEach shows that a selector is filled in for each object anew, keys and values, that of objects and that
+// of their namespaces, also while it is for others: else an object would get what is another tenant's.
+func TestSelectorOfEach(t *testing.T) {
+	spec := func(key string) *v1alpha1.RelatedResourceSelector {
+		return &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key +
+				"-{{ .ClusterName }}": "{{ .RemoteObject.metadata.name }}"}},
+			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
+				Template: "{{ .LocalObject.metadata.name }}-{{ .Value }}",
+			}},
+		}
+	}
+	secret := Resource{GroupVersionResource: Secrets, Kind: "Secret", Scope: v1alpha1.ScopeNamespaced}
+	r, err := newRelated(&v1alpha1.RelatedResource{
+		Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: spec("of")},
+			Namespace:                 &v1alpha1.RelatedResourceObjectSpec{Selector: spec("in")},
 		},
-		"Renamed": {
-			reason:  "Whatever it is called there.",
-			state:   state{pending: newRecordSet(renamed)},
-			cluster: "cluster1",
-			want:    true,
-		},
-		"Made": {
-			reason:  "It has been made.",
-			state:   state{records: newRecordSet(record)},
-			cluster: "cluster1",
-			want:    false,
-		},
-		"OtherCopy": {
-			reason:  "Another copy is another.",
-			state:   state{pending: newRecordSet(elsewhere)},
-			cluster: "cluster1",
-			want:    false,
-		},
-		"Elsewhere": {
-			reason:  "Other workspaces are others.",
-			state:   state{pending: newRecordSet(record)},
-			cluster: "cluster2",
-			want:    false,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"},
-				map[string]string{LabelCluster: tc.cluster})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := &pass{
-				Syncer: &Syncer{}, Input: Input{Holders: known(HeldBy(secret))}, id: Identity{Cluster: "cluster1"},
-			}
-			m := relation{
-				related: &related{identifier: "tls", origin: record.Origin},
-				match:   match{from: record.From, to: record.To},
-			}
-			if got := p.isAboutToBeMade(m); got != tc.want {
-				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+	}, Pair{Workspace: secret, Service: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := Side{Cache: func(schema.GroupVersionResource) Cache { return echo{} }}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		p := selected(i)
+		label := fmt.Sprintf("-c%d-web%d", i, i)
+		copied := fmt.Sprintf("copy%d-", i)
+		want := [][2]types.NamespacedName{{
+			{Namespace: "in" + label, Name: "of" + label}, {
+				Namespace: copied + "in" + label, Name: copied + "of" + label,
+			},
+		}}
+		wg.Go(func() {
+			for range 200 {
+				all, err := r.resolve(p, caches, func(string) error { return nil })
+				var got [][2]types.NamespacedName
+				for _, m := range all {
+					got = append(got, [2]types.NamespacedName{m.from.NamespacedName(), m.to.NamespacedName()})
+				}
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("object %d: want what it selects and no more, got error %v, -want, +got:\n%s", i, err,
+						diff)
+					return
+				}
 			}
 		})
 	}
+	wg.Wait()
 }

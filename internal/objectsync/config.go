@@ -2,6 +2,9 @@ package objectsync
 
 import (
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,14 +60,12 @@ type Config struct {
 // goroutines.
 type Syncer struct {
 	agent, stateNamespace string
-	primary               Pair
+	primary               related
 	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
 	paths                 bool
 
-	platform   platformFields
 	filter     filter
 	namer      *naming.Namer
-	mutations  *mutation.Mutations
 	namespaces namespaceTemplate
 	related    []*related
 }
@@ -72,8 +73,11 @@ type Syncer struct {
 // New compiles a spec. The cause of an error is ErrInvalidSpec.
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
-		agent: c.Agent, stateNamespace: c.StateNamespace, primary: c.Primary, paths: c.Spec.EnableWorkspacePaths,
-		existing: c.Spec.ExistingObjects, platform: newPlatformFields(c.Primary.PlatformFields),
+		agent: c.Agent, stateNamespace: c.StateNamespace, paths: c.Spec.EnableWorkspacePaths,
+		existing: c.Spec.ExistingObjects,
+		primary: related{
+			Pair: c.Primary, origin: v1alpha1.OriginKCP, platform: newPlatformFields(c.Primary.PlatformFields),
+		},
 	}
 	var err error
 	if s.filter, err = newFilter(c.Spec.Filter); err != nil {
@@ -82,7 +86,7 @@ func New(c Config) (*Syncer, error) {
 	if s.namer, err = naming.New(c.Spec.Naming, c.Primary.Service.Scope); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
 	}
-	if s.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
+	if s.primary.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, "spec."+err.Error())
 	}
 	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent); err != nil {
@@ -101,4 +105,47 @@ func New(c Config) (*Syncer, error) {
 		s.related = append(s.related, r)
 	}
 	return s, nil
+}
+
+// A filter says which objects of consumers are synced.
+type filter struct {
+	namespace v1alpha1.NamespaceSelection
+	objects   labels.Selector // nil for all
+}
+
+func newFilter(f *v1alpha1.ResourceFilter) (filter, error) {
+	if f == nil {
+		return filter{}, nil
+	}
+	n, err := f.Namespace.Parse()
+	if err != nil {
+		return filter{}, errors.Wrap(ErrInvalidSpec, err.Error())
+	}
+	out := filter{namespace: n}
+	if f.Resource == nil {
+		return out, nil
+	}
+	out.objects, err = metav1.LabelSelectorAsSelector(f.Resource)
+	if err != nil {
+		return filter{}, errors.Wrapf(ErrInvalidSpec, "filter.resource: %v", err)
+	}
+	return out, nil
+}
+
+// asksNamespaces reports whether the filter needs to know the labels of namespaces.
+func (f filter) asksNamespaces() bool { return f.namespace.Labels != nil }
+
+// passes reports whether an object is synced. Namespace is that of the object, nil if it has none or the filter does
+// not ask. An object without a namespace passes no filter of namespaces.
+func (f filter) passes(u, namespace *unstructured.Unstructured) bool {
+	if f.objects != nil && !f.objects.Matches(labels.Set(u.GetLabels())) {
+		return false
+	}
+	if f.namespace.Name != "" {
+		return u.GetNamespace() == f.namespace.Name
+	}
+	if f.namespace.Labels != nil {
+		return namespace != nil && f.namespace.Labels.Matches(labels.Set(namespace.GetLabels()))
+	}
+	return true
 }

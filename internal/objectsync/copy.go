@@ -14,24 +14,18 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// statusField is the field that is copied by itself where it is a subresource.
-const statusField = "status"
-
 // placedMessage is what a consumer is told of a new copy.
 const placedMessage = "The provider of the service has created a copy of the object"
 
-// omitted returns the fields that are not copied with an object.
-func omitted(r Resource) []string {
-	if r.Status {
-		return []string{statusField}
-	}
-	return nil
+// self returns the object as one that is copied to a place.
+func (p *pass) self(to Ref) relation {
+	return relation{related: &p.primary, from: p.workspaceRef(), to: to, origin: p.source, copied: p.copied}
 }
 
 // syncCopy makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is
 // being deleted.
 func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
-	both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+	both := p.primaries()
 	if p.copied != nil && p.copied.GetDeletionTimestamp() != nil {
 		p.result.Waiting = "the deletion of the copy"
 		both.service = nil
@@ -41,23 +35,23 @@ func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
 	if err != nil {
 		return both, err
 	}
-	steps := p.steps(p.mutations)
-	mutated, err := steps.Spec(p.source, target)
+	desired, err := p.desired(p.self(p.copyRef(target)), target)
 	if err != nil {
 		return both, err
 	}
-	desired := content(mutated, omitted(p.primary.Workspace)...)
-	if p.primary.Service.GroupVersionResource == Secrets && empowers(desired) {
-		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
-	}
-	both.mutations, both.target = steps, target
+	both.mutations, both.target = p.steps(p.primary.mutations), target
 	both.copyName, both.copyNamespace = p.copyProvenance(target)
 	if p.copied != nil {
 		err := p.update(ctx, desired)
 		both.service = p.copied
 		return both, err
 	}
-	both.service = p.newCopy(target, desired)
+	metadata := asMap(desired["metadata"])
+	both.service = newCopy(p.copyRef(target), maps.Clone(desired), map[string]any{
+		"labels": merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
+		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
+			map[string]any{AnnotationUID: string(p.source.GetUID())}),
+	})
 	return both, p.make(ctx, both.service, desired)
 }
 
@@ -75,11 +69,7 @@ func (p *pass) target() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: maps.Clone(p.source.Object)}
-	u.Object["metadata"] = map[string]any{}
-	u.SetGroupVersionKind(p.primary.Service.GroupVersion().WithKind(p.primary.Service.Kind))
-	u.SetNamespace(n.Namespace)
-	u.SetName(n.Name)
+	u := p.self(p.primary.Service.ref(n)).target()
 	if p.isState(p.copyRef(u), nil) {
 		return nil, errors.Wrapf(ErrForeign, "%s is the state of an object", p.copyRef(u))
 	}
@@ -88,21 +78,6 @@ func (p *pass) target() (*unstructured.Unstructured, error) {
 		return nil, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", n.Namespace)
 	}
 	return u, nil
-}
-
-// newCopy returns a new copy.
-func (p *pass) newCopy(target *unstructured.Unstructured, desired map[string]any) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
-	metadata, _ := desired["metadata"].(map[string]any)
-	u.Object["metadata"] = map[string]any{
-		"labels": merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
-		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
-			map[string]any{AnnotationUID: string(p.source.GetUID())}),
-	}
-	u.SetGroupVersionKind(target.GroupVersionKind())
-	u.SetNamespace(target.GetNamespace())
-	u.SetName(target.GetName())
-	return u
 }
 
 func asMap(v any) map[string]any {
@@ -121,7 +96,7 @@ func fromTexts(m map[string]string) map[string]any {
 // make remembers what the copy is made of, and then creates it. In this order nothing that has been copied is ever
 // unknown.
 func (p *pass) make(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
-	if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
+	if err := p.state.put(p.id.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 		return err
 	}
 	if err := p.save(ctx, p.state); err != nil {
@@ -166,7 +141,7 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 	if body == nil {
 		return nil
 	}
-	asMetadata(body)["resourceVersion"] = found.GetResourceVersion()
+	body = merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion()))
 	if err := patch(ctx, p.Service.Writer, ref, body); err != nil {
 		return err
 	}
@@ -185,33 +160,18 @@ func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	return name.Unique || namespace.Unique
 }
 
-// asMetadata returns the metadata of a patch, made if they are missing.
-func asMetadata(body map[string]any) map[string]any {
-	m := asMap(body["metadata"])
-	if m == nil {
-		m = map[string]any{}
-		body["metadata"] = m
-	}
-	return m
-}
-
 // changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for
 // none. The kind alone, which is ours, is no reason for a patch.
 func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[string]any {
-	identity := map[string]any{"metadata": map[string]any{
+	all := merged(change, map[string]any{"metadata": map[string]any{
 		"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(p.id.Annotations()),
-	}}
-	body := needed(merged(change, identity), u.Object)
-	without := p.id.Annotations()
-	delete(without, AnnotationKind)
-	identity["metadata"] = map[string]any{"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(without)}
-	if needed(merged(change, identity), u.Object) == nil && !IsOrphaned(u) {
-		return nil
-	}
-	body = merged(body, nil)
+	}})
 	if IsOrphaned(u) {
-		asMetadata(body)["annotations"] = merged(asMap(asMetadata(body)["annotations"]), nil)
-		asMap(asMetadata(body)["annotations"])[AnnotationOrphaned] = nil
+		asMap(asMap(all["metadata"])["annotations"])[AnnotationOrphaned] = nil
+	}
+	body := needed(all, u.Object)
+	if same(body, at([]string{"metadata", "annotations", AnnotationKind}, p.id.Kind.String())) {
+		return nil
 	}
 	return body
 }
@@ -219,21 +179,15 @@ func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[
 // update brings the copy into step with what has changed at the source since it was last copied. What others have
 // changed since then stays.
 func (p *pass) update(ctx context.Context, desired map[string]any) error {
-	var last map[string]any
-	if u := p.state.get(p.subject()); u != nil {
-		last = content(u, omitted(p.primary.Workspace)...)
-	}
+	last := p.state.last(p.id.subject(), p.primary.Workspace)
 	lost := last == nil && p.copied.GetAnnotations()[AnnotationKind] != ""
 	if lost {
 		// Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
 		last = desired
 	}
-	change := p.platform.change(last, desired)
+	change := p.primary.platform.change(last, desired)
 	if change != nil || last == nil || lost {
-		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
-			return err
-		}
-		if err := checkSize(p.state.size()); err != nil {
+		if err := p.state.put(p.id.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
 		}
 	}
@@ -245,30 +199,5 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 		p.copied, p.updated = &unstructured.Unstructured{Object: merged(p.copied.Object, body)}, true
 		p.tell(ReasonSynced, "The desired state of the object has been synced")
 	}
-	return nil
-}
-
-// syncStatus copies the status of the copy up, if it is a subresource on both sides.
-func (p *pass) syncStatus(ctx context.Context) error {
-	if p.copied == nil || !p.primary.Workspace.Status || !p.primary.Service.Status {
-		return nil
-	}
-	status, err := p.steps(p.mutations).Status(p.copied, p.source)
-	if err != nil || status == nil {
-		return err
-	}
-	status = p.observation().translated(p.platform.withoutStatus(status))
-	change := diff(map[string]any{statusField: p.source.Object[statusField]}, map[string]any{statusField: status})
-	if change == nil {
-		return nil
-	}
-	if err := patch(ctx, p.Workspace.Writer, p.workspaceRef(), change, statusField); err != nil {
-		return err
-	}
-	now, err := p.Workspace.Cache(p.primary.Workspace.GroupVersionResource).Get(p.Object)
-	if err == nil && now != nil && now.GetResourceVersion() == p.source.GetResourceVersion() {
-		return nil // The workspace has pruned all of it, and has nothing new.
-	}
-	p.tell(ReasonStatusSynced, "The status of the object has been updated")
 	return nil
 }

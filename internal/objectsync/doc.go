@@ -27,19 +27,18 @@
 //  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state
 //     (load).
 //  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy,
-//     the state, in this order (release.go). Abandon does so for a workspace that leaves, but the copy stays
-//     (abandon.go).
+//     the state, in this order (release.go). Abandon does so for a workspace that leaves, but the copy stays.
 //  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (copy.go,
 //     merge.go). What is copied stands in the state before (state.go).
 //  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them
 //     (location.go).
-//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go). All else is copied:
-//     present ones get what has changed, new ones stand in the state before they are made (relate.go, syncrelated.go,
-//     pending.go).
+//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go, holders.go). All else is
+//     copied: present ones get what has changed, new ones stand in the state before they are made (relate.go,
+//     syncrelated.go).
 //  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of
 //     copies in the workspace.
-//  7. The status of the copy goes up (copy.go), with the generations of the consumer's object (observed.go). The Result
-//     tells the caller what to watch; what consumers can do about an error is an event (events.go, refusal.go).
+//  7. The status of the copy goes up, with the generations of the consumer's object (status.go). The Result tells
+//     the caller what to watch; what consumers can do about an error is an event (events.go, refusal.go).
 //
 // # Who may name what
 //
@@ -91,13 +90,13 @@
 // # State
 //
 // What is remembered of the last time is one Secret for each object, by the agent's names, in the agent's layout. Where
-// two objects would share a place in it, the second has one of its own. What is about to be created is remembered
-// before, and what was patched after: a program that ends in between loses nothing, and repeats at most a patch that
-// changes nothing. Records of related objects stand there too, so that a copy is known when the reference to it is
-// gone; the agent does not see them. A copy whose making has not been answered is recorded as such: what then has its
-// name is ours only if it says so or, in a workspace, if it is what it was to be. A copy that a server refuses stays
-// recorded so, and the next try writes nothing but the copy: to forget it again would be a write for each try, and each
-// write would be a reason for another.
+// objects of two kinds, or two copies of one object, would share a place in it, each has one of its own. What is about
+// to be created is remembered before, and what was patched after: a program that ends in between loses nothing, and
+// repeats at most a patch that changes nothing. Records of related objects stand there too, so that a copy is known
+// when the reference to it is gone; the agent does not see them. A copy has one record, whatever rules name it. A copy
+// whose making has not been answered is recorded as such: what then has its name is ours only if it says so or, in a
+// workspace, if it is what it was to be. A copy that a server refuses stays recorded so, and the next try writes
+// nothing but the copy: to forget it again would be a write for each try, and each write would be a reason for another.
 //
 // A state is found by its labels and the kind in it, which never change: its name, which api-syncagent makes of the
 // version of the API, does. A state that is found keeps its name, so that nothing has to be moved. A state that is lost
@@ -105,8 +104,8 @@
 // changed meanwhile comes with the next change.
 //
 // A copy that objects of a workspace share can be behind when one more comes to share it. That one begins with what the
-// state of another tells was last copied there (shared.go): what the copy lacks is then written by whoever is first. To
-// write all of it was rejected, as that would undo what operators have changed.
+// state of another tells was last copied there (holders.go): what the copy lacks is then written by whoever is first.
+// To write all of it was rejected, as that would undo what operators have changed.
 //
 // # What is hidden
 //

@@ -101,28 +101,27 @@ var warnings = []warning{
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
 
-// warn adds what the consumer is told of an error, and returns the error. Of conflicts and of what is not known yet,
-// nothing is told.
+// warn adds what the consumer is told of an error, and returns the error.
 func (p *pass) warn(err error) error {
-	if err == nil {
-		return nil
-	}
-	add := func(reason, message string) {
+	if reason, message := warningOf(err); reason != "" {
 		p.result.Events = append(p.result.Events,
 			Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 	}
+	return err
+}
+
+// warningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.
+func warningOf(err error) (reason, message string) {
 	for _, w := range warnings {
 		if errors.Is(err, w.cause) {
-			add(w.reason, w.message)
-			return err
+			return w.reason, w.message
 		}
 	}
 	switch r := RefusalOf(err); {
-	case apierrors.IsConflict(err), errors.Is(err, ErrEnding):
+	case err == nil, apierrors.IsConflict(err), errors.Is(err, ErrEnding):
+		return "", ""
 	case r != nil:
-		add(refusalWarning(r))
-	default:
-		add(ReasonCannotSync, "This object cannot be processed for now. It is tried again")
+		return refusalWarning(r)
 	}
-	return err
+	return ReasonCannotSync, "This object cannot be processed for now. It is tried again"
 }

@@ -59,10 +59,7 @@ func (l late) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 // lately returns a side that shows an object as it is now, whatever becomes of it.
 func (w *world) lately(s objectsync.Side, r schema.GroupVersionResource, n types.NamespacedName) objectsync.Side {
 	w.Helper()
-	was, err := s.Cache(r).Get(n)
-	if err != nil || was == nil {
-		w.Fatalf("want %s, got %v, %v", n, was, err)
-	}
+	was := w.read(s, objectsync.Resource{GroupVersionResource: r}, n)
 	all := s.Cache
 	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return late{all(r), was} }
 	return s
@@ -119,16 +116,18 @@ func TestOthersFinalizers(t *testing.T) {
 			n := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: tc.name}
 			in := w.input
 			in.Workspace.Side = w.lately(in.Workspace.Side, tc.resource, n)
-			all := append(slices.Clone(w.finalizersOf(tc.resource, n)), othersFinalizer)
-			w.setFinalizers(tc.resource, n, all)
+			u := w.held(tc.resource, n)
+			all := append(u.GetFinalizers(), othersFinalizer)
+			u.SetFinalizers(all)
+			kube.Update(t, w.above, u)
 			if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 				t.Errorf("%s Want a conflict, got %v", tc.reason, err)
 			}
-			if got := w.finalizersOf(tc.resource, n); !slices.Equal(got, all) {
+			if got := w.held(tc.resource, n).GetFinalizers(); !slices.Equal(got, all) {
 				t.Errorf("%s Want %v as they were, got %v", tc.reason, all, got)
 			}
 			w.mustSync(s, w.input)
-			if got := w.finalizersOf(tc.resource, n); !slices.Contains(got, othersFinalizer) || len(got) == len(all) {
+			if got := w.held(tc.resource, n).GetFinalizers(); !slices.Contains(got, othersFinalizer) || len(got) == len(all) {
 				t.Errorf("%s After the next look want the other's, and ours as it is to be, got %v", tc.reason, got)
 			}
 		})
@@ -156,22 +155,12 @@ func (w *world) leaveFilter(s *objectsync.Syncer) {
 	w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":{"left":"yes"}}}`)
 }
 
-// finalizersOf reads those of an object of the workspace.
-func (w *world) finalizersOf(r schema.GroupVersionResource, n types.NamespacedName) []string {
+// held reads an object of the workspace.
+func (w *world) held(r schema.GroupVersionResource, n types.NamespacedName) *unstructured.Unstructured {
 	w.Helper()
 	u, err := w.input.Workspace.Cache(r).Get(n)
 	if err != nil || u == nil {
 		w.Fatalf("want %s, got %v", n, err)
 	}
-	return u.GetFinalizers()
-}
-
-func (w *world) setFinalizers(r schema.GroupVersionResource, n types.NamespacedName, list []string) {
-	w.Helper()
-	u, err := w.input.Workspace.Cache(r).Get(n)
-	if err != nil || u == nil {
-		w.Fatalf("want %s, got %v", n, err)
-	}
-	u.SetFinalizers(list)
-	kube.Update(w, w.above, u)
+	return u
 }

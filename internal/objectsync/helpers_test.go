@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,7 +121,7 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
 	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],
-		func(x objectsync.Holding) bool { return x.Same(h) })
+		func(x objectsync.Holding) bool { return x.Record == h.Record && x.State == h.State })
 }
 
 func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {
@@ -181,6 +180,14 @@ func (w *world) writes(do func()) (above, below map[string]int) {
 	u, d := up.Mark(), down.Mark()
 	do()
 	return up.Since(u).By(user).Count(), down.Since(d).By(user).Count()
+}
+
+// writesNothing fails if a sync asks anything of a server.
+func (w *world) writesNothing(when string, s *objectsync.Syncer, in objectsync.Input) {
+	w.Helper()
+	if above, below := w.writes(func() { w.mustSync(s, in) }); len(above)+len(below) != 0 {
+		w.Errorf("%s: want no requests, got %v and %v", when, above, below)
+	}
 }
 
 // thing returns an object of a consumer, with changes.
@@ -295,11 +302,3 @@ func reasons(all []objectsync.Result) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// awaitNextSecond waits until what is created now is younger than an object: servers know times by the second.
-func awaitNextSecond(t *testing.T, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, "the next second", func() (bool, string) {
-		return time.Now().Truncate(time.Second).After(o.GetCreationTimestamp().Time), time.Now().String()
-	})
-}

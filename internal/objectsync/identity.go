@@ -190,6 +190,12 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 		Primary{NamespacedName: i.NamespacedName})
 }
 
+// CopyOf returns the copy of an object among those of its key, nil if there is none: what Abandon and Release would
+// take for it.
+func (s *Syncer) CopyOf(p Primary, candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return s.identity(p).choose(candidates)
+}
+
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
 func hashJSON(v any) string {
 	b, err := json.Marshal(v)

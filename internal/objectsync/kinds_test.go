@@ -177,14 +177,12 @@ func TestRelatedStatus(t *testing.T) {
 			reason:     "From the service cluster.",
 			origin:     v1alpha1.OriginService,
 			syncStatus: true,
-			mutation:   nil,
 			want:       map[string]any{"node": "node-7"},
 		},
 		"Down": {
 			reason:     "From the workspace.",
 			origin:     v1alpha1.OriginKCP,
 			syncStatus: true,
-			mutation:   nil,
 			want:       map[string]any{"node": "node-7"},
 		},
 		"Changed": {
@@ -199,7 +197,6 @@ func TestRelatedStatus(t *testing.T) {
 			origin:     v1alpha1.OriginService,
 			syncStatus: false,
 			mutation:   steps,
-			want:       nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,37 +231,24 @@ func TestRelatedStatus(t *testing.T) {
 	}
 }
 
-// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet, by the default names
-// and by placeholders.
+// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet by the default names.
 func TestOneNameTwice(t *testing.T) {
-	for name, naming := range map[string]*v1alpha1.ResourceNaming{
-		"Default": nil, "Placeholders": {Name: "$remoteNamespace-$remoteName"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: naming})
-			second := w.input
-			second.Object.Namespace = workspaces.Namespace(t)
-			want := map[string]string{}
-			for _, in := range []objectsync.Input{w.input, second} {
-				w.create(w.above, thing(in.Object,
-					func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"of": in.Object.Namespace} }))
-				w.mustSync(s, in)
-				want[in.Object.Namespace] = in.Object.Namespace + "-web"
-			}
-			w.mustSync(s, w.input)
-			got := map[string]string{}
-			for _, c := range w.copies(w.cluster) {
-				of, _, _ := unstructured.NestedString(c.Object, "spec", "of")
-				got[of] = c.GetName()
-				if naming == nil {
-					want[of] = c.GetName() // a hash
-				}
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("copies: -want, +got:\n%s", diff)
-			}
-		})
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	second := w.input
+	second.Object.Namespace = workspaces.Namespace(t)
+	want, got := map[any]bool{}, map[any]bool{}
+	for _, in := range []objectsync.Input{w.input, second} {
+		w.create(w.above, thing(in.Object, set("of", in.Object.Namespace)))
+		w.mustSync(s, in)
+		want[in.Object.Namespace] = true
+	}
+	w.mustSync(s, w.input)
+	for _, c := range w.copies(w.cluster) {
+		got[c.Object["spec"].(map[string]any)["of"]] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("copies: -want, +got:\n%s", diff)
 	}
 }
 
@@ -281,5 +265,34 @@ func TestMangledIdentity(t *testing.T) {
 	after := w.theCopy(w.cluster)
 	if diff := cmp.Diff(before.GetLabels(), after.GetLabels()); diff != "" || after.GetUID() != before.GetUID() {
 		t.Errorf("labels: -want, +got:\n%s", diff)
+	}
+}
+
+// TestNamesStay shows that other naming rules hold for what is created from then on, and that a copy which is there is
+// found and kept in step by its old name.
+func TestNamesStay(t *testing.T) {
+	w := newWorld(t)
+	by := func(name string) *objectsync.Syncer {
+		return w.syncer(&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{
+			Name: name + "-$remoteName", Namespace: "$remoteClusterName-" + name,
+		}})
+	}
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(by("first"), w.input)
+	was := w.theCopy(w.cluster)
+	w.patch(w.above, thing(w.input.Object), `{"spec":{"new":"x"}}`)
+	w.mustSync(by("second"), w.input)
+	is := w.theCopy(w.cluster)
+	if got, _, _ := unstructured.NestedString(is.Object, "spec", "new"); got != "x" || is.GetUID() != was.GetUID() ||
+		is.GetName() != "first-web" {
+		t.Errorf("want the same copy with the change, got %v", is.Object)
+	}
+	second := w.input
+	second.Object.Name = "late"
+	w.create(w.above, thing(second.Object))
+	w.mustSync(by("second"), second)
+	if w.read(second.Service, things.Service,
+		types.NamespacedName{Namespace: w.cluster + "-second", Name: "second-late"}) == nil {
+		t.Error("want the copy of a new object by the new rules")
 	}
 }

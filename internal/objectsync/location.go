@@ -81,36 +81,26 @@ func (p primaries) context() provenance.Context {
 func (s *selector) provenance(c provenance.Context) provenance.Value {
 	out := provenance.Fixed
 	for _, l := range s.matchLabels {
-		for _, v := range []provenance.Value{l.key.provenance(c), l.value.provenance(c)} {
+		for _, v := range []provenance.Value{l.key.origin.Value(c), l.value.origin.Value(c)} {
 			out.Source, out.Unique = max(out.Source, v.Source), out.Unique || v.Unique
 		}
 	}
 	return out
 }
 
-func (t text) provenance(c provenance.Context) provenance.Value {
-	if t.origin == nil {
-		return provenance.Fixed
-	}
-	return t.origin.Value(c)
-}
-
 // rewritten tells who decides on the name that a selector gives a copy.
 func (s *selector) rewritten(c provenance.Context) provenance.Value {
 	if s.template == nil {
-		return s.replaced.of(provenance.Entered)
+		return s.regex.of(provenance.Entered)
 	}
-	return s.origin.Value(c)
+	return s.template.origin.Value(c)
 }
-
-// A replaced is a regular expression, as far as it matters who decides on what it yields.
-type replaced struct{ pattern, replacement string }
 
 // whole are patterns of one group that is the whole text.
 var whole = []string{"(.+)", "(.*)", "^(.+)$", "^(.*)$"}
 
 // of returns who decides on what is made of a text. Nil changes nothing.
-func (r *replaced) of(v provenance.Value) provenance.Value {
+func (r *regex) of(v provenance.Value) provenance.Value {
 	if r == nil {
 		return v
 	}
@@ -136,7 +126,7 @@ func (r *reference) provenance(p primaries, names []string) ([]provenance.Value,
 	field := strings.Split(r.path.String(), ".")
 	if field[0] == "metadata" {
 		for i := range out {
-			out[i] = r.replaced.of(p.copyField(field...))
+			out[i] = r.regex.of(p.copyField(field...))
 		}
 		return out, nil
 	}
@@ -147,7 +137,7 @@ func (r *reference) provenance(p primaries, names []string) ([]provenance.Value,
 	made, err := r.mutated(p)
 	for i := range out {
 		if len(made) == len(names) && made[i] == names[i] {
-			out[i] = r.replaced.of(v)
+			out[i] = r.regex.of(v)
 		}
 	}
 	return out, err
@@ -163,12 +153,9 @@ func (r *reference) mutated(p primaries) ([]string, error) {
 }
 
 // checkLocation refuses a related object if the consumer has named it and it does not belong to the workspace.
-func (p *pass) checkLocation(m relation, both primaries) error {
-	below, u := m.below(), m.copied
-	if m.related.origin == v1alpha1.OriginService {
-		u = m.origin
-	}
-	open, err := p.isOpenNamespace(m, below.Namespace, both)
+func (p *relatedSync) checkLocation(m relation) error {
+	below, u := m.below()
+	open, err := p.isOpenNamespace(m, below.Namespace)
 	if err != nil {
 		return err
 	}
@@ -178,7 +165,7 @@ func (p *pass) checkLocation(m relation, both primaries) error {
 	switch {
 	case m.at.isOwn(), m.at.name.Source == provenance.Provider:
 		return nil
-	case u != nil && both.own(u), m.mayName.matchesObject(below.Name, p.id.Cluster):
+	case u != nil && p.both.own(u), matches(m.mayName.Objects, below.Name, p.id.Cluster):
 		return nil
 	}
 	return errors.Wrapf(ErrClosed, "%s", below)
@@ -188,71 +175,82 @@ func (p *pass) checkLocation(m relation, both primaries) error {
 func (l located) isOwn() bool { return l.name.Unique || l.namespace.Unique }
 
 // isOpenNamespace reports whether related objects may be in a namespace of the service cluster.
-func (p *pass) isOpenNamespace(m relation, namespace string, both primaries) (bool, error) {
+func (p *relatedSync) isOpenNamespace(m relation, namespace string) (bool, error) {
 	switch {
-	case namespace == "", namespace == both.service.GetNamespace():
+	case namespace == "", namespace == p.both.service.GetNamespace():
 		return true, nil
 	case slices.Contains(reserved, namespace), namespace == p.stateNamespace:
 		return false, nil
 	case m.at.namespace.Unique, m.at.namespace.Source == provenance.Provider:
 		return true, nil
-	case !m.mayName.matchesNamespace(namespace, p.id.Cluster):
+	case !matches(m.mayName.Namespaces, namespace, p.id.Cluster):
 		return false, nil
 	}
 	return p.isFreeOfOthers(namespace)
 }
 
 // isFreeOfOthers reports whether a namespace has copies of this workspace, or none of any. A pass looks once at each.
-func (p *pass) isFreeOfOthers(namespace string) (bool, error) {
-	if free, known := p.freeOfOthers[namespace]; known {
+func (p *relatedSync) isFreeOfOthers(namespace string) (free bool, err error) {
+	if free, known := p.free[namespace]; known {
 		return free, nil
 	}
-	free, err := p.lookForOthers(namespace)
-	if err == nil {
-		if p.freeOfOthers == nil {
-			p.freeOfOthers = map[string]bool{}
-		}
-		p.freeOfOthers[namespace] = free
-	}
-	return free, err
-}
-
-func (p *pass) lookForOthers(namespace string) (free bool, err error) {
 	all, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Select(namespace, labels.Everything())
-	free = true
+	if err != nil {
+		return false, err
+	}
+	owners := map[string]bool{}
 	for _, u := range all {
-		switch u.GetLabels()[LabelCluster] {
-		case "":
-		case p.id.Cluster:
-			return true, err
-		default:
-			free = false
-		}
+		owners[u.GetLabels()[LabelCluster]] = true
 	}
-	return free, err
+	delete(owners, "")
+	p.free[namespace] = owners[p.id.Cluster] || len(owners) == 0
+	return p.free[namespace], nil
 }
 
-// mayName are patterns of names that the service owner has opened. Nil has opened none.
-type mayName struct{ namespaces, objects []v1alpha1.NamePattern }
-
-func newMayName(spec *v1alpha1.ConsumerMayName) *mayName {
-	if spec == nil {
-		return nil
-	}
-	return &mayName{spec.Namespaces, spec.Objects}
-}
-
-func (m *mayName) matchesNamespace(name, cluster string) bool {
-	return m != nil && matches(m.namespaces, name, cluster)
-}
-
-func (m *mayName) matchesObject(name, cluster string) bool {
-	return m != nil && matches(m.objects, name, cluster)
-}
-
+// matches reports whether the service owner has opened a name.
 func matches(patterns []v1alpha1.NamePattern, name, cluster string) bool {
 	return slices.ContainsFunc(patterns, func(p v1alpha1.NamePattern) bool {
 		ok, err := path.Match(strings.ReplaceAll(string(p), "$remoteClusterName", cluster), name)
 		return ok && err == nil
 	})
+}
+
+// checkLook refuses to look for a related object in a namespace of the service cluster that is closed to it, or that
+// would be one too many: each namespace is a watch. What was copied before is looked at wherever it is. An error means
+// that it is not known.
+func (p *relatedSync) checkLook(m relation) (refused, err error) {
+	below, _ := m.below()
+	namespace := below.Namespace
+	if namespace == "" || namespace == p.both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil ||
+		p.recorded(m) || p.copiedByAgent(m) {
+		return nil, nil
+	}
+	open, err := p.isOpenNamespace(m, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !open {
+		return errors.Wrapf(ErrClosed, "namespace %s of %s", namespace, below), nil
+	}
+	return p.checkNamespaces(namespace), nil
+}
+
+// checkNamespaces fails if a namespace of the service cluster would be one too many.
+func (p *relatedSync) checkNamespaces(namespace string) error {
+	if p.MayLook == nil || p.MayLook(namespace) {
+		return nil
+	}
+	return ErrTooManyNamespaces
+}
+
+// checkSelect returns what is asked before related objects are selected: no selector looks at a namespace of the
+// service cluster that is one too many.
+func (p *relatedSync) checkSelect(r *related) func(namespace string) error {
+	return func(namespace string) error {
+		if r.origin != v1alpha1.OriginService || p.source.GetDeletionTimestamp() != nil || namespace == "" ||
+			namespace == p.both.service.GetNamespace() {
+			return nil
+		}
+		return p.checkNamespaces(namespace)
+	}
 }

@@ -2,11 +2,11 @@ package objectsync_test
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,16 +22,11 @@ func now() metav1.Time { return metav1.NewTime(time.Now()) }
 
 // A memory is one side without a server: it has what is put there.
 type memory struct {
-	all    map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
-	keyed  map[string][]*unstructured.Unstructured // copies and states by their keys
-	states int
+	all map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
 }
 
 func newMemory() *memory {
-	return &memory{
-		all:   map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
-		keyed: map[string][]*unstructured.Unstructured{},
-	}
+	return &memory{map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}}
 }
 
 func (m *memory) side() objectsync.Side {
@@ -48,45 +43,14 @@ func (m *memory) get(r schema.GroupVersionResource, n types.NamespacedName) *uns
 	return m.all[r][n]
 }
 
-// keysOf returns the keys of a copy or a state, told apart.
-func keysOf(u *unstructured.Unstructured) []string {
-	var keys []string
-	if k := objectsync.KeyOf(u); k != "" {
-		keys = append(keys, "copy "+k)
-	}
-	if k := objectsync.StateKeyOf(u); k != "" {
-		keys = append(keys, "state "+k)
-	}
-	return keys
-}
-
 func (m *memory) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	m.drop(r, nameIn(u))
 	if m.all[r] == nil {
 		m.all[r] = map[types.NamespacedName]*unstructured.Unstructured{}
 	}
 	m.all[r][nameIn(u)] = u
-	for _, k := range keysOf(u) {
-		m.keyed[k] = append(m.keyed[k], u)
-	}
-	if objectsync.StateKeyOf(u) != "" {
-		m.states++
-	}
 }
 
-func (m *memory) drop(r schema.GroupVersionResource, n types.NamespacedName) {
-	u := m.all[r][n]
-	if u == nil {
-		return
-	}
-	delete(m.all[r], n)
-	for _, k := range keysOf(u) {
-		m.keyed[k] = slices.DeleteFunc(m.keyed[k], func(x *unstructured.Unstructured) bool { return x == u })
-	}
-	if objectsync.StateKeyOf(u) != "" {
-		m.states--
-	}
-}
+func (m *memory) drop(r schema.GroupVersionResource, n types.NamespacedName) { delete(m.all[r], n) }
 
 // Create is that of a writer.
 func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
@@ -105,36 +69,24 @@ func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...s
 	if u == nil {
 		return apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
 	}
-	var body map[string]any
-	if err := json.Unmarshal(patch, &body); err != nil {
+	was, err := u.MarshalJSON()
+	if err != nil {
 		return err
 	}
-	u = &unstructured.Unstructured{Object: mergePatch(u.Object, body)}
+	is, err := jsonpatch.MergePatch(was, patch)
+	if err != nil {
+		return err
+	}
+	u = &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(is); err != nil {
+		return err
+	}
 	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
 		m.drop(o.GVR(), o.NamespacedName())
 		return nil
 	}
 	m.put(o.GVR(), u)
 	return nil
-}
-
-// mergePatch returns an object with a JSON merge patch.
-func mergePatch(of, patch map[string]any) map[string]any {
-	out := map[string]any{}
-	maps.Copy(out, of)
-	for k, v := range patch {
-		was, _ := out[k].(map[string]any)
-		inner, isMap := v.(map[string]any)
-		switch {
-		case v == nil:
-			delete(out, k)
-		case isMap:
-			out[k] = mergePatch(was, inner)
-		default:
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // Delete is that of a writer.
@@ -175,12 +127,17 @@ func (c memoryCache) Select(namespace string, s labels.Selector) ([]*unstructure
 
 // Copies is that of a cache.
 func (c memoryCache) Copies(key string) ([]*unstructured.Unstructured, error) {
-	return c.keyed["copy "+key], nil
+	return c.keyed(objectsync.KeyOf, key), nil
 }
 
 // States is that of a cache.
 func (c memoryCache) States(key string) ([]*unstructured.Unstructured, error) {
-	return c.keyed["state "+key], nil
+	return c.keyed(objectsync.StateKeyOf, key), nil
+}
+
+func (c memoryCache) keyed(by func(*unstructured.Unstructured) string, key string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Collect(maps.Values(c.all[c.resource])),
+		func(u *unstructured.Unstructured) bool { return by(u) != key })
 }
 
 // nobody holds anything.

@@ -59,16 +59,19 @@ func empowers(content map[string]any) bool {
 }
 
 // content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its
-// identity and what omit names. It shares values with the object.
-func content(u *unstructured.Unstructured, omit ...string) map[string]any {
+// identity and, where that is a subresource, its status. It shares values with the object.
+func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
 	out := make(map[string]any, len(u.Object))
 	for field, v := range u.Object {
 		if v != nil {
 			out[field] = v
 		}
 	}
-	for _, field := range append([]string{"apiVersion", "kind", "metadata"}, omit...) {
+	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		delete(out, field)
+	}
+	if hasStatus {
+		delete(out, statusField)
 	}
 	metadata := map[string]any{}
 	if l := passing(u.GetLabels()); l != nil {

@@ -59,31 +59,21 @@ func (t namespaceTemplate) make(name, cluster, path string) (*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	a, err := renderValues(t.annotations, data)
-	if err != nil {
-		return nil, err
-	}
 	if t.creator != "" {
-		l = maps.Clone(l)
-		if l == nil {
-			l = map[string]string{}
-		}
 		l[LabelCreatedFor] = t.creator
 	}
 	u.SetLabels(l)
+	a, err := renderValues(t.annotations, data)
 	u.SetAnnotations(a)
-	return u, nil
+	return u, err
 }
 
 func renderValues(m map[string]*gotemplate.Template, data map[string]any) (map[string]string, error) {
-	var out map[string]string
+	out := map[string]string{}
 	for key, t := range m {
 		v, err := t.Render(data)
 		if err != nil {
 			return nil, errors.Wrapf(err, "cannot make %q of a namespace", key)
-		}
-		if out == nil {
-			out = map[string]string{}
 		}
 		out[key] = v
 	}

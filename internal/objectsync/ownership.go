@@ -1,6 +1,10 @@
 package objectsync
 
 import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -22,22 +26,15 @@ func relatedText(r Ref) string {
 	return r.groupKind().String() + " " + r.NamespacedName().String()
 }
 
-// mark writes into a new copy of a related object whose it is. Copies in workspaces carry nothing of ours.
-func (p *pass) mark(m relation, copied *unstructured.Unstructured) {
+// marks returns the labels and annotations that tell of a new copy of a related object whose it is. Copies in
+// workspaces carry nothing of ours.
+func (p *relatedSync) marks(m relation) (labels, annotations map[string]any) {
 	if m.related.origin != v1alpha1.OriginKCP {
-		return
+		return nil, nil
 	}
-	l, a := copied.GetLabels(), copied.GetAnnotations()
-	if l == nil {
-		l = map[string]string{}
+	return map[string]any{LabelRelatedCluster: p.id.Cluster}, map[string]any{
+		AnnotationRelatedObject: relatedText(m.from), AnnotationRelatedUID: string(m.origin.GetUID()),
 	}
-	if a == nil {
-		a = map[string]string{}
-	}
-	l[LabelRelatedCluster] = p.id.Cluster
-	a[AnnotationRelatedObject], a[AnnotationRelatedUID] = relatedText(m.from), string(m.origin.GetUID())
-	copied.SetLabels(l)
-	copied.SetAnnotations(a)
 }
 
 // isMarked reports whether an object of the service cluster says that it is the copy of a related object of this
@@ -49,7 +46,7 @@ func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
 
 // isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
 // because the object of the consumer tells of it, whose workspace it is in.
-func (p *pass) isOurs(m relation) bool {
+func (p *relatedSync) isOurs(m relation) bool {
 	if m.related.origin == v1alpha1.OriginKCP {
 		return p.isMarked(m.from, m.copied)
 	}
@@ -60,26 +57,26 @@ func (p *pass) isOurs(m relation) bool {
 // our labels, or names the copy in a label or annotation. A name that another workspace could have names nothing.
 func (p primaries) own(u *unstructured.Unstructured) bool {
 	l := u.GetLabels()
-	if ownedBy(u, p.service) || l[LabelRelatedCluster] == p.cluster ||
+	owned := func(r metav1.OwnerReference) bool { return r.UID != "" && r.UID == p.service.GetUID() }
+	if slices.ContainsFunc(u.GetOwnerReferences(), owned) || l[LabelRelatedCluster] == p.cluster ||
 		l[LabelCluster] == p.cluster && l[LabelState] == "" {
 		return true
 	}
-	names := func(_, value string) bool { return p.copyName.Unique && value == p.service.GetName() }
-	return anyOf(l, names) || anyOf(u.GetAnnotations(), names)
+	names := slices.Concat(slices.Collect(maps.Values(l)), slices.Collect(maps.Values(u.GetAnnotations())))
+	return p.copyName.Unique && slices.Contains(names, p.service.GetName())
 }
 
 // isReplaced reports whether the object at the origin is another one than that which was copied.
-func (p *pass) isReplaced(m relation) bool {
+func (p *relatedSync) isReplaced(m relation) bool {
 	uid, known := p.state.uids[m.from.Plain()]
 	return known && m.origin != nil && uid != m.origin.GetUID()
 }
 
 // noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that
 // name has to be admitted anew.
-func (p *pass) noteUID(m relation) {
-	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() ||
-		p.state.uids[m.from.Plain()] == m.origin.GetUID() {
+func (p *relatedSync) noteUID(m relation) {
+	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() {
 		return
 	}
-	p.state.setUID(m.from.Plain(), m.origin.GetUID())
+	p.state.uids[m.from.Plain()] = m.origin.GetUID()
 }

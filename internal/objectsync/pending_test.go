@@ -83,11 +83,8 @@ func TestEndBeforeForgetting(t *testing.T) {
 // is taken.
 func TestSharedByNewOnes(t *testing.T) {
 	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.second()
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, thing(second.Object))
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	s, second, origin := w.shared()
+	w.create(w.above, origin)
 	meets := second
 	meets.Service.Writer = meddling{
 		Writer: second.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, hit: new(bool),
@@ -101,5 +98,68 @@ func TestSharedByNewOnes(t *testing.T) {
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want the copy to stay for the second")
+	}
+}
+
+// upward returns a spec that copies a Secret of the service cluster into the workspace, and deletes the copy with its
+// object.
+func upward() *v1alpha1.PublishedResourceSpec {
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Related[0].Cleanup = true
+	return spec
+}
+
+// delete deletes the object of the consumer.
+func (w *world) delete(in objectsync.Input) {
+	w.Helper()
+	kube.Delete(w, w.above, thing(in.Object))
+}
+
+// TestOwnBeforeCopy shows that a Secret of the consumer is not taken for a copy, and stays, which has come before the
+// copy was created, and has all of what the copy was to have, and more.
+func TestOwnBeforeCopy(t *testing.T) {
+	w := newWorld(t)
+	spec := upward()
+	spec.ExistingObjects = v1alpha1.ExistingObjectsRefuse
+	s := w.syncer(spec)
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	empty := newSecret(w.cluster, "tls", "")
+	empty.Data = nil
+	w.create(w.below, empty)
+	stopped(t, s, w.input, &fault{left: 2})
+	if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
+		t.Fatal("want no copy made")
+	}
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "own"))
+	w.refused(s, w.input, objectsync.ErrForeign)
+	w.delete(w.input)
+	w.mustSync(s, w.input)
+	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "own" || w.source(w.input) != nil {
+		t.Errorf("want the consumer's Secret left alone, and the object gone, got %q", got)
+	}
+}
+
+// TestEndBeforeSeen shows that a copy on the service cluster whose creation was not answered is deleted with its
+// object, even if the watch lags behind.
+func TestEndBeforeSeen(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	stopped(t, s, w.input, &fault{left: 2, after: true})
+	if w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Fatal("want the copy made")
+	}
+	w.delete(w.input)
+	blind := w.input
+	blind.Service = veil(blind.Service, "tls", nil)
+	if _, err := s.Sync(t.Context(), blind); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || w.source(w.input) != nil {
+		t.Error("want the copy and the object gone")
 	}
 }

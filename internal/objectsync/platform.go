@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,8 +58,9 @@ func (f platformFields) withoutStatus(status any) any {
 func (f platformFields) change(from, to map[string]any) map[string]any {
 	for _, path := range f.spec {
 		for i := 1; i < len(path); i++ {
-			if _, ok := valueAt(from, path[:i]); ok {
-				to = withObject(to, path[:i])
+			_, was := valueAt(from, path[:i])
+			if _, is := valueAt(to, path[:i]); was && !is {
+				to = merged(to, at(path[:i], map[string]any{}))
 			}
 		}
 		from = withoutUnset(from, to, path)
@@ -87,39 +87,25 @@ func withoutUnset(object, other map[string]any, path []string) map[string]any {
 	return object
 }
 
-// withObject returns an object with an object at a path, an empty one if there was no value. It does not change the
-// object.
-func withObject(object map[string]any, path []string) map[string]any {
-	if _, ok := valueAt(object, path); ok {
-		return object
-	}
-	patch := map[string]any{}
-	for _, step := range slices.Backward(path) {
-		patch = map[string]any{step: patch}
-	}
-	return merged(object, patch)
-}
-
-// valueAt returns the value at a path.
-func valueAt(object map[string]any, path []string) (any, bool) {
-	for _, step := range path[:len(path)-1] {
-		object = asMap(object[step])
-	}
-	v, ok := object[path[len(path)-1]]
-	return v, ok
-}
-
 // removed returns an object without the value at a path. It does not change the object, and returns it as it is if
 // there is no such value.
 func removed(object map[string]any, path []string) map[string]any {
 	if _, ok := valueAt(object, path); !ok {
 		return object
 	}
-	out := maps.Clone(object)
-	if len(path) == 1 {
-		delete(out, path[0])
-		return out
+	return merged(object, at(path, nil))
+}
+
+// at returns an object that has nothing but a value at a path.
+func at(path []string, value any) map[string]any {
+	for _, step := range slices.Backward(path[1:]) {
+		value = map[string]any{step: value}
 	}
-	out[path[0]] = removed(asMap(object[path[0]]), path[1:])
-	return out
+	return map[string]any{path[0]: value}
+}
+
+// valueAt returns the value at a path.
+func valueAt(object map[string]any, path []string) (any, bool) {
+	v, ok, err := unstructured.NestedFieldNoCopy(object, path...)
+	return v, ok && err == nil
 }

@@ -1,6 +1,11 @@
 package objectsync
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,9 +28,87 @@ func (r Record) plain() Record {
 	return Record{Origin: r.Origin, From: r.From.Plain(), To: r.To.Plain()}
 }
 
-// same reports whether two records are of one copy.
-func (r Record) same(o Record) bool {
-	return r.From.Name == o.From.Name && r.To.Name == o.To.Name && r.plain() == o.plain()
+// A recordOrigin is what a Record is of, in no version.
+type recordOrigin struct {
+	side v1alpha1.Origin
+	from Ref
+}
+
+func (r Record) origin() recordOrigin { return recordOrigin{r.Origin, r.From.Plain()} }
+
+// records are those of one primary, by what they are of, and then by where the copies are, in no version: one object
+// may have a thousand related ones.
+type records map[recordOrigin]map[Ref]recorded
+
+// A recorded is a Record of a copy that has been made or, not made, is about to be: nobody knows whether it is there.
+type recorded struct {
+	Record
+
+	made bool
+}
+
+// get returns the record of the same copy, and false if there is none.
+func (s records) get(r Record) (recorded, bool) {
+	is, ok := s[r.origin()][r.To.Plain()]
+	return is, ok
+}
+
+// set records a copy, in place of a record under another identifier or in another version.
+func (s records) set(r Record, made bool) {
+	if s[r.origin()] == nil {
+		s[r.origin()] = map[Ref]recorded{}
+	}
+	s[r.origin()][r.To.Plain()] = recorded{r, made}
+}
+
+func (s records) remove(r Record) {
+	if delete(s[r.origin()], r.To.Plain()); len(s[r.origin()]) == 0 {
+		delete(s, r.origin())
+	}
+}
+
+// all returns all records, sorted.
+func (s records) all() []recorded {
+	var out []recorded
+	for _, copies := range s {
+		out = slices.AppendSeq(out, maps.Values(copies))
+	}
+	slices.SortFunc(out, compareRecords)
+	return out
+}
+
+// list returns the records of copies that have been made, or are about to be, sorted.
+func (s records) list(made bool) []Record {
+	var out []Record
+	for _, r := range s.all() {
+		if r.made == made {
+			out = append(out, r.Record)
+		}
+	}
+	return out
+}
+
+func (s records) clone() records {
+	out := make(records, len(s))
+	for origin, copies := range s {
+		out[origin] = maps.Clone(copies)
+	}
+	return out
+}
+
+// compareRecords orders records by what they are called first, so that a list is easy to read.
+func compareRecords(a, b recorded) int {
+	return cmp.Or(
+		strings.Compare(a.Identifier, b.Identifier), compareRefs(a.From, b.From), compareRefs(a.To, b.To),
+		strings.Compare(string(a.Origin), string(b.Origin)),
+	)
+}
+
+func compareRefs(a, b Ref) int {
+	return cmp.Or(
+		strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
+	)
 }
 
 // A Ref names an object of one side.
@@ -58,6 +141,11 @@ func (r Ref) groupKind() schema.GroupKind { return schema.GroupKind{Group: r.Gro
 
 func (r Ref) apiVersion() string {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+}
+
+// size returns how many bytes the texts have together.
+func (r Ref) size() int {
+	return len(r.Group) + len(r.Version) + len(r.Resource) + len(r.Kind) + len(r.Namespace) + len(r.Name)
 }
 
 // String names the object for users.

@@ -15,78 +15,43 @@ import (
 )
 
 // remember records a related object.
-func (p *pass) remember(m relation) {
-	is := m.record()
-	p.state.reserveSlot(p.subjectOf(is))
-	p.state.pending.removeFunc(is.origin(), is.same)
-	p.state.records.add(is)
+func (p *relatedSync) remember(m relation) {
+	p.state.records.set(m.record(), true)
 	p.noteUID(m)
-}
-
-// disown forgets a related object.
-func (p *pass) disown(r Record) {
-	key := p.state.key(p.subjectOf(r))
-	p.state.records.remove(r)
-	p.state.pending.remove(r)
-	rest := p.siblings(r)
-	if !slices.ContainsFunc(rest, func(x Record) bool { return p.state.key(p.subjectOf(x)) == key }) {
-		p.state.clear(key)
-	}
-	if len(rest) == 0 && r.Origin == v1alpha1.OriginService {
-		p.state.dropUID(r.From.Plain())
-	}
-}
-
-// siblings returns the other records of the same object at the origin.
-func (p *pass) siblings(r Record) []Record {
-	return slices.DeleteFunc(p.state.copiesOf(r.origin()), func(x Record) bool { return x == r })
-}
-
-// doubled reports whether another record is of the same copy: under another identifier, or in another version.
-func (p *pass) doubled(r Record) bool {
-	return slices.ContainsFunc(p.siblings(r), r.same)
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and
 // what is remembered of them. What is not known stays.
-func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
-	named, alive := map[Record]bool{}, map[Record]bool{}
-	for _, m := range all {
-		if p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil {
-			named[m.record()] = true
-			continue
+func (p *relatedSync) forget(ctx context.Context) error {
+	alive := map[Record]bool{}
+	for _, m := range p.all {
+		undone := p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil
+		if undone || m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
+			alive[m.record().plain()] = true
 		}
-		if r := m.record(); m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
-			named[r], alive[r.plain()] = true, true
-		}
-	}
-	configured := map[string]bool{}
-	for _, r := range p.related {
-		configured[r.identifier] = true
 	}
 	var errs []error
-	for _, r := range p.state.all() {
-		if named[r] || configured[r.Identifier] && !known[r.Identifier] {
+	for _, r := range p.state.records.all() {
+		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *related) bool {
+			return !p.known[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
+		}) {
 			continue
-		}
-		if alive[r.plain()] && !p.doubled(r) {
-			continue // It has another identifier by now, or another version, and has not been copied under that yet.
 		}
 		if _, err := p.dissolve(ctx, r); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if len(known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
+	if len(p.known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
 		p.pruneState()
 	}
-	return oneOf(errs)
+	return oneOf(errs...)
 }
 
 // pruneState forgets objects that nothing refers to.
-func (p *pass) pruneState() {
-	keep := []subject{p.subject()}
-	for _, r := range p.state.all() {
-		keep = append(keep, p.subjectOf(r))
+func (p *relatedSync) pruneState() {
+	keep := []subject{p.id.subject()}
+	for _, r := range p.state.records.all() {
+		keep = append(keep, p.subjectOf(r.Record))
 	}
 	for _, h := range p.result.Related {
 		keep = append(keep, p.subjectOf(h.Record))
@@ -95,17 +60,12 @@ func (p *pass) pruneState() {
 }
 
 // dissolve deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
-// others of the workspace keep them, or other records of this primary. Who refers to it and has not copied it yet makes
+// others of the workspace keep them, or this primary has another copy. Who refers to it and has not copied it yet makes
 // a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
-// stays. It says whether all of that is done.
-func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
-	if p.doubled(r) {
-		p.Holders.Drop(p.holding(r))
-		p.disown(r)
-		return true, nil
-	}
+// stays. It reports whether all of that is done.
+func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) {
 	origin, other := p.sides(r.Origin)
-	now := p.served(r)
+	now := p.served(r.Record)
 	u, err := p.get(origin, now.From)
 	if err != nil {
 		return false, err
@@ -119,11 +79,10 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// First, so that of two who let go at a time one sees that nobody else is left.
-	p.Holders.Drop(p.holding(r))
+	p.drop(r.Record)
 	var needed []Holding
 	if u != nil && u.GetDeletionTimestamp() == nil {
-		needed = p.others(r)
+		needed = p.others(r.Record)
 	}
 	if !strange && !slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }) {
 		if err := p.confirmCopyGone(ctx, r, now.To); err != nil {
@@ -133,19 +92,31 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 			return false, err
 		}
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed)+len(p.siblings(r)) == 0 && u != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && len(p.state.records[r.origin()]) == 1 && u != nil {
 		if err := p.releaseOrigin(ctx, now.From, u); err != nil {
 			return false, err
 		}
 	}
-	p.disown(r)
+	p.state.disown(r.Record, p.id.Cluster)
 	return true, nil
+}
+
+// strange reports whether a copy that was about to be made when that was last heard of has been made by somebody else.
+func (p *pass) strange(r recorded, other Side) (bool, error) {
+	if r.made {
+		return false, nil
+	}
+	u, err := p.get(other, p.served(r.Record).To)
+	if err != nil || u == nil {
+		return false, err
+	}
+	return p.taken(r.Record) || !p.isIntended(r.Record, u), nil
 }
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
 // what a workspace hides by a permission claim is not.
-func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
-	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !p.state.records.has(r) {
+func (p *pass) confirmGone(ctx context.Context, r recorded, from Ref) error {
+	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !r.made {
 		return nil
 	}
 	return confirmMissing(ctx, p.Workspace.Writer, from)
@@ -154,9 +125,9 @@ func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 // confirmCopyGone returns an error if a cache does not show the copy of a related object, and the server does not
 // confirm that it is gone. A workspace may just have hidden it, and the cache may lag behind a creation that was not
 // answered. It asks nothing for a workspace that is gone, which has no writer.
-func (p *pass) confirmCopyGone(ctx context.Context, r Record, to Ref) error {
+func (p *pass) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
 	_, other := p.sides(r.Origin)
-	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && !p.state.pending.has(r) {
+	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && r.made {
 		return nil
 	}
 	u, err := other.Cache(to.GVR()).Get(to.NamespacedName())
@@ -173,7 +144,7 @@ func (p *pass) confirmCopyGone(ctx context.Context, r Record, to Ref) error {
 func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 	_, err := w.Live(ctx, o)
 	switch {
-	case IsMissing(err, o.Name):
+	case isMissing(err, o.Name):
 		return nil
 	case err == nil: // It is about to be shown again.
 		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
@@ -183,28 +154,43 @@ func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
 }
 
+// An announcement tells the consumer, in an annotation, of an object of its workspace that has come from the service
+// cluster.
+type announcement struct {
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
 // announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it
 // has told of identifiers whose objects are not all known stays.
-func (p *pass) announce(ctx context.Context, all []relation, known map[string]bool) error {
+func (p *relatedSync) announce(ctx context.Context) error {
 	want := map[string]any{}
 	index := map[string]int{}
-	for _, m := range all {
-		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.state.records.has(m.record()) {
+	for _, m := range p.all {
+		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
 			continue
 		}
-		value, err := json.Marshal(struct {
-			Namespace  string `json:"namespace,omitempty"`
-			Name       string `json:"name"`
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-		}{m.to.Namespace, m.to.Name, m.to.apiVersion(), m.to.Kind})
+		value, err := json.Marshal(announcement{m.to.Namespace, m.to.Name, m.to.apiVersion(), m.to.Kind})
 		if err != nil {
 			return errors.New("cannot encode annotation")
 		}
-		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, m.identifier, index[m.identifier])] = string(value)
+		want[fmt.Sprintf("%s%d", announcedAs(m.identifier), index[m.identifier])] = string(value)
 		index[m.identifier]++
 	}
-	change := diff(p.announced(known), want)
+	has := map[string]any{}
+	for key, value := range p.source.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
+			has[key] = value
+		}
+	}
+	for _, r := range p.related {
+		if !p.known[r.identifier] {
+			maps.DeleteFunc(has, func(key string, _ any) bool { return strings.HasPrefix(key, announcedAs(r.identifier)) })
+		}
+	}
+	change := diff(has, want)
 	if change == nil {
 		return nil
 	}
@@ -212,40 +198,18 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 		map[string]any{"metadata": map[string]any{"annotations": change}})
 }
 
+// announcedAs begins the keys of annotations for one identifier.
+func announcedAs(identifier string) string { return AnnotationRelatedPrefix + identifier + "." }
+
 // isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
 // as all of the workspace is.
-func (p *pass) isAnnounced(m relation) bool {
-	want := fmt.Sprintf("%s%s.", AnnotationRelatedPrefix, m.identifier)
+func (p *relatedSync) isAnnounced(m relation) bool {
 	for key, value := range p.source.GetAnnotations() {
-		var is struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-			Kind      string `json:"kind"`
-		}
-		if strings.HasPrefix(key, want) && json.Unmarshal([]byte(value), &is) == nil &&
+		var is announcement
+		if strings.HasPrefix(key, announcedAs(m.identifier)) && json.Unmarshal([]byte(value), &is) == nil &&
 			is.Namespace == m.to.Namespace && is.Name == m.to.Name && is.Kind == m.to.Kind {
 			return true
 		}
 	}
 	return false
-}
-
-// announced returns what the consumer has been told of all but the identifiers whose objects are not all known.
-func (p *pass) announced(known map[string]bool) map[string]any {
-	out := map[string]any{}
-	for key, value := range p.source.GetAnnotations() {
-		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
-			out[key] = value
-		}
-	}
-	for _, r := range p.related {
-		if !known[r.identifier] {
-			maps.DeleteFunc(out, func(key string,
-				_ any,
-			) bool {
-				return strings.HasPrefix(key, AnnotationRelatedPrefix+r.identifier+".")
-			})
-		}
-	}
-	return out
 }

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -107,9 +109,7 @@ func TestRecordedOtherwise(t *testing.T) {
 func TestTwoNamesOfOne(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.admin"))
-	second := related(v1alpha1.OriginKCP, byReference("spec.user")).Related[0]
-	second.Identifier = "user"
-	spec.Related = append(spec.Related, second)
+	also(spec, "user", v1alpha1.OriginKCP, byReference("spec.user"))
 	s := w.syncer(spec)
 	src, ns := thing(w.input.Object, set("admin", "creds"), set("user", "creds")), w.input.Object.Namespace
 	w.create(w.above, src)
@@ -141,9 +141,7 @@ func TestTwoNamesOfOne(t *testing.T) {
 func TestHeldForBothCopies(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
-	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
-	second.Identifier = "second"
-	spec.Related = append(spec.Related, second)
+	also(spec, "second", v1alpha1.OriginKCP, byReference("spec.secretB"))
 	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byRegex("spec.secretB", "^", "b-")}}
 	s := w.syncer(spec)
 	src, ns := thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")), w.input.Object.Namespace
@@ -292,6 +290,70 @@ func TestRelatedWithACopyOfItsOwn(t *testing.T) {
 			w.mustSync(own, one)
 			if got := w.source(one); got != nil {
 				t.Errorf("want the object gone with its copy, got %v", got)
+			}
+		})
+	}
+}
+
+// TestStateSurvives shows that nothing is overwritten, refused or left behind if the state of an object has the name of
+// another version of the API, or is lost.
+func TestStateSurvives(t *testing.T) {
+	for name, change := range map[string]func(w *world, state *corev1.Secret){
+		"OtherVersion": func(w *world, state *corev1.Secret) {
+			former := &corev1.Secret{Type: state.Type, Data: state.Data}
+			former.Namespace, former.Name, former.Labels = state.Namespace, state.Name+"0", state.Labels
+			w.create(w.below, former)
+		},
+		"Lost": func(*world, *corev1.Secret) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
+			also(spec, "up", v1alpha1.OriginService, byReference("spec.upName"))
+			spec.Related[1].Cleanup = true
+			s := w.syncer(spec)
+			w.create(w.above, thing(w.input.Object, set("upName", "issued")))
+			origin := newSecret(w.input.Object.Namespace, "tls", "one")
+			w.create(w.above, origin)
+			w.ensureNamespace(w.cluster)
+			issued := newSecret(w.cluster, "issued", "one")
+			w.create(w.below, issued)
+			w.mustSync(s, w.input)
+			w.patch(w.below, w.theCopy(w.cluster), `{"spec":{"size":7}}`)
+			w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"operators":"b25l"}}`)
+
+			state := w.states()[0]
+			kube.Delete(t, w.below, &state)
+			change(w, &state)
+			w.mustSync(s, w.input)
+			if got := w.theCopy(w.cluster).Object["spec"].(map[string]any)["size"]; got != int64(7) {
+				t.Errorf("the operator's change of the copy is overwritten: %v", got)
+			}
+			if got := w.secretOf(w.below, w.cluster, "tls"); got["operators"] != "one" || got["k"] != "one" {
+				t.Errorf("the operator's change of the related copy is overwritten: %v", got)
+			}
+			if n := len(w.states()); n != 1 {
+				t.Errorf("want one state, got %d", n)
+			}
+			w.patch(w.above, origin, `{"data":{"k":"dHdv"}}`)
+			w.patch(w.below, issued, `{"data":{"k":"dHdv"}}`)
+			w.mustSync(s, w.input)
+			if got := w.secretOf(w.below, w.cluster, "tls"); got["operators"] != "one" || got["k"] != "two" {
+				t.Errorf("rotated down: got %v", got)
+			}
+			if got := w.secretOf(w.above, w.input.Object.Namespace, "issued")["k"]; got != "two" {
+				t.Errorf("rotated up: got %q", got)
+			}
+			w.delete(w.input)
+			w.mustSync(s, w.input)
+			if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
+				len(origin.Finalizers) > 0 {
+				t.Errorf("finalizers left: %v, %v", origin.Finalizers, err)
+			}
+			if w.source(w.input) != nil || len(w.copies(w.cluster))+len(w.states()) > 0 ||
+				w.secretOf(w.below, w.cluster, "tls") != nil ||
+				w.secretOf(w.above, w.input.Object.Namespace, "issued") != nil {
+				t.Error("something is left behind")
 			}
 		})
 	}

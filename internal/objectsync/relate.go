@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -15,7 +16,9 @@ import (
 // A relation is one related object in one pass.
 type relation struct {
 	*related
-	match
+
+	from, to Ref
+	at       located
 
 	origin, copied *unstructured.Unstructured // shared; nil if not there
 	refused        error                      // why it is not known whether they are there, nil if it is
@@ -25,12 +28,27 @@ func (m relation) record() Record {
 	return Record{Identifier: m.identifier, Origin: m.related.origin, From: m.from, To: m.to}
 }
 
-// below returns the one that is on the service cluster, the object at the origin or its copy.
-func (m relation) below() Ref {
+// below returns the one that is on the service cluster, the object at the origin or its copy, nil if it is not there.
+func (m relation) below() (Ref, *unstructured.Unstructured) {
 	if m.related.origin == v1alpha1.OriginService {
-		return m.from
+		return m.from, m.origin
 	}
-	return m.to
+	return m.to, m.copied
+}
+
+// target returns what the copy would be.
+func (m relation) target() *unstructured.Unstructured {
+	return newCopy(m.to, maps.Clone(m.origin.Object), map[string]any{})
+}
+
+// newCopy returns a copy with some content, which it changes, and metadata.
+func newCopy(to Ref, content, metadata map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: content}
+	u.Object["metadata"] = metadata
+	u.SetGroupVersionKind(to.GVR().GroupVersion().WithKind(to.Kind))
+	u.SetNamespace(to.Namespace)
+	u.SetName(to.Name)
+	return u
 }
 
 // sides returns the side of the origin of related objects, and that of their copies.
@@ -42,8 +60,6 @@ func (p *pass) sides(o v1alpha1.Origin) (origin, other Side) {
 }
 
 // clusterOf returns the logical cluster of the origin of related objects, empty for the service cluster.
-func (p *pass) clusterOf(o v1alpha1.Origin) string { return clusterOf(o, p.id.Cluster) }
-
 func clusterOf(o v1alpha1.Origin, workspace string) string {
 	if o == v1alpha1.OriginKCP {
 		return workspace
@@ -61,13 +77,25 @@ func subjectIn(r Record, workspace string) subject {
 	}
 }
 
+// A relatedSync is the part of a pass that is about related objects.
+type relatedSync struct {
+	*pass
+
+	both  primaries
+	all   []relation
+	known map[string]bool // the identifiers whose objects are all known
+	free  map[string]bool // namespaces of the service cluster that have been looked at: see isFreeOfOthers
+}
+
+func (p *pass) newRelatedSync(both primaries) *relatedSync {
+	return &relatedSync{pass: p, both: both, known: map[string]bool{}, free: map[string]bool{}}
+}
+
 // relate brings all related objects into step. One that cannot be is no reason to leave others.
-func (p *pass) relate(ctx context.Context, both primaries) error {
+func (p *relatedSync) relate(ctx context.Context) error {
 	var errs []error
-	known := map[string]bool{} // the identifiers whose objects are all known
-	var all []relation
 	for _, r := range p.related {
-		found, err := p.find(r, both)
+		found, err := p.find(r)
 		if apierrors.IsConflict(err) {
 			// A cache that is not filled yet: the state would be written once for each identifier that is known by now.
 			return err
@@ -76,50 +104,37 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 			errs = append(errs, err)
 			continue
 		}
-		known[r.identifier] = true
-		all = append(all, found...)
-		errs = append(errs, refusals(found)...)
+		p.known[r.identifier] = true
+		p.all = append(p.all, found...)
 	}
-	present, fresh := p.divide(all)
+	present, fresh, refused := divide(p.all)
+	errs = append(errs, refused...)
+	done := map[Record]bool{} // One object can have several identifiers.
 	for _, m := range present {
-		if err := p.syncRelated(ctx, m, both); err != nil {
+		if is := m.record().plain(); !done[is] {
+			err := p.syncRelated(ctx, m)
+			done[is] = err == nil
 			errs = append(errs, err)
+		} else if m.cleanup {
+			p.remember(m) // It goes with the object if one of its rules says so.
 		}
 	}
-	if err := p.createRelated(ctx, fresh, both); err != nil {
-		errs = append(errs, err)
-	}
-	if err := p.forget(ctx, all, known); err != nil {
-		errs = append(errs, err)
-	}
-	if err := p.save(ctx, p.state); err != nil {
-		errs = append(errs, err)
-	}
-	if err := p.announce(ctx, all, known); err != nil {
-		errs = append(errs, err)
-	}
-	p.noteKept(all)
-	return oneOf(errs)
-}
-
-// noteKept notes in the result what has been copied by now.
-func (p *pass) noteKept(all []relation) {
-	kept := map[Record]bool{}
-	for _, m := range all {
-		kept[m.record()] = p.recorded(m)
-	}
+	errs = append(errs, p.createRelated(ctx, fresh), p.forget(ctx), p.save(ctx, p.state), p.announce(ctx))
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
-		h.Kept = kept[h.Record]
+		is, _ := p.state.records.get(h.Record)
+		h.Kept = is.made
 	}
+	return oneOf(errs...)
 }
 
 // oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide
 // it, and the next pass finds the others again.
-func oneOf(errs []error) error {
+func oneOf(errs ...error) error {
 	if i := slices.IndexFunc(errs, apierrors.IsConflict); i >= 0 {
 		return errs[i]
 	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 1 {
 		return errs[0]
 	}
@@ -127,51 +142,51 @@ func oneOf(errs []error) error {
 }
 
 // find returns the related objects of a primary, and notes them in the result.
-func (p *pass) find(r *related, both primaries) ([]relation, error) {
+func (p *relatedSync) find(r *related) ([]relation, error) {
 	origin, other := p.sides(r.origin)
-	matches, err := r.resolve(both, p.watched(r, both, origin))
+	all, err := r.resolve(p.both, origin, p.checkSelect(r))
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
-	var out []relation
-	for _, m := range matches {
-		x := relation{related: r, match: m}
-		if x.below().Namespace == both.service.GetNamespace() {
-			x.at.namespace = both.copyNamespace
+	for i := range all {
+		m := &all[i]
+		if below, _ := m.below(); below.Namespace == p.both.service.GetNamespace() {
+			m.at.namespace = p.both.copyNamespace
 		}
-		p.result.Related = append(p.result.Related, p.holding(x.record()))
-		if x.refused, err = p.checkLook(x, both); err != nil {
+		p.result.Related = append(p.result.Related, p.holding(m.record()))
+		if m.refused, err = p.checkLook(*m); err != nil {
 			return nil, err
 		}
-		if x.refused == nil || r.origin == v1alpha1.OriginKCP {
-			if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
+		if m.refused == nil || r.origin == v1alpha1.OriginKCP {
+			if m.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
 				return nil, err
 			}
-			x.origin = r.platform.withoutSpec(x.origin)
+			m.origin = r.platform.withoutSpec(m.origin)
 		}
-		if x.refused != nil {
-			out = append(out, x)
+		if m.refused != nil {
 			continue
 		}
-		if x.copied, err = other.Cache(m.to.GVR()).Get(m.to.NamespacedName()); err != nil {
+		if m.copied, err = other.Cache(m.to.GVR()).Get(m.to.NamespacedName()); err != nil {
 			return nil, err
 		}
-		out = append(out, x)
 	}
-	return out, nil
+	return all, nil
 }
 
-// divide tells related objects that have copies from those that need one. What is not at the origin, or being deleted
-// there, is neither.
-func (p *pass) divide(all []relation) (present, fresh []relation) {
+// divide tells related objects that have copies from those that need one, and returns why some are not looked for. What
+// is not at the origin, or being deleted there, is neither. What is not in the workspace is not missed. What may be in
+// a closed namespace is refused whether or not it is there, which is nothing for a consumer to find out.
+func divide(all []relation) (present, fresh []relation, refused []error) {
 	for _, m := range all {
 		switch {
-		case m.origin == nil || m.origin.GetDeletionTimestamp() != nil || m.refused != nil:
+		case m.refused != nil && (m.related.origin == v1alpha1.OriginService || m.origin != nil):
+			refused = append(refused, m.refused)
+		case m.refused != nil, m.origin == nil, m.origin.GetDeletionTimestamp() != nil:
 		case m.copied == nil:
 			fresh = append(fresh, m)
 		case m.copied.GetDeletionTimestamp() == nil:
 			present = append(present, m)
 		}
 	}
-	return present, fresh
+	return present, fresh, refused
 }

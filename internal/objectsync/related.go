@@ -1,8 +1,6 @@
 package objectsync
 
 import (
-	"strings"
-
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,44 +11,50 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// A related is a related resource of a PublishedResource, compiled.
+// A related is a related resource of a PublishedResource, compiled. The published API itself is one without an
+// identifier and with no need to be located.
 type related struct {
+	Pair
+
 	identifier string
 	origin     v1alpha1.Origin
 	cleanup    bool
 	syncStatus bool
 	mutations  *mutation.Mutations
-	pair       Pair
 	platform   platformFields
 
 	object    *locator
 	namespace *locator // nil for that of the primary
-	mayName   *mayName
+	mayName   v1alpha1.ConsumerMayName
 }
 
 // origins returns the API at the origin, and copies that of the copies.
 func (r *related) origins() Resource {
 	if r.origin == v1alpha1.OriginService {
-		return r.pair.Service
+		return r.Service
 	}
-	return r.pair.Workspace
+	return r.Workspace
 }
 
 func (r *related) copies() Resource {
 	if r.origin == v1alpha1.OriginService {
-		return r.pair.Workspace
+		return r.Workspace
 	}
-	return r.pair.Service
+	return r.Service
+}
+
+// relates reports whether a record may be of this related resource, as far as the APIs tell.
+func (r *related) relates(x Record) bool {
+	return r.origin == x.Origin && r.origins().GroupResource() == x.From.GVR().GroupResource() &&
+		r.copies().GroupResource() == x.To.GVR().GroupResource()
 }
 
 // served returns a record in the versions in which its APIs are related by now. One of an API that is not any more
 // stays as it is.
 func (s *Syncer) served(r Record) Record {
 	for _, x := range s.related {
-		from, to := x.origins(), x.copies()
-		if x.origin == r.Origin && from.GroupResource() == r.From.GVR().GroupResource() &&
-			to.GroupResource() == r.To.GVR().GroupResource() {
-			r.From.Version, r.To.Version = from.Version, to.Version
+		if x.relates(r) {
+			r.From.Version, r.To.Version = x.origins().Version, x.copies().Version
 		}
 	}
 	return r
@@ -58,8 +62,11 @@ func (s *Syncer) served(r Record) Record {
 
 func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
 	r := &related{
-		identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus, pair: pair,
-		mayName: newMayName(spec.ConsumerMayName), platform: newPlatformFields(pair.PlatformFields),
+		Pair: pair, identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus,
+		platform: newPlatformFields(pair.PlatformFields),
+	}
+	if spec.ConsumerMayName != nil {
+		r.mayName = *spec.ConsumerMayName
 	}
 	var err error
 	if r.mutations, err = mutation.New(spec.Mutation); err != nil {
@@ -79,99 +86,83 @@ func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
 // A locator finds names of one side, and makes those of the other, in one of three ways.
 type locator struct {
 	reference *reference
-	template  *gotemplate.Template
-	origin    *provenance.Template // of the template
+	template  *template
 	selector  *selector
 }
 
 // A reference is a field that holds names.
 type reference struct {
-	path     jsonpath.Path
-	regex    *jsonpath.Replacement
-	replaced *replaced // nil without a regex
+	path  jsonpath.Path
+	regex *regex // nil for names as they are
 }
 
-// A selector is a label selector with templates, and what makes names of the names it finds.
+// A selector is a label selector with templates, and what makes names of the names it finds: a regular expression or a
+// template.
 type selector struct {
 	matchLabels []labelTemplate
 	expressions []metav1.LabelSelectorRequirement
-	regex       *jsonpath.Replacement
-	replaced    *replaced // nil without a regex
-	template    *gotemplate.Template
-	origin      *provenance.Template // of the template
+	regex       *regex
+	template    *template
 }
 
-// A labelTemplate is a pair of matchLabels. What is no template is a text.
-type labelTemplate struct{ key, value text }
+// A labelTemplate is a pair of matchLabels.
+type labelTemplate struct{ key, value *template }
 
-// A text is a text or a template for one.
-type text struct {
-	plain    string
-	template *gotemplate.Template
-	origin   *provenance.Template // of the template, nil for a text
+// A template makes a text, and tells who decides on it.
+type template struct {
+	*gotemplate.Template
+
+	origin *provenance.Template
 }
 
-func newText(s string) (text, error) {
-	if !strings.Contains(s, "{{") {
-		return text{plain: s}, nil
-	}
-	t, err := gotemplate.Parse(s)
-	return text{template: t, origin: provenance.Parse(s)}, err
+func newTemplate(text string) (*template, error) {
+	t, err := gotemplate.Parse(text)
+	return &template{t, provenance.Parse(text)}, err
 }
 
-func (t text) render(data map[string]any) (string, error) {
-	if t.template == nil {
-		return t.plain, nil
-	}
-	return t.template.Render(data)
+// A regex changes a text. The pattern and the replacement are as they are in the spec.
+type regex struct {
+	jsonpath.Replacement
+
+	pattern, replacement string
 }
 
-func newLocator(spec *v1alpha1.RelatedResourceObjectSpec) (*locator, error) {
-	l := &locator{}
-	switch {
-	case spec.Reference != nil:
-		p, err := jsonpath.Parse(string(spec.Reference.Path))
-		if err != nil {
-			return nil, err
-		}
-		regex, err := newRegex(spec.Reference.Regex)
-		l.reference = &reference{path: p, regex: regex, replaced: newReplaced(spec.Reference.Regex)}
-		return l, err
-	case spec.Template != nil:
-		t, err := gotemplate.Parse(spec.Template.Template)
-		l.template, l.origin = t, provenance.Parse(spec.Template.Template)
-		return l, err
-	case spec.Selector != nil:
-		s, err := newSelector(spec.Selector)
-		l.selector = s
-		return l, err
-	}
-	return nil, errors.New("exactly one of selector, reference and template must be set")
-}
-
-func newRegex(r *v1alpha1.RegularExpression) (*jsonpath.Replacement, error) {
+// newRegex compiles a regular expression, nil for none.
+func newRegex(r *v1alpha1.RegularExpression) (*regex, error) {
 	if r == nil {
 		return nil, nil //nolint:nilnil // None is none.
 	}
-	out, err := jsonpath.NewReplacement(r.Pattern, r.Replacement)
-	return &out, err
+	by, err := jsonpath.NewReplacement(r.Pattern, r.Replacement)
+	return &regex{by, r.Pattern, r.Replacement}, err
 }
 
-func newReplaced(r *v1alpha1.RegularExpression) *replaced {
-	if r == nil {
-		return nil
+func newLocator(spec *v1alpha1.RelatedResourceObjectSpec) (l *locator, err error) {
+	l = &locator{}
+	switch {
+	case spec.Reference != nil:
+		l.reference = &reference{}
+		if l.reference.path, err = jsonpath.Parse(string(spec.Reference.Path)); err != nil {
+			return nil, err
+		}
+		l.reference.regex, err = newRegex(spec.Reference.Regex)
+	case spec.Template != nil:
+		l.template, err = newTemplate(spec.Template.Template)
+	case spec.Selector != nil:
+		l.selector, err = newSelector(spec.Selector)
+	default:
+		err = errors.New("exactly one of selector, reference and template must be set")
 	}
-	return &replaced{pattern: r.Pattern, replacement: r.Replacement}
+	return l, err
 }
 
 func newSelector(spec *v1alpha1.RelatedResourceSelector) (*selector, error) {
-	s := &selector{expressions: spec.MatchExpressions, replaced: newReplaced(spec.Rewrite.Regex)}
+	s := &selector{expressions: spec.MatchExpressions}
 	for key, value := range spec.MatchLabels {
-		k, err := newText(key)
+		k, err := newTemplate(key)
 		if err != nil {
 			return nil, err
 		}
-		v, err := newText(value)
+		v, err := newTemplate(value)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +178,6 @@ func newSelector(spec *v1alpha1.RelatedResourceSelector) (*selector, error) {
 	if spec.Rewrite.Template == nil {
 		return nil, errors.New("rewrite needs regex or template")
 	}
-	s.origin = provenance.Parse(spec.Rewrite.Template.Template)
-	s.template, err = gotemplate.Parse(spec.Rewrite.Template.Template)
+	s.template, err = newTemplate(spec.Rewrite.Template.Template)
 	return s, err
 }

@@ -4,10 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -56,16 +59,47 @@ func TestRelatedArray(t *testing.T) {
 	}
 }
 
+// shared creates two objects that name one Secret, which is not there yet.
+func (w *world) shared() (s *objectsync.Syncer, second objectsync.Input, origin *corev1.Secret) {
+	w.Helper()
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, thing(w.second().Object))
+	return w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), w.second(),
+		newSecret(w.input.Object.Namespace, "tls", "one")
+}
+
+// isLetGo fails unless the Secret is there without a finalizer, and without a copy.
+func (w *world) isLetGo(origin *corev1.Secret) {
+	w.Helper()
+	kube.Get(w, w.above, client.ObjectKeyFromObject(origin), origin)
+	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+		w.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
+	}
+}
+
+// TestSharedRelated shows that two objects of a workspace can use the same Secret, which is let go with the last.
+func TestSharedRelated(t *testing.T) {
+	w := newWorld(t)
+	s, second, origin := w.shared()
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	w.delete(w.input)
+	w.mustSync(s, w.input)
+	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
+	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Error("after the first: want the copy to stay for the second")
+	}
+	w.delete(second)
+	w.mustSync(s, second)
+	w.isLetGo(origin)
+}
+
 // TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
 // keeps it for the other.
 func TestSharedRelatedGoes(t *testing.T) {
 	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.input
-	second.Object.Name = "second"
-	origin := newSecret(w.input.Object.Namespace, "tls", "one")
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, thing(second.Object))
+	s, second, origin := w.shared()
 	w.create(w.above, origin)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
@@ -81,26 +115,73 @@ func TestSharedRelatedGoes(t *testing.T) {
 // for another to leave its copy behind, which nobody would keep then.
 func TestSharedRelatedNotKept(t *testing.T) {
 	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.input
-	second.Object.Name = "second"
-	one, two := thing(w.input.Object), thing(second.Object)
-	w.create(w.above, one)
-	w.create(w.above, two)
+	s, second, origin := w.shared()
 	w.mustSync(s, second) // It refers to what is not there.
-	origin := newSecret(w.input.Object.Namespace, "tls", "one")
 	w.create(w.above, origin)
 	w.mustSync(s, w.input)
-	kube.Delete(t, w.above, one)
+	w.delete(w.input)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want a copy for the second")
 	}
-	kube.Delete(t, w.above, two)
+	w.delete(second)
 	w.mustSync(s, second)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
-		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
-		t.Errorf("want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
+	w.isLetGo(origin)
+}
+
+// encoded are the values of Secrets in patches.
+const (
+	encodedOld = "b2xk"
+	encodedNew = "bmV3"
+)
+
+// TestSharedBehind shows that a copy which is behind is brought into step by an object that comes to share it, though
+// the one it was made for releases it before it was brought into step for that, and that what an operator has added
+// stays.
+func TestSharedBehind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		share  func(w *world, s *objectsync.Syncer)
+	}{
+		"Found": {
+			reason: "The second finds the copy of the first.",
+			share: func(w *world, s *objectsync.Syncer) {
+				w.mustSync(s, w.input)
+				w.patch(w.above, newSecret(w.input.Object.Namespace, "tls", ""), `{"data":{"k":"`+encodedNew+`"}}`)
+				w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"operator":"b3A="}}`)
+			},
+		},
+		"Met": {
+			reason: "The second is about to make the copy as the first makes it.",
+			share: func(w *world, s *objectsync.Syncer) {
+				origin := newSecret(w.input.Object.Namespace, "tls", "")
+				w.patch(w.above, origin, `{"data":{"k":"`+encodedNew+`"}}`)
+				meets := w.second()
+				meets.Service.Writer = meddling{Writer: meets.Service.Writer, name: "tls", hit: new(bool), do: func() {
+					w.patch(w.above, origin, `{"data":{"k":"`+encodedOld+`"}}`)
+					w.mustSync(s, w.input)
+					w.patch(w.above, origin, `{"data":{"k":"`+encodedNew+`"}}`)
+					w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"operator":"b3A="}}`)
+				}}
+				if _, err := s.Sync(t.Context(), meets); !apierrors.IsConflict(err) {
+					t.Fatalf("want a conflict, got %v", err)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s, _, _ := w.shared()
+			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "old"))
+			tc.share(w, s)
+			w.mustSync(s, w.second())
+			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"another"}}`)
+			w.mustSync(s, w.input)
+			want := map[string]string{"k": "new", "operator": "op"}
+			if diff := cmp.Diff(want, w.secretOf(w.below, w.cluster, "tls")); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -1,10 +1,15 @@
 package objectsync_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +33,15 @@ func open(spec *v1alpha1.PublishedResourceSpec) *v1alpha1.PublishedResourceSpec 
 		}
 	}
 	return spec
+}
+
+// also adds a rule with an identifier to a spec.
+func also(spec *v1alpha1.PublishedResourceSpec, identifier string, origin v1alpha1.Origin,
+	object v1alpha1.RelatedResourceObject,
+) {
+	added := related(origin, object).Related[0]
+	added.Identifier = identifier
+	spec.Related = append(spec.Related, added)
 }
 
 func byReference(path string) v1alpha1.RelatedResourceObject {
@@ -85,9 +99,7 @@ func TestRelatedFromService(t *testing.T) {
 		t.Errorf("after it is gone at the origin: want no copy and no annotation, got %v",
 			w.source(w.input).GetAnnotations())
 	}
-	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
-		t.Errorf("at rest: want no requests, got %v and %v", above, below)
-	}
+	w.writesNothing("at rest", s, w.input)
 }
 
 // TestRelatedCleanup shows what becomes of copies in the workspace with the object they belong to.
@@ -156,45 +168,16 @@ func TestRelatedFromWorkspace(t *testing.T) {
 	}
 }
 
-// TestSharedRelated shows that two objects of a workspace can use the same Secret, which is let go with the last.
-func TestSharedRelated(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.second()
-	one, two := thing(w.input.Object), thing(second.Object)
-	w.create(w.above, one)
-	w.create(w.above, two)
-	origin := newSecret(w.input.Object.Namespace, "tls", "one")
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	kube.Delete(t, w.above, one)
-	w.mustSync(s, w.input)
-	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
-	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
-		t.Error("after the first: want the copy to stay for the second")
-	}
-	kube.Delete(t, w.above, two)
-	w.mustSync(s, second)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
-		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
-		t.Errorf("after the second: want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
-	}
-}
-
 // TestRelatedIsolation shows that no tenant reaches what belongs to others by names of related objects.
 func TestRelatedIsolation(t *testing.T) {
 	shared := func(w *world, origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
 		spec := related(origin, byReference("spec.secretName"))
-		spec.Naming = &v1alpha1.ResourceNaming{
-			Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash",
-		}
+		inShared(w, spec)
 		return spec
 	}
 	t.Run("OverwriteOperators", func(t *testing.T) {
 		w := newWorld(t)
 		s := w.syncer(open(shared(w, v1alpha1.OriginKCP)))
-		w.ensureNamespace(w.state + "-shared")
 		w.create(w.below, newSecret(w.state+"-shared", "tls", "the operator's"))
 		w.create(w.above, thing(w.input.Object))
 		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the tenant's"))
@@ -227,10 +210,8 @@ func TestRelatedIsolation(t *testing.T) {
 	t.Run("ReadOperators", func(t *testing.T) {
 		w := newWorld(t)
 		s := w.syncer(shared(w, v1alpha1.OriginService))
-		w.ensureNamespace(w.state + "-shared")
 		token := newSecret(w.state+"-shared", "tls", "the operator's")
 		w.create(w.below, token)
-		awaitNextSecond(t, token)
 		w.create(w.above, thing(w.input.Object))
 		w.refused(s, w.input, objectsync.ErrForeign)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
@@ -271,4 +252,54 @@ func TestRelatedIsolation(t *testing.T) {
 			t.Errorf("overwritten: %q", got)
 		}
 	})
+}
+
+// TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is
+// told of what there is: by its kind in the workspace, without gaps.
+func TestSelectedNoMore(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginService,
+		located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "found"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Name }}"}},
+		}}))
+	s := w.newSyncer(objectsync.Config{
+		Spec: spec, Primary: things,
+		Related: map[string]objectsync.Pair{"tls": {Workspace: plains.Workspace, Service: things.Service}},
+	})
+	w.create(w.above, thing(w.input.Object))
+	w.hasFound(s)
+	selected := map[string]*unstructured.Unstructured{}
+	for _, name := range []string{"a", "b"} {
+		selected[name] = objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: name},
+			map[string]any{})
+		selected[name].SetLabels(map[string]string{"app": "found"})
+		w.create(w.below, selected[name])
+	}
+	w.hasFound(s, "a", "b")
+	w.patch(w.below, selected["a"], `{"metadata":{"labels":null}}`)
+	w.hasFound(s, "b")
+	kube.Delete(t, w.below, selected["b"])
+	w.hasFound(s)
+}
+
+// hasFound syncs, and checks which copies of selected objects there are, and that the consumer is told of these.
+func (w *world) hasFound(s *objectsync.Syncer, names ...string) {
+	w.Helper()
+	w.mustSync(s, w.input)
+	ns, want := w.input.Object.Namespace, map[string]string{}
+	for i, name := range names {
+		want[fmt.Sprintf("%stls.%d", objectsync.AnnotationRelatedPrefix, i)] = fmt.Sprintf(
+			`{"namespace":%q,"name":"found-%s","apiVersion":"ws.example.com/v1","kind":"Plain"}`, ns, name)
+	}
+	if diff := cmp.Diff(want, w.source(w.input).GetAnnotations(), cmpopts.EquateEmpty()); diff != "" {
+		w.Errorf("annotations of the object: -want, +got:\n%s", diff)
+	}
+	for _, name := range []string{"a", "b"} {
+		u := w.read(w.input.Workspace.Side, plains.Workspace,
+			types.NamespacedName{Namespace: ns, Name: "found-" + name})
+		if there, wanted := u != nil, slices.Contains(names, name); there != wanted {
+			w.Errorf("copy of %s: want it %t, it is %t", name, wanted, there)
+		}
+	}
 }

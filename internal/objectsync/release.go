@@ -13,10 +13,48 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
+// again until nothing is waited for.
+func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+	p, err := s.newPass(in)
+	if err == nil {
+		_, err = p.release(ctx)
+	}
+	return p.result, err
+}
+
+// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
+// stays, marked as left behind, and so do its related objects and its state: should the object come again, they are its
+// own.
+func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
+	p, err := s.newPass(in)
+	if err == nil {
+		err = p.orphan(ctx)
+	}
+	if err == nil {
+		err = p.removeFinalizers(ctx, func(Record) bool { return true })
+	}
+	return p.result, err
+}
+
+// RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
+// leaves all else as it is: for a PublishedResource that goes without what it has made. Should the object be synced
+// again, copies and state are its own.
+func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
+	p, err := s.newPass(in)
+	if err != nil {
+		return err
+	}
+	return p.removeFinalizers(ctx, func(r Record) bool {
+		p.drop(r)
+		return len(p.others(r)) == 0
+	})
+}
+
 // end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still
 // need it.
 func (p *pass) end(ctx context.Context) error {
-	if p.copied == nil && !hasFinalizer(p.source) {
+	if p.copied == nil && !HasFinalizer(p.source) {
 		return nil
 	}
 	if others := foreignFinalizers(p.source.GetFinalizers()); len(others) > 0 {
@@ -37,16 +75,16 @@ func foreignFinalizers(all []string) []string {
 func (p *pass) leave(ctx context.Context) error {
 	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
 	if p.copied != nil {
-		both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+		of := p.newRelatedSync(p.primaries())
 		for _, r := range p.related {
-			found, err := p.find(r, both)
+			found, err := of.find(r)
 			if err != nil && p.agents && !unresolvable(err) {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.checkForbidden(m) == nil && !p.taken(m.record()) &&
-					(p.copiedByAgent(m) || m.copied != nil && p.madeByAgent(m)) {
-					p.remember(m)
+				if of.checkForbidden(m) == nil && !p.taken(m.record()) &&
+					(of.copiedByAgent(m) || m.copied != nil && of.madeByAgent(m)) {
+					of.remember(m)
 				}
 			}
 		}
@@ -69,13 +107,11 @@ func (p *pass) leave(ctx context.Context) error {
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	for _, r := range p.state.all() {
-		if p.outlives(r) {
-			p.state.records.remove(r)
-			p.state.pending.remove(r)
+	for _, r := range p.state.records.all() {
+		if p.outlives(r.Record) {
+			p.state.records.remove(r.Record)
+			continue
 		}
-	}
-	for _, r := range p.state.all() {
 		gone, err := p.dissolve(ctx, r)
 		if err != nil {
 			return false, err
@@ -116,10 +152,47 @@ func (s *Syncer) outlives(r Record) bool {
 func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())
-	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}
 	if err != nil || slices.ContainsFunc(keyed,
-		func(u *unstructured.Unstructured) bool { return slotIn(u, is) != nil }) {
+		func(u *unstructured.Unstructured) bool { return slotIn(u, id.subject()) != nil }) {
 		return err
 	}
 	return p.letGo(ctx, o, u)
+}
+
+// removeFinalizers takes our finalizer off related objects that may be let go and then, as with the last of its objects
+// a workspace takes our rights to the others, off the object.
+func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) error {
+	for _, r := range p.state.records.all() {
+		if !may(r.Record) || r.Origin != v1alpha1.OriginKCP {
+			continue
+		}
+		err := p.ifThere(ctx, p.served(r.Record).From, p.releaseOrigin)
+		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
+			return err
+		}
+	}
+	return p.ifThere(ctx, p.workspaceRef(), p.letGo)
+}
+
+// ifThere takes our finalizer off what is there in the workspace.
+func (p *pass) ifThere(ctx context.Context, r Ref,
+	by func(context.Context, Ref, *unstructured.Unstructured) error,
+) error {
+	u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
+	if err != nil || u == nil {
+		return err
+	}
+	return by(ctx, r, u)
+}
+
+// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else
+// tells to whom it counts from now on.
+func (p *pass) orphan(ctx context.Context) error {
+	if p.copied == nil || IsOrphaned(p.copied) {
+		return nil
+	}
+	body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String(),
+	}}}
+	return patch(ctx, p.Service.Writer, p.copyRef(p.copied), body)
 }

@@ -1,15 +1,16 @@
 package objectsync
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,13 @@ var (
 	ErrInvalidName = errors.New("name of a related object is invalid")
 )
 
+// unresolvable reports whether an error means that a primary names related objects by what cannot be a name, so that
+// there are none.
+func unresolvable(err error) bool {
+	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName) ||
+		errors.Is(err, ErrTooMany)
+}
+
 // noValue is what a template writes for a missing value.
 const noValue = "<no value>"
 
@@ -57,6 +65,10 @@ type primaries struct {
 	target    *unstructured.Unstructured
 	// copyName and copyNamespace tell who decides on those of the copy.
 	copyName, copyNamespace provenance.Value
+}
+
+func (p *pass) primaries() primaries {
+	return primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
 }
 
 // at returns the object of the origin, and the other one.
@@ -78,22 +90,22 @@ type pairing struct {
 	below provenance.Value
 }
 
-// A match is a related object and where its copy is to be.
-type match struct {
-	from, to Ref
-	at       located
-}
-
 // resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those
-// of the origin.
-func (r *related) resolve(p primaries, caches Side) ([]match, error) {
+// of the origin. Check is asked before objects of a namespace are selected.
+func (r *related) resolve(p primaries, caches Side, check func(namespace string) error) ([]relation, error) {
 	namespaces, err := r.namespaces(p, caches)
 	if err != nil {
 		return nil, err
 	}
-	var out []match
+	var out []relation
 	for _, ns := range namespaces {
-		names, err := r.object.locate(r.origin, p, r.finder(caches, ns.from))
+		names, err := r.object.locate(r.origin, p, func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+			at := r.origins().ref(types.NamespacedName{Namespace: ns.from})
+			if err := check(at.Namespace); err != nil {
+				return nil, err
+			}
+			return caches.Cache(at.GVR()).Select(at.Namespace, s)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +116,15 @@ func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 			if err := checkNames(n, ns); err != nil {
 				return nil, err
 			}
-			out = append(out, match{
-				from: r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
-				to:   r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
-				at:   located{name: n.below, namespace: ns.below},
+			out = append(out, relation{
+				related: r,
+				from:    r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
+				to:      r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
+				at:      located{name: n.below, namespace: ns.below},
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b match) int {
+	slices.SortFunc(out, func(a, b relation) int {
 		return cmp.Or(strings.Compare(a.from.Namespace, b.from.Namespace), strings.Compare(a.from.Name, b.from.Name))
 	})
 	return slices.Compact(out), nil
@@ -149,15 +162,6 @@ func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
 }
 
 type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)
-
-func (r *related) finder(caches Side, namespace string) finder {
-	return func(s labels.Selector) ([]*unstructured.Unstructured, error) {
-		if r.origins().Scope == v1alpha1.ScopeCluster {
-			namespace = ""
-		}
-		return caches.Cache(r.origins().GroupVersionResource).Select(namespace, s)
-	}
-}
 
 // locate returns names of both sides.
 func (l *locator) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
@@ -199,18 +203,11 @@ func (r *reference) locate(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 
 // names returns the names that the field of an object holds, none if it is missing.
 func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
-	b := &bytes.Buffer{}
-	if err := json.NewEncoder(b).Encode(u.Object); err != nil {
+	b, err := json.Marshal(u.Object)
+	if err != nil {
 		return nil, errors.New("the object cannot be encoded")
 	}
-	found := r.path.Get(b.Bytes())
-	if !found.Exists() || found.Type == gjson.Null {
-		return nil, nil
-	}
-	values := []gjson.Result{found}
-	if found.IsArray() {
-		values = found.Array()
-	}
+	values := r.path.Get(b).Array()
 	if len(values) > RelatedMax {
 		return nil, ErrTooMany
 	}
@@ -227,7 +224,6 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 			return nil, errors.Wrap(ErrInvalidName, "the reference selects what is neither a text nor a number")
 		}
 		if r.regex != nil && name != "" {
-			var err error
 			if name, err = r.regex.Apply(name); err != nil {
 				return nil, err
 			}
@@ -256,9 +252,72 @@ func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 	if err != nil || service == "" || workspace == "" {
 		return nil, err
 	}
-	by := l.origin.Value(p.context())
+	by := l.template.origin.Value(p.context())
 	if o == v1alpha1.OriginService {
 		return []pairing{{from: service, to: workspace, below: by}}, nil
 	}
 	return []pairing{{from: workspace, to: service, below: by}}, nil
+}
+
+// locate returns the names of the objects that are selected, and what is made of them.
+func (s *selector) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
+	data := p.data()
+	data["LocalObject"], data["RemoteObject"] = p.service.Object, p.workspace.Object
+	selects, err := s.render(data)
+	if err != nil {
+		return nil, err
+	}
+	if selects == nil {
+		return nil, nil
+	}
+	found, err := find(selects)
+	if err != nil {
+		return nil, err
+	}
+	by := s.rewritten(p.context())
+	if o == v1alpha1.OriginService {
+		by = s.provenance(p.context())
+	}
+	var out []pairing
+	for _, u := range found {
+		to, err := s.rewrite(u, data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pairing{from: u.GetName(), to: to, below: by})
+	}
+	return out, nil
+}
+
+// render returns the selector of one primary, nil if a value of it is missing. The shared selector stays as it is.
+func (s *selector) render(data map[string]any) (labels.Selector, error) {
+	own := &metav1.LabelSelector{MatchExpressions: s.expressions, MatchLabels: map[string]string{}}
+	for _, l := range s.matchLabels {
+		key, err := l.key.Render(data)
+		if err != nil {
+			return nil, err
+		}
+		value, err := l.value.Render(data)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(key+value, noValue) {
+			return nil, nil //nolint:nilnil // There is no selector yet.
+		}
+		own.MatchLabels[key] = value
+	}
+	out, err := metav1.LabelSelectorAsSelector(own)
+	if err != nil {
+		return nil, errors.Wrap(ErrInvalidName, "the selector has what is no label") // The cause quotes it.
+	}
+	return out, nil
+}
+
+func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {
+	if s.regex != nil {
+		return s.regex.Apply(u.GetName())
+	}
+	own := map[string]any{"Value": u.GetName(), "Name": u.GetName(), "RelatedObject": u.Object}
+	maps.Copy(own, data)
+	return s.template.Render(own)
 }

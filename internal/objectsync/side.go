@@ -68,9 +68,6 @@ type Holding struct {
 	Kept bool
 }
 
-// Same reports whether two are about the same, kept or not.
-func (h Holding) Same(o Holding) bool { return h.Record == o.Record && h.State == o.State }
-
 // Holders tell who uses a related object: objects of all that is published on the service cluster, as related objects
 // do not tell whose they are.
 type Holders interface {

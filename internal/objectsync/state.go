@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 const (
@@ -26,6 +28,8 @@ const (
 	keyPending = "pending"
 	// keyUIDs is the key of the UIDs of objects of the service cluster that consumers have named.
 	keyUIDs = "uids"
+	// entryMax is how many bytes an entry of a list has beside its texts.
+	entryMax = 190
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
@@ -44,11 +48,8 @@ func (i Identity) StateName(version string) string {
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
 	slots   map[string][]byte // by the key of the object
-	records recordSet
-	pending recordSet         // of copies that are about to be made: nobody knows whether they are
+	records records
 	uids    map[Ref]types.UID // of related objects of the service cluster that a consumer has named, without versions
-
-	bytes int // how much slots and uids take in a Secret
 }
 
 // A namedUID is one entry of uids.
@@ -57,19 +58,19 @@ type namedUID struct {
 	UID types.UID `json:"uid"`
 }
 
-// all returns the records and those of copies that are about to be made.
-func (s *state) all() []Record { return slices.Concat(s.records.all(), s.pending.all()) }
-
-// size returns how many bytes the values of the Secret have together. It takes no look at each of them.
+// size returns how many bytes the values of the Secret have together, or somewhat more.
 func (s *state) size() int {
-	n := s.bytes
-	for key, list := range map[string]recordSet{keyRecords: s.records, keyPending: s.pending} {
-		if size := list.size(); size > 0 {
-			n += len(key) + size
+	n := 0
+	for key, b := range s.slots {
+		n += len(key) + len(b)
+	}
+	for _, copies := range s.records {
+		for _, r := range copies {
+			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size()
 		}
 	}
-	if len(s.uids) > 0 {
-		n += len(keyUIDs) + len("[]") - len(",")
+	for r, uid := range s.uids {
+		n += entryMax + r.size() + len(uid)
 	}
 	return n
 }
@@ -83,9 +84,13 @@ type subject struct {
 	record  Record // plain, of the copy of a related object; empty for a primary
 }
 
+func (i Identity) subject() subject {
+	return subject{NamespacedName: i.NamespacedName, cluster: i.Cluster, kind: i.Kind}
+}
+
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, records: newRecordSet(), pending: newRecordSet(), uids: map[Ref]types.UID{}}
+	s := state{slots: map[string][]byte{}, records: records{}, uids: map[Ref]types.UID{}}
 	if secret == nil {
 		return s, nil
 	}
@@ -98,26 +103,30 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		if err != nil {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
-		s.fill(slot{key, b})
+		s.slots[key] = b
 	}
-	records, err := readList[Record](secret, keyRecords)
-	if err != nil {
-		return s, err
+	for _, made := range []bool{false, true} {
+		list, err := readList[Record](secret, keyOfList(made))
+		if err != nil {
+			return s, err
+		}
+		for _, r := range list {
+			s.records.set(r, made)
+		}
 	}
-	pending, err := readList[Record](secret, keyPending)
-	if err != nil {
-		return s, err
-	}
-	s.records, s.pending = newRecordSet(records...), newRecordSet(pending...)
 	uids, err := readList[namedUID](secret, keyUIDs)
-	if err != nil {
-		return s, err
-	}
 	for _, u := range uids {
-		s.setUID(u.Ref, u.UID)
+		s.uids[u.Ref] = u.UID
 	}
-	s.splitSlots(secret.GetLabels()[LabelCluster])
-	return s, nil
+	return s, err
+}
+
+// keyOfList returns the key of the list of copies that have been made, or are about to be.
+func keyOfList(made bool) string {
+	if made {
+		return keyRecords
+	}
+	return keyPending
 }
 
 // readList returns a list that a Secret holds.
@@ -139,44 +148,59 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
-	return state{
-		slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids),
-		bytes: s.bytes,
-	}
+	return state{slots: maps.Clone(s.slots), records: s.records.clone(), uids: maps.Clone(s.uids)}
 }
 
 // equal reports whether two states are the same.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) &&
-		maps.Equal(s.uids, t.uids)
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.uids, t.uids) &&
+		maps.EqualFunc(s.records, t.records, maps.Equal[map[Ref]recorded, map[Ref]recorded])
 }
 
-// key returns the key of the slot that an object has. That is api-syncagent's key, unless the slot has an object of
-// another kind, or had one, or another copy of the same object has the slot.
+// key returns where an object is remembered. That is api-syncagent's place, unless an object of another kind has that,
+// or it is of another copy of the same object.
 func (s *state) key(o subject) string {
-	if o.record != (Record{}) && (s.hasSlotOfCopy(o) || s.isSecond(o)) {
-		return o.slotKeyOfCopy()
-	}
 	own := o.ownKey()
-	if _, ok := s.slots[own]; ok {
-		return own
-	}
-	if s.holdsOtherKind(o) {
+	_, has := s.slots[own]
+	if is, others := s.copiesOf(o); has || s.holdsOtherKind(o) || others && !is {
 		return own
 	}
 	return o.agentsKey()
 }
 
-// ownKey returns where an object is remembered that would share a place with one of another kind.
+// nextKey returns where an object is to be remembered. From api-syncagent's place other copies of the same object may
+// still have to be read.
+func (s *state) nextKey(o subject) string {
+	if _, others := s.copiesOf(o); others {
+		return o.ownKey()
+	}
+	return s.key(o)
+}
+
+// copiesOf reports whether this copy of an object is recorded, and whether others are.
+func (s *state) copiesOf(o subject) (is, others bool) {
+	all := s.records[o.record.origin()]
+	_, is = all[o.record.To]
+	return is, len(all) > 1 || len(all) == 1 && !is
+}
+
+// ownKey returns where an object is remembered that would share a place with one of another kind, or with another copy.
 func (o subject) ownKey() string {
-	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{
-		o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name,
-	})
+	return hashJSON(struct {
+		ClusterName, Group, Kind, Namespace, Name string
+		To                                        Ref `json:",omitzero"`
+	}{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name, o.record.To})
 }
 
 // agentsKey returns where api-syncagent remembers an object.
 func (o subject) agentsKey() string {
 	return hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
+}
+
+// holdsOtherKind reports whether api-syncagent's place for an object has one of another kind.
+func (s *state) holdsOtherKind(o subject) bool {
+	b, ok := s.slots[o.agentsKey()]
+	return ok && kindIn(b) != o.kind
 }
 
 // kindIn returns the kind of an object that is remembered.
@@ -189,17 +213,24 @@ func kindIn(b []byte) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
 }
 
-// get returns what an object was, nil if it is not remembered.
-func (s *state) get(o subject) *unstructured.Unstructured {
-	b, ok := s.slots[s.key(o)]
-	if !ok {
-		return nil
-	}
+// objectIn returns an object that is remembered, nil if it is not or cannot be read.
+func objectIn(b []byte) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(b, &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
 	return u
+}
+
+// get returns what an object was, nil if it is not remembered.
+func (s *state) get(o subject) *unstructured.Unstructured { return objectIn(s.slots[s.key(o)]) }
+
+// last returns what of an object was last copied, nil if that is not remembered.
+func (s *state) last(o subject, r Resource) map[string]any {
+	if u := s.get(o); u != nil {
+		return content(u, r.Status)
+	}
+	return nil
 }
 
 // A slot is what is remembered of one object, and where.
@@ -212,33 +243,9 @@ type slot struct {
 func (s *state) put(o subject, apiVersion string, content map[string]any) error {
 	next, err := s.slotOf(o, apiVersion, content)
 	if err == nil {
-		s.fill(next)
+		s.slots[next.key] = next.value
 	}
 	return err
-}
-
-// fill remembers what a slot holds.
-func (s *state) fill(next slot) {
-	s.clear(next.key)
-	s.slots[next.key] = next.value
-	s.bytes += len(next.key) + len(next.value)
-}
-
-// clear forgets what a slot holds.
-func (s *state) clear(key string) {
-	if was, ok := s.slots[key]; ok {
-		s.bytes -= len(key) + len(was)
-		delete(s.slots, key)
-	}
-}
-
-// hasRoomFor fails if the Secret would be too large with a slot, as another one or in place of what it holds.
-func (s *state) hasRoomFor(next slot) error {
-	size := s.size() + len(next.value) - len(s.slots[next.key])
-	if _, ok := s.slots[next.key]; !ok {
-		size += len(next.key)
-	}
-	return checkSize(size)
 }
 
 func checkSize(bytes int) error {
@@ -248,47 +255,37 @@ func checkSize(bytes int) error {
 	return nil
 }
 
-// slotOf returns how it is remembered what is copied of an object.
+// slotOf returns how it is remembered what is copied of an object. It fails if there is no room: what cannot be
+// remembered of a copy would never be taken out of it again.
 func (s *state) slotOf(o subject, apiVersion string, content map[string]any) (slot, error) {
-	object := maps.Clone(content)
-	metadata, _ := content["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	if metadata["name"] = o.Name; o.Namespace != "" {
+	metadata := merged(asMap(content["metadata"]), map[string]any{"name": o.Name})
+	if o.Namespace != "" {
 		metadata["namespace"] = o.Namespace
 	}
-	object["apiVersion"], object["kind"], object["metadata"] = apiVersion, o.kind.Kind, metadata
-	b := &bytes.Buffer{}
-	if err := json.NewEncoder(b).Encode(object); err != nil {
+	b, err := json.Marshal(merged(content, map[string]any{
+		"apiVersion": apiVersion, "kind": o.kind.Kind, "metadata": metadata,
+	}))
+	if err != nil {
 		return slot{}, errors.New("cannot encode object")
 	}
-	return slot{s.key(o), bytes.TrimSpace(b.Bytes())}, nil
+	next := slot{s.nextKey(o), b}
+	return next, checkSize(s.size() + len(b) - len(s.slots[next.key]))
 }
 
-// setUID remembers which object of the service cluster was copied.
-func (s *state) setUID(r Ref, uid types.UID) {
-	s.dropUID(r)
-	s.uids[r] = uid
-	s.bytes += bytesOfUID(r, uid)
-}
-
-// dropUID forgets which object was copied.
-func (s *state) dropUID(r Ref) {
-	if uid, ok := s.uids[r]; ok {
-		s.bytes -= bytesOfUID(r, uid)
-		delete(s.uids, r)
+// disown forgets a copy of a related object.
+func (s *state) disown(r Record, workspace string) {
+	o := subjectIn(r, workspace)
+	s.records.remove(r)
+	delete(s.slots, o.ownKey())
+	if len(s.records[r.origin()]) > 0 {
+		return
 	}
-}
-
-// bytesOfUID returns how much an entry of uids takes, with a comma.
-func bytesOfUID(r Ref, uid types.UID) int {
-	b, err := json.Marshal(namedUID{r, uid})
-	if err != nil {
-		return 0 // A struct of texts can be encoded.
+	if !s.holdsOtherKind(o) {
+		delete(s.slots, o.agentsKey())
 	}
-	return len(b) + len(",")
+	if r.Origin == v1alpha1.OriginService {
+		delete(s.uids, r.From.Plain())
+	}
 }
 
 // prune forgets all objects but those given.
@@ -297,11 +294,7 @@ func (s *state) prune(keep ...subject) {
 	for _, o := range keep {
 		keys[s.key(o)] = true
 	}
-	for key := range s.slots {
-		if !keys[key] {
-			s.clear(key)
-		}
-	}
+	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !keys[key] })
 }
 
 // data returns the values of the Secret.
@@ -310,26 +303,19 @@ func (s *state) data() (map[string]any, error) {
 		return nil, err
 	}
 	out := map[string]any{}
-	add := func(key string, b []byte) { out[key] = base64.StdEncoding.EncodeToString(b) }
 	for key, b := range s.slots {
-		add(key, b)
+		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
-	for key, list := range map[string]recordSet{keyRecords: s.records, keyPending: s.pending} {
-		if len(list.by) == 0 {
-			continue
-		}
-		b, err := json.Marshal(list.all())
+	for key, list := range map[string]any{
+		keyRecords: s.records.list(true), keyPending: s.records.list(false), keyUIDs: s.sortedUIDs(),
+	} {
+		b, err := json.Marshal(list)
 		if err != nil {
 			return nil, errors.New("cannot encode list of related objects")
 		}
-		add(key, b)
-	}
-	if len(s.uids) > 0 {
-		b, err := json.Marshal(s.sortedUIDs())
-		if err != nil {
-			return nil, errors.New("cannot encode UIDs of related objects")
+		if string(b) != "null" {
+			out[key] = base64.StdEncoding.EncodeToString(b)
 		}
-		add(keyUIDs, b)
 	}
 	return out, nil
 }

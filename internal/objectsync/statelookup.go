@@ -39,9 +39,7 @@ func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured,
 	}
 	id := s.identity(p)
 	i := slices.IndexFunc(keyed, func(u *unstructured.Unstructured) bool {
-		return s.Owns(u) && slotIn(u, subject{
-			NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind,
-		}) != nil
+		return s.Owns(u) && slotIn(u, id.subject()) != nil
 	})
 	if i < 0 {
 		return nil

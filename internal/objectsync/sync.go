@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,8 +58,7 @@ type pass struct {
 	state   state                      // as it is to be
 	result  Result
 
-	freeOfOthers map[string]bool      // what is known of namespaces of the service cluster: see isFreeOfOthers
-	formerState  types.NamespacedName // the name of the state if it is not the one that a new one would have
+	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
 }
 
 // findState returns the Secret with the state, nil if there is none.
@@ -84,40 +82,22 @@ func (p *pass) findState() (*unstructured.Unstructured, error) {
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches.
 // A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in.withRefusals()}
-	var err error
-	p.source, err = in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
-	if err != nil || p.source == nil {
-		return p.result, err
+	source, err := in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
+	if err != nil || source == nil {
+		return Result{}, err
 	}
-	p.source = s.platform.withoutSpec(p.source)
-	if err := p.load(); err != nil {
-		return p.result, p.warn(err)
+	p, err := s.newPass(in)
+	if err == nil {
+		p.source = s.primary.platform.withoutSpec(source)
+		err = p.run(ctx)
 	}
-	err = p.run(ctx)
 	return p.result, p.warn(err)
 }
 
-// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
-// again until nothing is waited for.
-func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+// newPass begins a pass. It is usable for warnings beside an error.
+func (s *Syncer) newPass(in Input) (*pass, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
-	if err := p.load(); err != nil {
-		return p.result, err
-	}
-	_, err := p.release(ctx)
-	return p.result, err
-}
-
-// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
-// stays, marked as left behind, and so do its related objects and its state: should the object come again, they are its
-// own.
-func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in.withRefusals()}
-	if err := p.load(); err != nil {
-		return p.result, err
-	}
-	return p.result, p.abandon(ctx)
+	return p, p.load()
 }
 
 // load reads the copy and the state.
@@ -145,7 +125,7 @@ func (p *pass) load() error {
 	}
 	p.secret, p.marked = secret != nil, secret != nil && secret.GetLabels()[v1alpha1.LabelKeyAgentName] != ""
 	p.stored, err = readState(secret)
-	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.all()) == 0
+	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()
 	return err
 }
@@ -160,7 +140,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	if !passes {
-		if p.copied == nil && !hasFinalizer(p.source) {
+		if p.copied == nil && !HasFinalizer(p.source) {
 			return nil
 		}
 		return p.leave(ctx)
@@ -173,8 +153,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.
-	errs := []error{p.relate(ctx, both), p.syncStatus(ctx)}
-	return oneOf(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
+	return oneOf(p.newRelatedSync(both).relate(ctx), p.syncStatus(ctx))
 }
 
 // passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
@@ -187,24 +166,15 @@ func (p *pass) passes() (bool, error) {
 		return false, err
 	}
 	if ns == nil {
-		return hasFinalizer(p.source), nil
+		return HasFinalizer(p.source), nil
 	}
 	return p.filter.passes(p.source, ns), nil
 }
 
 func (p *pass) workspaceRef() Ref { return p.primary.Workspace.ref(p.Object) }
 
-func (p *pass) subject() subject {
-	return subject{NamespacedName: p.Object, cluster: p.id.Cluster, kind: p.id.Kind}
-}
-
 func (p *pass) naming() naming.Source {
 	return naming.Source{Cluster: p.id.Cluster, Path: p.Workspace.Path, Object: p.source}
 }
 
 func (p *pass) me() Primary { return Primary{NamespacedName: p.Object, Cluster: p.id.Cluster} }
-
-// holding tells of a related object of this primary.
-func (p *pass) holding(r Record) Holding {
-	return Holding{Primary: p.me(), State: p.stateName(), Record: r}
-}

@@ -75,8 +75,7 @@ func TestNewObject(t *testing.T) {
 		t.Errorf("status: -copy, +source:\n%s", diff)
 	}
 
-	second := w.input
-	second.Object.Name = "second"
+	second := w.second()
 	w.create(w.above, thing(second.Object))
 	above, below = w.writes(func() { w.mustSync(s, second) })
 	if diff := cmp.Diff([]map[string]int{
@@ -84,10 +83,7 @@ func TestNewObject(t *testing.T) {
 	}, []map[string]int{above, below}); diff != "" {
 		t.Errorf("requests of the second object: -want, +got:\n%s", diff)
 	}
-	above, below = w.writes(func() { w.mustSync(s, w.input) })
-	if len(above)+len(below) != 0 {
-		t.Errorf("at rest: want no requests, got %v and %v", above, below)
-	}
+	w.writesNothing("at rest", s, w.input)
 }
 
 // TestMerge shows that what others change of the copy stays until the consumer changes it.
@@ -99,9 +95,7 @@ func TestMerge(t *testing.T) {
 	w.mustSync(s, w.input)
 	w.patch(w.below, w.theCopy(w.cluster),
 		`{"spec":{"defaulted":"by a webhook","secretName":"changed"},"metadata":{"labels":{"local":"x"}}}`)
-	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
-		t.Errorf("local changes: want no requests, got %v and %v", above, below)
-	}
+	w.writesNothing("local changes", s, w.input)
 	w.patch(w.above, src, `{"spec":{"size":null,"new":[1,2]}}`)
 	_, below := w.writes(func() { w.mustSync(s, w.input) })
 	if diff := cmp.Diff(map[string]int{"patch things.example.org": 1, "patch secrets": 1}, below); diff != "" {
@@ -233,39 +227,31 @@ func TestExisting(t *testing.T) {
 	}{
 		"Adopt": {
 			reason:   "What belongs to no one becomes the copy, as it is.",
-			policy:   "",
 			labels:   map[string]string{"a": "b"},
 			event:    "ObjectAccepted ObjectPlaced",
-			err:      nil,
 			wantSpec: map[string]any{"size": int64(1), "local": "x"},
 		},
 		"Declared": {
 			reason:   "So it is if that is asked for.",
 			policy:   v1alpha1.ExistingObjectsAdopt,
-			labels:   nil,
 			event:    "ObjectAccepted ObjectPlaced",
-			err:      nil,
 			wantSpec: map[string]any{"size": int64(1), "local": "x"},
 		},
 		"Overwrite": {
 			reason:   "With the consumer's content, if that is asked for.",
 			policy:   v1alpha1.ExistingObjectsOverwrite,
-			labels:   nil,
 			event:    "ObjectAccepted ObjectPlaced",
-			err:      nil,
 			wantSpec: map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"},
 		},
 		"Refuse": {
 			reason:   "Unless that is refused.",
 			policy:   v1alpha1.ExistingObjectsRefuse,
-			labels:   nil,
 			event:    "ObjectAccepted NameTaken",
 			err:      objectsync.ErrExists,
 			wantSpec: map[string]any{"size": int64(1), "local": "x"},
 		},
 		"OtherTenant": {
 			reason:   "What belongs to another tenant stays what it is.",
-			policy:   "",
 			labels:   map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"},
 			event:    "ObjectAccepted NameTaken",
 			err:      objectsync.ErrForeign,
@@ -273,7 +259,6 @@ func TestExisting(t *testing.T) {
 		},
 		"OtherAgent": {
 			reason:   "What belongs to another agent too.",
-			policy:   "",
 			labels:   map[string]string{"syncagent.kcp.io/agent-name": "other"},
 			event:    "ObjectAccepted NameTaken",
 			err:      objectsync.ErrForeign,

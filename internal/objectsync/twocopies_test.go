@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,15 +69,11 @@ func TestTwoCopiesOfOneObject(t *testing.T) {
 			check("made", map[string]string{"a": "one", "b": "one"})
 			change("two")
 			check("changed", map[string]string{"a": "two", "b": "two"})
-			if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) > 0 {
-				t.Errorf("want no writes in the end, got %v and %v", above, below)
-			}
+			w.writesNothing("in the end", s, w.input)
 			w.mergeSlots(origin)
-			if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) > 0 {
-				t.Errorf("want no writes for a state of a former version, got %v and %v", above, below)
-			}
+			w.writesNothing("for a state with one slot", s, w.input)
 			change("three")
-			check("changed, with the state of a former version", map[string]string{"a": "three", "b": "three"})
+			check("changed, with one slot in the state", map[string]string{"a": "three", "b": "three"})
 			one := twice(origin)
 			one.Related = one.Related[1:]
 			s = w.syncer(one)
@@ -126,24 +123,23 @@ func (w *world) settle(s *objectsync.Syncer) {
 	w.mustSync(s, w.input)
 }
 
-// mergeSlots makes the state one of a former version, which has one slot for all copies of an object.
+// mergeSlots makes the state one of api-syncagent, which has one slot for all copies of an object.
 func (w *world) mergeSlots(origin v1alpha1.Origin) {
 	w.Helper()
 	at, cluster := w.cluster, ""
 	if origin == v1alpha1.OriginKCP {
 		at, cluster = w.input.Object.Namespace, w.cluster
 	}
-	kept := stateKey(cluster, at, "tls")
-	state, forgotten := w.states()[0], 0
-	for key, value := range state.Data {
+	state, merged := w.states()[0], 0
+	for key, value := range maps.Clone(state.Data) {
 		var is corev1.Secret
-		if key == kept || json.Unmarshal(value, &is) != nil || is.Kind != "Secret" {
-			continue
+		if json.Unmarshal(value, &is) == nil && is.Kind == "Secret" {
+			delete(state.Data, key)
+			state.Data[stateKey(cluster, at, "tls")] = value
+			merged++
 		}
-		delete(state.Data, key)
-		forgotten++
 	}
-	if forgotten != 1 || state.Data[kept] == nil {
+	if merged != 2 {
 		w.Fatalf("want the Secret remembered for each copy, got %v", sortedKeys(state.Data))
 	}
 	kube.Update(w, w.below, &state)

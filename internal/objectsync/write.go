@@ -7,6 +7,7 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -24,14 +25,15 @@ func nameOf(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-func hasFinalizer(u *unstructured.Unstructured) bool {
+// HasFinalizer reports whether our finalizer is on an object of a workspace.
+func HasFinalizer(u *unstructured.Unstructured) bool {
 	return slices.Contains(u.GetFinalizers(), Finalizer)
 }
 
 // hold puts our finalizer on an object of the workspace, if it is not there. The patch fails if the list has changed
 // meanwhile.
 func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	if hasFinalizer(u) {
+	if HasFinalizer(u) {
 		return nil
 	}
 	if err := p.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
@@ -45,45 +47,51 @@ func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) er
 
 // letGo takes our finalizer off an object of the workspace.
 func (p *pass) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	if !hasFinalizer(u) {
+	if !HasFinalizer(u) {
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
 	err := p.setFinalizers(ctx, o, u, rest)
-	if IsMissing(err, o.Name) {
+	if isMissing(err, o.Name) {
 		return nil
 	}
 	return err
 }
 
-// IsMissing reports whether an error means that the server has no object of a name. It is false if something else is
-// missing that a write needs, such as a namespace.
-func IsMissing(err error, name string) bool {
+// missing returns what a server that has not found something says of that, nil if an error means something else.
+func missing(err error) *metav1.StatusDetails {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
+		return nil
 	}
-	d := status.Status().Details
+	return status.Status().Details
+}
+
+// isMissing reports whether an error means that the server has no object of a name. It is false if something else is
+// missing that a write needs, such as a namespace.
+func isMissing(err error, name string) bool {
+	d := missing(err)
 	return d != nil && d.Name == name
 }
 
 func (p *pass) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
-	var value any = list
-	if len(list) == 0 {
-		value = nil
-	}
 	return patch(ctx, p.Workspace.Writer, o, map[string]any{"metadata": map[string]any{
-		"finalizers": value, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
+		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
 	}})
 }
 
-// create creates an object, and its namespace if that is missing.
+// create creates an object, and its namespace if that is missing: as configured on the service cluster, without
+// anything in a workspace.
 func (p *pass) create(ctx context.Context, side Side, r Resource, u *unstructured.Unstructured) error {
 	err := side.Writer.Create(ctx, r.GroupVersionResource, u)
-	if !namespaceMissing(err, u) {
+	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
 		return err
 	}
-	ns, err := p.namespaceFor(side, u.GetNamespace())
+	t := p.namespaces
+	if side.Writer == p.Workspace.Writer {
+		t = namespaceTemplate{}
+	}
+	ns, err := t.make(u.GetNamespace(), p.id.Cluster, p.Workspace.Path)
 	if err != nil {
 		return err
 	}
@@ -91,25 +99,6 @@ func (p *pass) create(ctx context.Context, side Side, r Resource, u *unstructure
 		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
 	}
 	return side.Writer.Create(ctx, r.GroupVersionResource, u)
-}
-
-// namespaceFor returns a namespace as it is created: as configured on the service cluster, without anything in a
-// workspace.
-func (p *pass) namespaceFor(side Side, name string) (*unstructured.Unstructured, error) {
-	if side.Writer == p.Workspace.Writer {
-		return namespaceTemplate{}.make(name, "", "")
-	}
-	return p.namespaces.make(name, p.id.Cluster, p.Workspace.Path)
-}
-
-// namespaceMissing reports whether an object cannot be created because its namespace is not there.
-func namespaceMissing(err error, u *unstructured.Unstructured) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || u.GetNamespace() == "" || !errors.As(err, &status) {
-		return false
-	}
-	d := status.Status().Details
-	return d != nil && d.Kind == Namespaces.Resource
 }
 
 // get returns an object, nil if it is not there. What the service cluster does not serve is not there.

@@ -63,7 +63,7 @@ func Of(v Value) Part { return Part{Value: v} }
 
 // Join returns what is known of a text that parts make together.
 func Join(parts ...Part) Value {
-	parts = withoutEmpty(parts)
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.constant && p.text == "" })
 	if len(parts) == 1 {
 		return parts[0].Value
 	}
@@ -76,48 +76,23 @@ func Join(parts ...Part) Value {
 		}
 	}
 	if variable > 1 {
-		out.Unique = anchoredAtStart(parts) || anchoredAtEnd(parts)
-	}
-	return out
-}
-
-func withoutEmpty(parts []Part) []Part {
-	var out []Part
-	for _, p := range parts {
-		if !p.constant || p.text != "" {
-			out = append(out, p)
+		first, last := func(s string) byte { return s[0] }, func(s string) byte { return s[len(s)-1] }
+		if out.Unique = isAnchored(parts, first); !out.Unique {
+			slices.Reverse(parts)
+			out.Unique = isAnchored(parts, last)
 		}
 	}
 	return out
 }
 
-// anchoredAtStart reports whether the first part that is not constant is unique, and its end is where a constant says.
-func anchoredAtStart(parts []Part) bool {
-	for i, p := range parts {
-		if p.constant {
-			continue
-		}
-		return p.Unique && p.Atomic && (i+1 == len(parts) || parts[i+1].constant && isDelimiter(parts[i+1].text[0]))
+// isAnchored reports whether the first part that is not constant is unique, and its end is where a constant says, whose
+// edge is next to it.
+func isAnchored(parts []Part, edge func(string) byte) bool {
+	i := slices.IndexFunc(parts, func(p Part) bool { return !p.constant })
+	if !parts[i].Unique || !parts[i].Atomic {
+		return false
 	}
-	return false
-}
-
-// anchoredAtEnd reports the same of the last such part, and of its beginning.
-func anchoredAtEnd(parts []Part) bool {
-	for i, part := range slices.Backward(parts) {
-		if part.constant {
-			continue
-		}
-		if !part.Unique || !part.Atomic {
-			return false
-		}
-		if i == 0 {
-			return true
-		}
-		before := parts[i-1]
-		return before.constant && isDelimiter(before.text[len(before.text)-1])
-	}
-	return false
+	return i+1 == len(parts) || parts[i+1].constant && isDelimiter(edge(parts[i+1].text))
 }
 
 // isDelimiter reports whether a character is none of those that names of logical clusters are made of.

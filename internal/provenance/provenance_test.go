@@ -35,73 +35,34 @@ func TestTemplate(t *testing.T) {
 		reason string
 		want   string
 	}{
-		`made`: {
-			reason: "A constant is the provider's.",
-			want:   fixed,
-		},
-		`{{ "made" }}{{/* x */}}{{ 7 }}`: {reason: "However it is written.", want: fixed},
-		`{{ .Cluster }}`: {
-			reason: "So is what a server has assigned.",
-			want:   assigned,
-		},
-		`a-{{ .Cluster }}-b`: {
-			reason: "Between constants it stays unique.",
-			want:   assigned,
-		},
-		`{{ .name }}`: {reason: "A field is the consumer's.", want: entered},
-		`{{ .Copy }}-{{ .name }}`: {
-			reason: "A name with dashes may be continued by the consumer.",
-			want:   entered,
-		},
-		`{{ .Copy }}-tls`: {
-			reason: "A constant continues it for all.",
-			want:   own,
-		},
-		`{{ .Cluster }}-{{ .name }}`: {
-			reason: "The consumer's part cannot move what stands first.",
-			want:   own,
-		},
-		`{{ .name }}-{{ .Cluster }}`: {reason: "Nor what stands last.", want: own},
-		`{{ .a }}-{{ .Cluster }}-{{ .b }}`: {
-			reason: "In the middle it can be moved.",
-			want:   entered,
-		},
-		`{{ .Cluster }}{{ .name }}`: {
-			reason: "Without a delimiter nobody knows where it ends.",
-			want:   entered,
-		},
-		`x{{ .Cluster }}y{{ .name }}`: {reason: "A letter is no delimiter.", want: entered},
-		`{{ .name | sha3short }}`:     {reason: "Nobody aims at a hash.", want: hash},
+		`made`:                             {reason: "A constant is the provider's.", want: fixed},
+		`{{ "made" }}{{/* x */}}{{ 7 }}`:   {reason: "However it is written.", want: fixed},
+		`{{ .Cluster }}`:                   {reason: "So is what a server has assigned.", want: assigned},
+		`a-{{ .Cluster }}-b`:               {reason: "Between constants it stays unique.", want: assigned},
+		`{{ .name }}`:                      {reason: "A field is the consumer's.", want: entered},
+		`{{ .Copy }}-{{ .name }}`:          {reason: "A name with dashes may be continued by the consumer.", want: entered},
+		`{{ .Copy }}-tls`:                  {reason: "A constant continues it for all.", want: own},
+		`{{ .Cluster }}-{{ .name }}`:       {reason: "The consumer's part cannot move what stands first.", want: own},
+		`{{ .name }}-{{ .Cluster }}`:       {reason: "Nor what stands last.", want: own},
+		`{{ .a }}-{{ .Cluster }}-{{ .b }}`: {reason: "In the middle it can be moved.", want: entered},
+		`{{ .Cluster }}{{ .name }}`:        {reason: "Without a delimiter nobody knows where it ends.", want: entered},
+		`x{{ .Cluster }}y{{ .name }}`:      {reason: "A letter is no delimiter.", want: entered},
+		`{{ .name | sha3short }}`:          {reason: "Nobody aims at a hash.", want: hash},
 		`{{ sha3short .name }}-{{ .Copy }}`: {
 			reason: "A name with dashes is not moved by a hash of one length, but that is not known.",
 			want:   hash,
 		},
-		`{{ sha3short .name 2 }}`: {
-			reason: "Two digits can be aimed at.",
-			want:   entered,
-		},
-		`{{ .name | sha3short | trunc 2 }}`: {
-			reason: "However they are left over.",
-			want:   entered,
-		},
-		`{{ .Cluster | trunc 2 }}`: {
-			reason: "Two digits of a cluster are not unique.",
-			want:   fixed,
-		},
-		`{{ .Path }}`: {
-			reason: "A path is unique, but made of names that consumers choose.",
-			want:   own,
-		},
+		`{{ sha3short .name 2 }}`:           {reason: "Two digits can be aimed at.", want: entered},
+		`{{ .name | sha3short | trunc 2 }}`: {reason: "However they are left over.", want: entered},
+		`{{ .Cluster | trunc 2 }}`:          {reason: "Two digits of a cluster are not unique.", want: fixed},
+		`{{ .Path }}`:                       {reason: "A path is unique, but consumers choose its parts.", want: own},
 		`{{ .Path | replace ":" "-" }}`: {
 			reason: "A flattened path is that of another workspace, too.",
 			want:   entered,
 		},
-		`{{ .Path | toString | sha3short }}`: {reason: "A hashed path is not.", want: own},
-		`{{ printf "%s-%s" .Cluster .name }}`: {
-			reason: "A format inserts what it is given.",
-			want:   own,
-		},
-		`{{ printf "%.2s-x" .Cluster }}`: {reason: "Unless it cuts it.", want: fixed},
+		`{{ .Path | toString | sha3short }}`:  {reason: "A hashed path is not.", want: own},
+		`{{ printf "%s-%s" .Cluster .name }}`: {reason: "A format inserts what it is given.", want: own},
+		`{{ printf "%.2s-x" .Cluster }}`:      {reason: "Unless it cuts it.", want: fixed},
 		`{{ if .name }}a{{ else }}b{{ end }}`: {
 			reason: "Who decides on the condition decides between constants.",
 			want:   entered,

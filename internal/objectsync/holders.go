@@ -1,0 +1,117 @@
+package objectsync
+
+import (
+	"encoding/base64"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// holding tells of a related object of this primary.
+func (p *pass) holding(r Record) Holding {
+	return Holding{Primary: p.me(), State: p.stateName(), Record: r}
+}
+
+// taken reports whether the copy of a related object would be one that another workspace has.
+func (p *pass) taken(r Record) bool {
+	if r.Origin == v1alpha1.OriginService {
+		return false // Each workspace has its own.
+	}
+	return slices.ContainsFunc(p.Holders.Holdings("", r.To),
+		func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
+}
+
+// claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
+// this primary.
+func (p *relatedSync) claimed(m relation) bool {
+	all := p.Holders.Holdings(clusterOf(m.related.origin, p.id.Cluster), m.from)
+	return slices.ContainsFunc(all, func(h Holding) bool {
+		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !p.both.own(m.origin))
+	})
+}
+
+// holdings returns what this object has or makes of a related object or, not mine, what others of the workspace do.
+func (p *pass) holdings(r Record, mine bool) []Holding {
+	return slices.DeleteFunc(p.Holders.Holdings(clusterOf(r.Origin, p.id.Cluster), r.From), func(h Holding) bool {
+		return (h.State == p.stateName()) != mine || h.Primary.Cluster != p.id.Cluster ||
+			h.origin() != r.origin()
+	})
+}
+
+// others returns the copies of a related object that other objects of the workspace keep.
+func (p *pass) others(r Record) []Holding {
+	return slices.DeleteFunc(p.holdings(r, false), func(h Holding) bool { return !h.Kept || h.Primary.Name == "" })
+}
+
+// shares reports whether another object of the workspace has the same copy of the same related object.
+func (p *pass) shares(r Record) bool {
+	return slices.ContainsFunc(p.others(r), func(h Holding) bool { return h.plain() == r.plain() })
+}
+
+// alike returns what other objects of the workspace have or make of the same copy of the same related object, as far as
+// that is known.
+func (p *pass) alike(r Record) []Holding {
+	return slices.DeleteFunc(p.holdings(r, false), func(h Holding) bool { return h.plain() != r.plain() })
+}
+
+// isAboutToBeMade reports whether another object of the workspace makes the copy of a related object just now.
+func (p *pass) isAboutToBeMade(r Record) bool {
+	return slices.ContainsFunc(p.alike(r), func(h Holding) bool { return h.Primary.Name == "" && !h.Kept })
+}
+
+// awaited is the error that another object of the workspace makes the copy of a related object. It is a conflict, of
+// which nobody is told: by the next pass the copy is shared.
+func awaited(m relation) error {
+	return apierrors.NewConflict(m.to.GVR().GroupResource(), m.to.Name, ErrForeign)
+}
+
+// drop has it known that this object no longer uses a copy. Who does so before it looks whether others do sees, of two
+// at a time, that nobody else is left.
+func (p *pass) drop(r Record) {
+	for _, h := range p.holdings(r, true) {
+		if h.plain() == r.plain() {
+			p.Holders.Drop(h)
+		}
+	}
+}
+
+// lastOfOthers returns what another object of the workspace last copied to a place, nil if none did. For a primary that
+// has not recorded that place yet, the copy may be behind, and what it lacks is known from that alone. One that was
+// found there is not one whose state was lost, and one that was met as it was to be made is not what it was to be.
+// Those who have copied it come before those who are about to.
+func (p *relatedSync) lastOfOthers(m relation) (last map[string]any, err error) {
+	for _, h := range p.alike(m.record()) {
+		if last != nil && !h.Kept {
+			continue
+		}
+		secret, err := p.Service.Cache(Secrets).Get(h.State)
+		if err != nil {
+			return nil, err
+		}
+		if u := objectIn(slotIn(secret, p.subjectOf(m.record()))); u != nil {
+			last = content(u, m.origins().Status)
+		}
+		if last != nil && h.Kept {
+			break
+		}
+	}
+	return last, nil
+}
+
+// slotIn returns what a state remembers of an object, nil if it is not remembered there. It reads nothing else of it.
+func slotIn(secret *unstructured.Unstructured, o subject) []byte {
+	if secret == nil {
+		return nil
+	}
+	data, _, _ := unstructured.NestedFieldNoCopy(secret.Object, "data")
+	for _, key := range []string{o.ownKey(), o.agentsKey()} {
+		encoded, _ := asMap(data)[key].(string)
+		if b, err := base64.StdEncoding.DecodeString(encoded); err == nil && len(b) > 0 && kindIn(b) == o.kind {
+			return b
+		}
+	}
+	return nil
+}
