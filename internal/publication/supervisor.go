@@ -11,13 +11,12 @@ import (
 
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake           func(name string)
-	namespaceLocks *namespaceLocks
+	wake func(name string)
 
-	mu            sync.Mutex
-	of            map[string]*served
-	holderIndexes map[string]*holderIndex // by the URLs of service clusters
-	ended         bool
+	mu     sync.Mutex
+	of     map[string]*served
+	shared map[string]*shared // by the URLs of service clusters
+	ended  bool
 }
 
 // A served is one PublishedResource.
@@ -30,10 +29,7 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{
-		wake: wake, namespaceLocks: newNamespaceLocks(), of: map[string]*served{},
-		holderIndexes: map[string]*holderIndex{},
-	}
+	return &Supervisor{wake: wake, of: map[string]*served{}, shared: map[string]*shared{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
@@ -55,12 +51,11 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
 		return nil
 	}
-	c.holderIndex = s.holderIndexOf(c.Service.Server())
+	c.shared = s.sharedBy(c.Service.Server())
 	next, err := newPublication(name, c, func() { s.wake(name) })
 	if err != nil {
 		return err
 	}
-	next.namespaceLocks = s.namespaceLocks
 	if latest != nil {
 		next.inherit(latest)
 		next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
@@ -77,12 +72,12 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	return nil
 }
 
-// holderIndexOf returns the holderIndex of a service cluster. The caller holds the lock.
-func (s *Supervisor) holderIndexOf(server string) *holderIndex {
-	if s.holderIndexes[server] == nil {
-		s.holderIndexes[server] = newHolderIndex()
+// sharedBy returns what the publications of a service cluster share. The caller holds the lock.
+func (s *Supervisor) sharedBy(server string) *shared {
+	if s.shared[server] == nil {
+		s.shared[server] = newShared()
 	}
-	return s.holderIndexes[server]
+	return s.shared[server]
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
@@ -144,7 +139,7 @@ func (s *Supervisor) Stop(name string) {
 	forgetMetrics(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.holderIndexes, func(_ string, l *holderIndex) bool { return l.isUnused() })
+	maps.DeleteFunc(s.shared, func(_ string, by *shared) bool { return by.isUnused() })
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.

@@ -15,11 +15,7 @@ import (
 // TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies
 // of the same kind.
 func TestOrphansOfKinds(t *testing.T) {
-	p := &publication{
-		orphans: map[types.NamespacedName]string{}, workspaceIndex: newWorkspaceIndex(),
-		report: newReport("orphans", func() {}),
-	}
-	defer p.report.stop()
+	p := newTestPublication(t)
 	p.config.Sync.Primary.Workspace = objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
 		Kind:                 "Thing",

@@ -18,21 +18,23 @@ func in(cluster, name string) objectsync.Primary {
 	return objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// TestWorkspacesTakeTurns shows that a workspace with much to do delays another by one object.
-func TestWorkspacesTakeTurns(t *testing.T) {
-	q := newQueue()
-	defer q.ShutDown()
-	for _, p := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3"), in("b", "1")} {
-		q.Add(p)
+const lastingMost = 10 * time.Minute
+
+// newTestPublication returns a publication of things without streams.
+func newTestPublication(t *testing.T) *publication {
+	t.Helper()
+	p, err := newPublication(t.Name(), Config{Sync: thingsWithSecrets(), shared: newShared()}, func() {})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var got []string
-	for q.Len() > 0 {
-		p, _ := q.Get()
-		got = append(got, p.Cluster+p.Name)
-	}
-	if diff := cmp.Diff([]string{"a1", "b1", "a2", "a3"}, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
+	t.Cleanup(func() {
+		p.queue.ShutDown()
+		p.leftNamespaces.ShutDown()
+		p.events.close()
+		p.report.stop()
+		p.cancel()
+	})
+	return p
 }
 
 // TestPauses shows how long an object rests at most that fails again and again.
@@ -42,7 +44,7 @@ func TestPauses(t *testing.T) {
 		err    error
 		want   time.Duration
 	}{
-		"Unknown": {reason: "A cause that may pass is tried again soon.", err: errors.New("boom"), want: retryMost},
+		"Unknown": {reason: "A cause that may pass is tried again soon.", err: errors.New("boom"), want: 30 * time.Second},
 		"Foreign": {
 			reason: "That a name is taken only a change cures, which is a reason to look again.",
 			err:    errors.Wrap(objectsync.ErrForeign, "a"),
@@ -84,29 +86,23 @@ func TestPauses(t *testing.T) {
 			err:    errors.Wrap(errPanic, "a"),
 			want:   lastingMost,
 		},
-		"Early": {reason: "What is not known yet is known soon.", err: errEndpointGone, want: earlyMost},
+		"Early": {reason: "What is not known yet is known soon.", err: errEndpointGone, want: time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			q := newQueue()
-			defer q.ShutDown()
-			p := in("a", "1")
-			got := q.pause(p, tc.err)
-			if tc.want == lastingMost {
-				wantNoneAfterHalfAMinute(t, q, p, tc.err, got)
+			o := &object{}
+			got := o.pause(tc.err)
+			if got != 50*time.Millisecond {
+				t.Errorf("the first pause: got %s", got)
 			}
-			if got != retryFirst {
-				t.Errorf("the first pause: want %s, got %s", retryFirst, got)
+			if tc.want == lastingMost {
+				wantNoneAfterHalfAMinute(t, o, tc.err, got)
 			}
 			for range 20 {
-				got = q.pause(p, tc.err)
+				got = o.pause(tc.err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-			q.Forget(p)
-			if got := q.pause(p, tc.err); got != retryFirst {
-				t.Errorf("the first pause of a new failure: want %s, got %s", retryFirst, got)
 			}
 		})
 	}
@@ -114,9 +110,9 @@ func TestPauses(t *testing.T) {
 
 // wantNoneAfterHalfAMinute checks that an object is not tried for long after half a minute from its first failure,
 // whose pause is given.
-func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err error, first time.Duration) {
+func wantNoneAfterHalfAMinute(t *testing.T, o *object, err error, first time.Duration) {
 	t.Helper()
-	for at := first; at < 5*time.Minute; at += q.pause(p, err) {
+	for at := first; at < 5*time.Minute; at += o.pause(err) {
 		if at > time.Minute/2 {
 			t.Errorf("tried %s after it has failed", at)
 		}
@@ -126,13 +122,11 @@ func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err e
 // TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as
 // something that lasts is found out about it: what lasts may end with the outage.
 func TestPauseAfterOutage(t *testing.T) {
-	q := newQueue()
-	defer q.ShutDown()
-	p := in("a", "1")
+	o := &object{}
 	for range 20 {
-		q.pause(p, errors.New("unreachable"))
+		o.pause(errors.New("unreachable"))
 	}
-	if got := q.pause(p, objectsync.ErrForeign); got != retryFirst {
-		t.Errorf("want %s, got %s", retryFirst, got)
+	if got := o.pause(objectsync.ErrForeign); got != 50*time.Millisecond {
+		t.Errorf("want the first pause, got %s", got)
 	}
 }

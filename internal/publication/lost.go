@@ -1,0 +1,181 @@
+package publication
+
+import (
+	"context"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not
+// known to have left them behind.
+func (p *publication) seekLost() {
+	for _, n := range p.copies.Names() {
+		u := p.copies.Get(n)
+		if u == nil || objectsync.IsOrphaned(u) && !p.deletesLeft() {
+			continue
+		}
+		if item, ok := sourceOf(u); ok && p.isLost(item) {
+			p.add(item)
+		}
+	}
+}
+
+// sourceOf returns the object that a copy is of, and false if it does not tell.
+func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
+	cluster, source, ok := objectsync.SourceOf(u)
+	return objectsync.Primary{Cluster: cluster, NamespacedName: source}, ok
+}
+
+// isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
+// nothing is said.
+func (p *publication) isLost(item objectsync.Primary) bool {
+	if p.isGone(item.Cluster) {
+		return true
+	}
+	e := p.endpointOf(item.Cluster)
+	return e != nil && p.whatOf(item.Cluster).bound && e.objects.Ready() == nil &&
+		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
+}
+
+// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that
+// the object is gone, or that the workspace is with which it goes; it stays if the workspace has left it behind, or if a
+// restore of kcp has undone the object. A consumer that makes the object again finds the copy.
+func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
+	w, gone := p.whatOf(item.Cluster), p.isGone(item.Cluster)
+	if gone {
+		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
+	}
+	copied, left, err := p.left(item)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	suspect := p.object(item).suspect
+	p.mu.Unlock()
+	orphaned := copied != nil && objectsync.IsOrphaned(copied)
+	if copied != nil {
+		p.noteCopyFound(item, copied.GetNamespace())
+	}
+	if left && (w.bound || gone || suspect) && (!orphaned || gone && p.deletesLeft()) {
+		confirmed, err := p.confirm(ctx, item, in, gone)
+		if err != nil || !confirmed {
+			return err
+		}
+		if suspect || gone && !p.deletesLeft() {
+			_, err = p.syncer.Abandon(ctx, in)
+		} else {
+			var res objectsync.Result
+			if res, err = p.syncer.Release(ctx, in); err == nil && res.Waiting != "" {
+				return nil
+			}
+			left = false
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.noteCopyNamespace(ctx, item, ""); err != nil {
+		return err
+	}
+	p.report.forget(item)
+	p.events.forget(item)
+	if !left {
+		p.forget(item)
+		return nil
+	}
+	p.setNeeds(item, p.needsOfLeft(item, copied))
+	p.update(item, func(o *object) { *o = object{} })
+	return nil
+}
+
+// confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an endpoint
+// of the workspace that is not known.
+func (p *publication) confirm(
+	ctx context.Context, item objectsync.Primary, in objectsync.Input, gone bool,
+) (missing bool, err error) {
+	if gone {
+		err := p.confirmLeft(ctx, item.Cluster)
+		return err == nil, err
+	}
+	if in.Workspace.Writer == nil {
+		return false, nil
+	}
+	_, err = in.Workspace.Writer.Live(ctx, p.syncer.RefOf(item))
+	if isMissing(err, item.Name) {
+		return true, nil
+	}
+	return false, err // If it is there the stream will tell.
+}
+
+// isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
+// a kcp does that has just started, tells nothing of the object.
+func isMissing(err error, name string) bool {
+	if target.IsBareNotFound(err) {
+		return true // So a virtual workspace answers for a workspace that has no binding any more.
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
+}
+
+// left returns the copy of an object, and reports whether that or a state of it is left. Without a state, a copy that
+// does not tell its kind may be of an object of another.
+func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
+	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
+	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {
+		return nil, false, err
+	}
+	known := copied != nil && isOf(copied, p.config.Sync.Primary.Workspace)
+	return copied, known || p.syncer.Owns(p.stateOf(item)), nil
+}
+
+// needsOfLeft returns what an object needs of which a copy or a state is left: to be forgotten when that goes.
+func (p *publication) needsOfLeft(item objectsync.Primary, copied *unstructured.Unstructured) set[need] {
+	needs := set[need]{}
+	if copied != nil {
+		needs[lookAt(client.ObjectKeyFromObject(copied), "", p.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
+	}
+	if state := p.stateOf(item); state != nil {
+		needs[lookAt(client.ObjectKeyFromObject(state), "", objectsync.Secrets)] = struct{}{}
+	}
+	return needs
+}
+
+// isOf reports whether a copy is of an object of a kind. One that does not tell its kind is not.
+func isOf(u *unstructured.Unstructured, r objectsync.Resource) bool {
+	kind := r.GroupVersionResource.GroupVersion().WithKind(r.Kind).GroupKind()
+	return u.GetAnnotations()[objectsync.AnnotationKind] == kind.String()
+}
+
+// emptySide is the side of a workspace that is gone: it has nothing, and nothing is written there.
+var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return emptyCache{} }}
+
+type emptyCache struct{}
+
+// Get returns no object.
+func (emptyCache) Get(types.NamespacedName) (*unstructured.Unstructured, error) {
+	return nil, nil //nolint:nilnil // So is none told.
+}
+
+// Select returns no objects.
+func (emptyCache) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {
+	return nil, nil
+}
+
+// Copies returns no objects.
+func (emptyCache) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+// States returns no states.
+func (emptyCache) States(string) ([]*unstructured.Unstructured, error) { return nil, nil }
