@@ -13,12 +13,14 @@ import (
 
 // sizes returns how much a publication knows of workspaces and objects.
 func sizes(p *publication) map[string]int {
-	p.report.mu.Lock()
-	out := map[string]int{"known": len(p.report.known), "failures": len(p.report.failures)}
-	p.report.mu.Unlock()
+	out := map[string]int{}
 	p.mu.Lock()
-	out["workspaces"], out["objects"], out["orphans"] = len(p.workspaces), len(p.objects), len(p.orphans)
-	out["namespaces"] = len(p.namespaces)
+	out["workspaces"], out["objects"], out["namespaces"] = len(p.workspaces), len(p.objects), len(p.namespaces)
+	for _, o := range p.objects {
+		if o.failure != "" {
+			out["failures"]++
+		}
+	}
 	p.mu.Unlock()
 	p.needs.mu.Lock()
 	out["needs"], out["needed"] = len(p.needs.needs), len(p.needs.needed)

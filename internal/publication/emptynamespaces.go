@@ -81,27 +81,46 @@ func (p *publication) noteCopyNamespace(ctx context.Context, item objectsync.Pri
 	return nil
 }
 
-// deleteLeftNamespace deletes a namespace that a copy has left if it is empty, and reports whether it need not be
-// looked at again. One with other copies is when these leave.
+// deleteLeftNamespace deletes a namespace that was made for copies and that one has left, if nothing is in it but what
+// Kubernetes puts into each. It reports whether it need not be looked at again. One with other copies is when these
+// leave.
 func (p *publication) deleteLeftNamespace(ctx context.Context, name string) (done bool, err error) {
 	if p.hasCopies(name) {
 		return true, nil
 	}
-	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(ctx, name, metav1.GetOptions{})
+	client := p.config.Service.Dynamic().Resource(objectsync.Namespaces)
+	ns, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, errors.Wrapf(err, "cannot read namespace %q", name)
 	}
-	return p.deleteNamespace(ctx, ns)
+	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	empty := func() (bool, error) {
+		if p.hasCopies(name) {
+			return false, nil
+		}
+		return p.isEmpty(ctx, name)
+	}
+	return p.config.shared.locks.of(name).deleteIfEmpty(empty, func() error {
+		uid := ns.GetUID()
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+		err := client.Delete(ctx, name, options)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return errors.Wrapf(err, "cannot delete namespace %q", name)
+	})
 }
 
 func (p *publication) hasCopies(namespace string) bool {
 	return len(p.copies.Select(namespace, labels.Everything())) > 0
 }
 
-// sweep deletes the namespaces that became empty while nobody looked.
+// sweep has namespaces looked at that became empty while nobody looked.
 func (p *publication) sweep() {
 	if !p.deletesEmptyNamespaces() {
 		return
@@ -113,10 +132,7 @@ func (p *publication) sweep() {
 		return // They are looked at again after their next copies.
 	}
 	for i := range list.Items {
-		if p.working.Err() != nil {
-			return
-		}
-		_, _ = p.deleteNamespace(p.working, &list.Items[i]) // Likewise.
+		p.leftNamespaces.Add(list.Items[i].GetName())
 	}
 }
 
@@ -141,30 +157,6 @@ func (p *publication) revisitOne(name string) {
 		return
 	}
 	p.leftNamespaces.AddRateLimited(name)
-}
-
-// deleteNamespace deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each,
-// and reports whether it is none, or goes.
-func (p *publication) deleteNamespace(ctx context.Context, ns *unstructured.Unstructured) (done bool, err error) {
-	name := ns.GetName()
-	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
-		return true, nil
-	}
-	empty := func() (bool, error) {
-		if p.hasCopies(name) {
-			return false, nil
-		}
-		return p.isEmpty(ctx, name)
-	}
-	return p.config.shared.locks.of(name).deleteIfEmpty(empty, func() error {
-		uid := ns.GetUID()
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-		err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Delete(ctx, name, options)
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil
-		}
-		return errors.Wrapf(err, "cannot delete namespace %q", name)
-	})
 }
 
 // isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -29,8 +28,11 @@ func (p *publication) seekLost() {
 	}
 }
 
-// sourceOf returns the object that a copy is of, and false if it does not tell.
+// sourceOf returns the object that a copy is of, and false if it does not tell, or is nil.
 func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
+	if u == nil {
+		return objectsync.Primary{}, false
+	}
 	cluster, source, ok := objectsync.SourceOf(u)
 	return objectsync.Primary{Cluster: cluster, NamespacedName: source}, ok
 }
@@ -46,59 +48,68 @@ func (p *publication) isLost(item objectsync.Primary) bool {
 		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
 }
 
-// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that
-// the object is gone, or that the workspace is with which it goes; it stays if the workspace has left it behind, or if a
-// restore of kcp has undone the object. A consumer that makes the object again finds the copy.
+// lost gives up an object that is not there any more.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
-	w, gone := p.whatOf(item.Cluster), p.isGone(item.Cluster)
-	if gone {
-		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
-	}
 	copied, left, err := p.left(item)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	suspect := p.object(item).suspect
-	p.mu.Unlock()
-	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	if copied != nil {
 		p.noteCopyFound(item, copied.GetNamespace())
 	}
-	if left && (w.bound || gone || suspect) && (!orphaned || gone && p.deletesLeft()) {
-		confirmed, err := p.confirm(ctx, item, in, gone)
-		if err != nil || !confirmed {
+	if left {
+		decided, err := p.giveUp(ctx, item, in, copied != nil && objectsync.IsOrphaned(copied))
+		if err != nil || !decided {
 			return err
 		}
-		if suspect || gone && !p.deletesLeft() {
-			_, err = p.syncer.Abandon(ctx, in)
-		} else {
-			var res objectsync.Result
-			if res, err = p.syncer.Release(ctx, in); err == nil && res.Waiting != "" {
-				return nil
-			}
-			left = false
-		}
-		if err != nil {
+		if copied, left, err = p.left(item); err != nil {
 			return err
 		}
 	}
 	if err := p.noteCopyNamespace(ctx, item, ""); err != nil {
 		return err
 	}
-	p.report.forget(item)
+	p.unnote(item)
 	p.events.forget(item)
 	if !left {
 		p.forget(item)
 		return nil
 	}
 	p.setNeeds(item, p.needsOfLeft(item, copied))
-	p.update(item, func(o *object) { *o = object{} })
+	p.update(item, func(o *object) { *o = object{orphaned: o.orphaned} })
+	p.noteOrphan(item, p.isOrphan(copied))
 	return nil
 }
 
-// confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an endpoint
-// of the workspace that is not known.
+// giveUp decides on what is left of an object that is not there any more, and reports whether it could. A copy is
+// deleted if the server confirms that the object is gone, or that the workspace is with which it goes. It stays if the
+// workspace has left it behind, or if a restore of kcp has undone the object: a consumer that makes the object again
+// finds the copy. It stays, too, if nothing is known of the workspace.
+func (p *publication) giveUp(
+	ctx context.Context, item objectsync.Primary, in objectsync.Input, orphaned bool,
+) (decided bool, err error) {
+	bound, gone, suspect := p.whatOf(item.Cluster).bound, p.isGone(item.Cluster), false
+	p.update(item, func(o *object) { suspect = o.suspect })
+	stays := gone && !p.deletesLeft()
+	if orphaned && (stays || !gone) || !bound && !gone && !suspect {
+		return true, nil
+	}
+	if gone {
+		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
+	}
+	if confirmed, err := p.confirm(ctx, item, in, gone); err != nil || !confirmed {
+		return false, err
+	}
+	if stays || suspect {
+		_, err := p.syncer.Abandon(ctx, in)
+		return err == nil, err
+	}
+	res, err := p.syncer.Release(ctx, in)
+	return err == nil && res.Waiting == "", err
+}
+
+// confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an
+// endpoint of the workspace that is not known.
 func (p *publication) confirm(
 	ctx context.Context, item objectsync.Primary, in objectsync.Input, gone bool,
 ) (missing bool, err error) {
@@ -145,10 +156,10 @@ func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstru
 func (p *publication) needsOfLeft(item objectsync.Primary, copied *unstructured.Unstructured) set[need] {
 	needs := set[need]{}
 	if copied != nil {
-		needs[lookAt(client.ObjectKeyFromObject(copied), "", p.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
+		needs[lookAt(keyOf(copied), "", p.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
 	}
 	if state := p.stateOf(item); state != nil {
-		needs[lookAt(client.ObjectKeyFromObject(state), "", objectsync.Secrets)] = struct{}{}
+		needs[lookAt(keyOf(state), "", objectsync.Secrets)] = struct{}{}
 	}
 	return needs
 }

@@ -26,6 +26,10 @@ type object struct {
 	// vain is the last patch of the status if it changed nothing: a workspace whose schema lacks a field prunes it, and
 	// would be sent it with each sync.
 	vain statusPatch
+	known   bool   // It has been synced, or has failed.
+	failure string // why it is not synced
+	// orphaned means that its copy has been left behind.
+	orphaned bool
 	// suspect means that the object had a copy when kcp was restored, and has not been seen since.
 	suspect bool
 }
@@ -66,6 +70,7 @@ func (p *publication) forget(item objectsync.Primary) {
 	if p.objects[item] == nil {
 		return
 	}
+	p.changed()
 	delete(p.objects, item)
 	p.workspace(item.Cluster).objects--
 	p.forgetWorkspace(item.Cluster)

@@ -31,7 +31,6 @@ func newTestPublication(t *testing.T) *publication {
 		p.queue.ShutDown()
 		p.leftNamespaces.ShutDown()
 		p.events.close()
-		p.report.stop()
 		p.cancel()
 	})
 	return p

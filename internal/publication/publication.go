@@ -40,11 +40,11 @@ type Config struct {
 
 // A publication syncs the objects of one revision of one PublishedResource.
 type publication struct {
-	name   string
+	name    string
+	changed func() // says that what the status tells has changed
 	config Config
 	syncer *objectsync.Syncer
 	events *eventRecorder
-	report *report
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // Its own life, which its streams share.
 	// working ends when nothing more is to be begun.
@@ -67,7 +67,6 @@ type publication struct {
 	workspaces map[string]*workspace           // by logical cluster
 	objects    map[objectsync.Primary]*object  // those of which anything is there
 	namespaces map[need]*informer.Table        // streams of related resources of the service cluster
-	orphans    map[types.NamespacedName]string // the logical clusters of copies that have been left behind
 	restored   bool                            // kcp was, while the publication ran
 }
 
@@ -78,7 +77,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		return nil, err
 	}
 	p := &publication{
-		name: name, config: c, syncer: s, ended: make(chan struct{}), report: newReport(name, changed),
+		name: name, config: c, syncer: s, changed: changed, ended: make(chan struct{}),
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
 			Workers: workers,
 			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
@@ -87,9 +86,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		holders: c.shared.holdersOf(name), leftNamespaces: newLeftNamespaces(),
 		endpoints: map[string]*endpoint{}, workspaces: map[string]*workspace{},
 		objects: map[objectsync.Primary]*object{}, namespaces: map[need]*informer.Table{},
-		orphans: map[types.NamespacedName]string{},
 	}
-	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
 	p.events = newEventRecorder(name, p.eventsClient)
@@ -129,17 +126,7 @@ func (p *publication) stateChanged(n types.NamespacedName) {
 // copyChanged adds to the queue whose copy has changed.
 func (p *publication) copyChanged(n types.NamespacedName) {
 	p.wake(lookAt(n, "", p.config.Sync.Primary.Service.GroupVersionResource))
-	p.noteCopy(n)
-}
-
-// noteCopy records whether a copy has been left behind, and has the object synced that it is of.
-func (p *publication) noteCopy(n types.NamespacedName) {
-	u := p.copies.Get(n)
-	p.noteOrphan(n, u)
-	if u == nil {
-		return
-	}
-	if item, ok := sourceOf(u); ok {
+	if item, ok := sourceOf(p.copies.Get(n)); ok {
 		p.add(item)
 	}
 }
@@ -159,11 +146,11 @@ func (p *publication) await() {
 		}
 	}
 	for _, n := range p.copies.Names() {
-		p.noteCopy(n)
-		if u := p.copies.Get(n); u != nil {
-			if item, ok := sourceOf(u); ok {
-				p.learn(item)
-			}
+		u := p.copies.Get(n)
+		if item, ok := sourceOf(u); ok {
+			p.noteOrphan(item, p.isOrphan(u))
+			p.learn(item)
+			p.add(item)
 		}
 	}
 	p.mu.Lock()
@@ -223,5 +210,5 @@ func (p *publication) closeStreams() {
 	}
 	p.mu.Unlock()
 	p.holders.close()
-	p.report.stop()
+	forgetCounts(p.name)
 }

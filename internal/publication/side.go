@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -49,6 +48,11 @@ type side struct {
 	client   dynamic.Interface
 	endpoint *endpoint
 	cluster  string
+}
+
+// keyOf returns the name of an object.
+func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // of returns the side as objectsync knows it.
@@ -171,7 +175,7 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.copies.Keyed(key)
 	for _, u := range all {
-		c.pass.need(lookAt(client.ObjectKeyFromObject(u), c.cluster, c.resource))
+		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
 	}
 	return all, c.pass.copies.Ready()
 }
@@ -180,7 +184,7 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.states.Keyed(key)
 	for _, u := range all {
-		c.pass.need(lookAt(client.ObjectKeyFromObject(u), "", objectsync.Secrets))
+		c.pass.need(lookAt(keyOf(u), "", objectsync.Secrets))
 	}
 	return all, c.pass.states.Ready()
 }
@@ -212,7 +216,7 @@ func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	n := client.ObjectKeyFromObject(u)
+	n := keyOf(u)
 	for _, t := range s.carriers(r, n) {
 		if t == s.pass.states {
 			s.pass.update(s.pass.item, func(o *object) { o.stateVersion = u.GetResourceVersion() })
@@ -234,7 +238,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 
 func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
-	n := client.ObjectKeyFromObject(u)
+	n := keyOf(u)
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())

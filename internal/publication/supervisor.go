@@ -5,13 +5,20 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// reportEvery is how often it is told at most that the Status of a PublishedResource has changed.
+const reportEvery = time.Second
+
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake func(name string)
+	wake    func(name string)
+	changes workqueue.TypedDelayingInterface[string] // names of those whose Status has changed
 
 	mu     sync.Mutex
 	of     map[string]*served
@@ -29,7 +36,10 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{wake: wake, of: map[string]*served{}, shared: map[string]*shared{}}
+	return &Supervisor{
+		wake: wake, changes: workqueue.NewTypedDelayingQueue[string](), of: map[string]*served{},
+		shared: map[string]*shared{},
+	}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
@@ -52,7 +62,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		return nil
 	}
 	c.shared = s.sharedBy(c.Service.Server())
-	next, err := newPublication(name, c, func() { s.wake(name) })
+	next, err := newPublication(name, c, func() { s.changes.AddAfter(name, reportEvery) })
 	if err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 	last := of.current
 	of.current, of.next = next, nil
 	s.mu.Unlock()
-	next.report.change() // Without any object, too, the status says that there are none.
+	next.changed() // Without any object, too, the status says that there are none.
 	if last != nil {
 		last.stop(true)
 	}
@@ -150,12 +160,20 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 	if of == nil || of.current == nil {
 		return nil
 	}
-	return of.current.report.counts()
+	return of.current.counts()
 }
 
-// Start ends all publications when the context ends.
+// Start tells of changes until the context ends, which ends all publications.
 func (s *Supervisor) Start(ctx context.Context) error {
-	<-ctx.Done()
+	context.AfterFunc(ctx, s.changes.ShutDown)
+	for {
+		name, shutdown := s.changes.Get()
+		if shutdown {
+			break
+		}
+		s.wake(name)
+		s.changes.Done(name)
+	}
 	s.mu.Lock()
 	s.ended = true
 	names := slices.Collect(maps.Keys(s.of))

@@ -23,11 +23,7 @@ func (p *publication) process(item objectsync.Primary) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(p.ctx, passMax)
 	defer cancel()
-	synced := false
-	err := recoverPanic(func() (err error) {
-		synced, err = p.sync(ctx, item)
-		return err
-	})
+	synced, err := p.sync(ctx, item)
 	if later := (laterError{}); errors.As(err, &later) {
 		p.queue.AddAfter(item, later.after)
 		return
@@ -37,14 +33,15 @@ func (p *publication) process(item objectsync.Primary) {
 	switch {
 	case isEarly(err), apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
 	case err == nil && !synced:
-		p.report.forget(item)
+		p.unnote(item)
 	default:
-		p.report.note(item, p.nameOf(item.Cluster), err, time.Since(begun))
+		p.note(item, err, time.Since(begun))
 	}
 }
 
 // sync syncs one object, and reports whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
+	defer recoverPanic(&err)
 	at := &pass{publication: p, item: item, needs: set[need]{}}
 	in, source, err := p.input(at)
 	switch {

@@ -105,9 +105,6 @@ func (p *publication) hides(cluster, resource string) bool {
 	return slices.Contains(strings.Split(p.whatOf(cluster).hidden, ","), resource)
 }
 
-// nameOf returns the path of a workspace or, if it is not known, the name of its logical cluster.
-func (p *publication) nameOf(cluster string) string { return cmp.Or(p.whatOf(cluster).path, cluster) }
-
 // inherit takes over from an earlier publication where workspaces are, and which objects a restore may have undone.
 func (p *publication) inherit(from *publication) {
 	from.mu.Lock()
