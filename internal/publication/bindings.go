@@ -66,15 +66,17 @@ func (p *publication) leaves(
 	if source.GetDeletionTimestamp() == nil || p.deletesLeft() {
 		return false, nil
 	}
-	p.mu.Lock()
-	last, now := p.workspace(item.Cluster).look, time.Now()
-	known := last.tellsOf(source)
-	p.mu.Unlock()
-	if known {
-		return last.leaves, nil
-	}
-	if last != nil && now.Sub(last.begun) < bindingsEvery {
-		return false, laterError{bindingsEvery - now.Sub(last.begun)}
+	last := p.whatOf(item.Cluster).look
+	if last != nil {
+		p.mu.Lock()
+		known, leaves := last.tellsOf(source), last.leaves
+		p.mu.Unlock()
+		if known {
+			return leaves, nil
+		}
+		if left := time.Until(last.begun.Add(bindingsEvery)); left > 0 {
+			return false, laterError{left}
+		}
 	}
 	_, err, _ = p.looks.Do(item.Cluster, func() (any, error) { return nil, p.lookAtBindings(ctx, client, item.Cluster) })
 	if err != nil {
@@ -85,9 +87,6 @@ func (p *publication) leaves(
 
 // tellsOf reports whether the answer is of a later time than an object. The lock of the publication is held.
 func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
-	if l == nil {
-		return false
-	}
 	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), l.as)
 	return err == nil && order <= 0
 }
@@ -96,7 +95,9 @@ func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
 func (p *publication) lookAtBindings(ctx context.Context, client dynamic.Interface, cluster string) error {
 	look := &bindingLook{begun: time.Now()}
 	p.mu.Lock()
-	p.workspace(cluster).look = look // If it is forgotten meanwhile, its answer is, too.
+	if w := p.workspaces[cluster]; w != nil {
+		w.look = look // If it is forgotten meanwhile, its answer is, too.
+	}
 	p.mu.Unlock()
 	list, err := client.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -6,11 +6,21 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -29,6 +39,112 @@ func copyOfWebIn(cluster string) any {
 			objectsync.AnnotationKind: "Thing.ws.example.com",
 		},
 	}}
+}
+
+// TestBindingLooks follows objects of one workspace that are deleted one after the other.
+func TestBindingLooks(t *testing.T) {
+	type step struct {
+		version string // resource version of the object that is deleted
+		after   time.Duration
+		as      string // of the answer of the workspace by then, empty if there is none
+		leaving bool   // The binding is being deleted.
+		want    string // known, leaves, fails, or for how long it rests
+		asked   int    // questions by then
+	}
+	rest := bindingsEvery.String()
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []step
+	}{
+		"OneForAll": {
+			reason: "One look serves for all that were deleted before it.",
+			steps: []step{
+				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "1", as: "20", want: "known", asked: 1},
+				{version: "9", as: "20", want: "known", asked: 1},
+			},
+		},
+		"Later": {
+			reason: "Who was deleted later waits for the next look, which comes after a while.",
+			steps: []step{
+				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "10", as: "20", want: rest, asked: 1},
+				{version: "10", as: "20", after: bindingsEvery, want: "0s", asked: 2},
+				{version: "10", as: "20", want: "known", asked: 2},
+			},
+		},
+		"Leaves": {
+			reason: "That a workspace leaves is known of all that were deleted before.",
+			steps: []step{
+				{version: "1", as: "9", leaving: true, want: "0s", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
+		},
+		"Failed": {
+			reason: "A look that fails tells nothing, and the next one comes after a while.",
+			steps: []step{
+				{version: "1", want: "fails", asked: 1},
+				{version: "2", as: "9", want: rest, asked: 1},
+				{version: "2", as: "9", after: bindingsEvery, want: "0s", asked: 2},
+				{version: "2", as: "9", want: "known", asked: 2},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, asked := newTestPublication(t), 0
+				p.object(in("c", "web"))
+				for i, s := range tc.steps {
+					time.Sleep(s.after)
+					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+						map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
+					client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+						if asked++; s.as == "" {
+							return true, nil, errBoom
+						}
+						return true, bindingsAsOf(s.as, s.leaving), nil
+					})
+					u := &unstructured.Unstructured{Object: map[string]any{}}
+					u.SetResourceVersion(s.version)
+					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+					leaves, err := p.leaves(t.Context(), client, in("c", "web"), u)
+					got, later := "known", laterError{}
+					switch {
+					case errors.As(err, &later):
+						got = later.after.String()
+					case err != nil:
+						got = "fails"
+					case leaves:
+						got = "leaves"
+					}
+					if got != s.want || asked != s.asked {
+						t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked,
+							got, asked)
+					}
+				}
+			})
+		})
+	}
+}
+
+var errBoom = errors.New("boom")
+
+// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version.
+func bindingsAsOf(version string, leaving bool) runtime.Object {
+	b := unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{"name": "api"},
+		"status": map[string]any{
+			"boundResources": []any{map[string]any{"group": "ws.example.com", "resource": "things"}},
+		},
+	}}
+	if leaving {
+		b.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList",
+	}, Items: []unstructured.Unstructured{b}}
+	list.SetResourceVersion(version)
+	return list
 }
 
 // TestDepartureIsConfirmed shows that the copy of a workspace which the watch of bindings shows no more is deleted only

@@ -40,11 +40,12 @@ func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
 // isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
 // nothing is said.
 func (p *publication) isLost(item objectsync.Primary) bool {
-	if p.isGone(item.Cluster) {
-		return true
+	w := p.whatOf(item.Cluster)
+	if w.gone || !w.bound {
+		return w.gone
 	}
 	e := p.endpointOf(item.Cluster)
-	return e != nil && p.whatOf(item.Cluster).bound && e.objects.Ready() == nil &&
+	return e != nil && e.objects.Ready() == nil &&
 		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
 }
 
@@ -88,16 +89,16 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 func (p *publication) giveUp(
 	ctx context.Context, item objectsync.Primary, in objectsync.Input, orphaned bool,
 ) (decided bool, err error) {
-	bound, gone, suspect := p.whatOf(item.Cluster).bound, p.isGone(item.Cluster), false
+	w, suspect := p.whatOf(item.Cluster), false
 	p.update(item, func(o *object) { suspect = o.suspect })
-	stays := gone && !p.deletesLeft()
-	if orphaned && (stays || !gone) || !bound && !gone && !suspect {
+	stays := w.gone && !p.deletesLeft()
+	if orphaned && (stays || !w.gone) || !w.bound && !w.gone && !suspect {
 		return true, nil
 	}
-	if gone {
+	if w.gone {
 		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
 	}
-	if confirmed, err := p.confirm(ctx, item, in, gone); err != nil || !confirmed {
+	if confirmed, err := p.confirm(ctx, item, in, w.gone); err != nil || !confirmed {
 		return false, err
 	}
 	if stays || suspect {

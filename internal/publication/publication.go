@@ -168,17 +168,12 @@ func (p *publication) run() {
 	busy.Go(p.revisit)
 	busy.Go(p.probe)
 	defer busy.Wait()
-	places := make(chan struct{}, workers)
 	for {
-		places <- struct{}{}
 		item, shutdown := p.queue.Get()
 		if shutdown {
 			return
 		}
-		busy.Go(func() {
-			p.process(item)
-			<-places
-		})
+		busy.Go(func() { p.process(item) }) // The queue bounds how many are under way.
 	}
 }
 

@@ -7,21 +7,12 @@ import (
 // Restored has a publication forget what it knows by the resource versions of a server that has gone back in its
 // history. inKCP tells whether that is a server of kcp: then objects may be missing there that nobody has deleted.
 func (s *Supervisor) Restored(name string, inKCP bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil {
-		return
-	}
-	for _, p := range []*publication{of.current, of.next} {
-		if p == nil {
-			continue
-		}
+	s.each(name, func(p *publication) {
 		p.forgetVersions()
 		if inKCP {
 			p.suspectAll()
 		}
-	}
+	})
 }
 
 // forgetVersions forgets up to which resource versions workspaces are known to stay. Others have those numbers now.

@@ -116,7 +116,7 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 // relates reports whether a resource of the service cluster is one of related objects.
 func (s *side) relates(r schema.GroupVersionResource) bool {
 	for _, pair := range s.pass.config.Sync.Related {
-		if pair.Service.GroupVersionResource == r {
+		if s.endpoint == nil && pair.Service.GroupVersionResource == r {
 			return true
 		}
 	}
@@ -156,37 +156,33 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
-	if c.endpoint == nil && c.resource == c.pass.config.Sync.Primary.Service.GroupVersionResource &&
-		!c.relates(c.resource) {
-		return c.pass.copies.Select(namespace, s), c.pass.copies.Ready()
-	}
-	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
-		t := c.endpoint.objects
-		return t.Select(c.name(n).Namespace, s), t.Ready()
-	}
-	t, err := c.stream(c.resource, namespace)
-	if err != nil {
-		return nil, err
+	t := c.own(c.resource, n)
+	if t == nil || c.relates(c.resource) {
+		var err error
+		if t, err = c.stream(c.resource, namespace); err != nil {
+			return nil, err
+		}
 	}
 	return t.Select(c.name(n).Namespace, s), t.Ready()
 }
 
 // Copies returns the copies with a key.
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
-	all := c.pass.copies.Keyed(key)
-	for _, u := range all {
-		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
-	}
-	return all, c.pass.copies.Ready()
+	return c.keyed(c.pass.copies, key)
 }
 
 // States returns the states with a key.
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
-	all := c.pass.states.Keyed(key)
+	return c.keyed(c.pass.states, key)
+}
+
+// keyed returns what a stream of the service cluster has with a key, and notes that it has been looked at.
+func (c cache) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
+	all := t.Keyed(key)
 	for _, u := range all {
-		c.pass.need(lookAt(keyOf(u), "", objectsync.Secrets))
+		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
 	}
-	return all, c.pass.states.Ready()
+	return all, t.Ready()
 }
 
 // hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not

@@ -92,6 +92,11 @@ func (s *Supervisor) sharedBy(server string) *shared {
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
 func (s *Supervisor) Follow(name string, c Consumers) {
+	s.each(name, func(p *publication) { p.adapt(c) })
+}
+
+// each does something with what is served for a PublishedResource, and with what is about to be.
+func (s *Supervisor) each(name string, do func(*publication)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.of[name]
@@ -100,7 +105,7 @@ func (s *Supervisor) Follow(name string, c Consumers) {
 	}
 	for _, p := range []*publication{of.current, of.next} {
 		if p != nil {
-			p.adapt(c)
+			do(p)
 		}
 	}
 }

@@ -53,6 +53,7 @@ type workspace struct {
 	shown      bool
 	bound      bool
 	hidden     string
+	gone       bool        // It is known not to bind the APIExport any more. See whatOf.
 	left       time.Time   // when it was shown no more
 	objects    int         // how many of its objects, copies and states are known
 	namespaces set[string] // of the service cluster that its objects look at, beside those of their copies
@@ -71,10 +72,14 @@ func (p *publication) workspace(cluster string) *workspace {
 func (p *publication) whatOf(cluster string) workspace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.workspaces[cluster]; w != nil {
-		return *w
+	w := p.workspaces[cluster]
+	if w == nil {
+		return workspace{}
 	}
-	return workspace{}
+	is := *w
+	is.gone = !w.shown && slices.ContainsFunc(p.consumers.Endpoints,
+		func(e Endpoint) bool { return e.Listed && e.URL == w.home })
+	return is
 }
 
 // forgetWorkspace forgets a logical cluster that neither binds the API nor has anything left. The caller holds the lock.
@@ -89,15 +94,6 @@ func (p *publication) knows(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.workspaces[cluster] != nil
-}
-
-// isGone reports whether a workspace is known not to bind the APIExport any more.
-func (p *publication) isGone(cluster string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.workspaces[cluster]
-	return w != nil && !w.shown && slices.ContainsFunc(p.consumers.Endpoints,
-		func(e Endpoint) bool { return e.Listed && e.URL == w.home })
 }
 
 // hides reports whether a workspace has not accepted the permission claim for a resource.
