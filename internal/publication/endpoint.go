@@ -146,7 +146,7 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	item := primaryOf(n)
 	p.mu.Lock()
-	p.object(item)
+	p.object(item).added = true
 	if p.endpoints[e.url] == e {
 		p.workspace(item.Cluster).home = e.url
 	}

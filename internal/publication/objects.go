@@ -17,7 +17,8 @@ import (
 // An object is what a publication knows of one object of a consumer beside what it needs. The lock of the publication
 // guards it.
 type object struct {
-	failures int // in a row
+	added    bool // since its last sync began, so that it is not forgotten
+	failures int  // in a row
 	lasting  bool
 	// copyNamespace is that of the copy, as long as its namespace may become empty without it.
 	copyNamespace string
@@ -57,7 +58,7 @@ func (p *publication) update(item objectsync.Primary, change func(*object)) {
 
 // add has an object synced that may be new. Its workspace is not forgotten before.
 func (p *publication) add(item objectsync.Primary) {
-	p.update(item, func(*object) {})
+	p.update(item, func(o *object) { o.added = true })
 	p.queue.Add(item)
 }
 
@@ -67,7 +68,7 @@ func (p *publication) forget(item objectsync.Primary) {
 	p.holders.set(item, nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.objects[item] == nil {
+	if o := p.objects[item]; o == nil || o.added {
 		return
 	}
 	p.changed()
@@ -111,7 +112,9 @@ func (o *object) pause(err error) time.Duration {
 // settle has an object that failed synced again after a pause.
 func (p *publication) settle(item objectsync.Primary, err error) {
 	if err != nil {
-		p.update(item, func(o *object) { p.queue.AddAfter(item, o.pause(err)) })
+		var pause time.Duration
+		p.update(item, func(o *object) { pause = o.pause(err) })
+		p.queue.AddAfter(item, pause)
 		return
 	}
 	p.mu.Lock()

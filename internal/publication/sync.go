@@ -20,6 +20,7 @@ func (p *publication) process(item objectsync.Primary) {
 	if p.working.Err() != nil {
 		return
 	}
+	p.update(item, func(o *object) { o.added = false })
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(p.ctx, passMax)
 	defer cancel()
