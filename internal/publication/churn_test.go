@@ -15,7 +15,7 @@ import (
 func sizes(p *publication) map[string]int {
 	out := map[string]int{}
 	p.mu.Lock()
-	out["workspaces"], out["objects"], out["namespaces"] = len(p.workspaces), len(p.objects), len(p.namespaces)
+	out["workspaces"], out["objects"], out["streams"] = len(p.workspaces), len(p.objects), len(p.related)
 	for _, o := range p.objects {
 		if o.failure != "" {
 			out["failures"]++
@@ -49,7 +49,7 @@ func TestChurnShrinks(t *testing.T) {
 	p.await()
 	go p.run()
 	defer p.stop(true)
-	before := map[string]int{"workspaces": 1} // of the workspace that stays
+	before := map[string]int{"workspaces": 1, "streams": 1} // of the workspace that stays
 	for round := range rounds {
 		var workspaces []string
 		for i := range many {

@@ -30,7 +30,9 @@ var given = map[string][]string{
 var emptyAgain = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
 
 // A leftLimiter is the rate limiter of namespaces that copies have left.
-type leftLimiter struct{ workqueue.TypedRateLimiter[string] }
+type leftLimiter struct {
+	workqueue.TypedRateLimiter[string]
+}
 
 // newLeftNamespaces returns a queue of namespaces that copies have left.
 func newLeftNamespaces() workqueue.TypedRateLimitingInterface[string] {

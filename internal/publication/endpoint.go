@@ -21,10 +21,7 @@ type endpoint struct {
 	url     string
 	cluster *target.Cluster
 	objects *informer.Table
-
-	// The lock of the publication guards these.
-	related map[schema.GroupVersionResource]*informer.Table
-	look    *departureLook // the last
+	look    *departureLook // the last; the lock of the publication guards it
 }
 
 // errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
@@ -71,7 +68,7 @@ func inCluster(cluster string, n types.NamespacedName) types.NamespacedName {
 
 // join opens the streams of an endpoint.
 func (p *publication) join(url string, cluster *target.Cluster) {
-	e := &endpoint{url: url, cluster: cluster, related: map[schema.GroupVersionResource]*informer.Table{}}
+	e := &endpoint{url: url, cluster: cluster}
 	e.objects = cluster.Watches().Table(
 		informer.Interest{
 			Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
@@ -81,7 +78,7 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 	p.endpoints[url] = e
 	p.mu.Unlock()
 	for _, pair := range p.config.Sync.Related {
-		_, _ = p.relatedAt(e, pair.Workspace.GroupVersionResource) // It is open now, or its endpoint has gone.
+		_, _ = p.relatedBy(streamOf(url, pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
 	}
 	go func() {
 		if e.objects.Await(p.ctx) != nil {
@@ -94,39 +91,48 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 	}()
 }
 
-// relatedAt returns the stream of related resources of an endpoint, opened if need be.
-func (p *publication) relatedAt(e *endpoint, r schema.GroupVersionResource) (*informer.Table, error) {
+// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of the service cluster.
+func streamOf(url string, r schema.GroupVersionResource) need {
+	return need{cluster: url, resource: r, use: toStream}
+}
+
+// relatedBy returns a stream of related resources, opened if need be. Some object needs it, or it is of an endpoint.
+func (p *publication) relatedBy(k need) (*informer.Table, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.endpoints[e.url] != e {
-		return nil, errEndpointGone
+	if t := p.related[k]; t != nil {
+		return t, nil
 	}
-	t := e.related[r]
-	if t == nil {
-		t = e.cluster.Watches().Table(informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}, nil)
-		t.Listen(func(n types.NamespacedName) {
+	cluster := p.config.Service
+	i := informer.Interest{Resource: k.resource, NamespacedName: k.NamespacedName, Stream: informer.StreamAll}
+	changed := func(n types.NamespacedName) { p.wake(lookAt(n, "", k.resource)) }
+	if k.cluster != "" {
+		e := p.endpoints[k.cluster]
+		if e == nil {
+			return nil, errEndpointGone
+		}
+		cluster, i.Stream = e.cluster, informer.StreamAllWorkspaces
+		changed = func(n types.NamespacedName) {
 			at := primaryOf(n)
-			p.wake(lookAt(at.NamespacedName, at.Cluster, r))
-		})
-		e.related[r] = t
+			p.wake(lookAt(at.NamespacedName, at.Cluster, k.resource))
+		}
 	}
+	t := cluster.Watches().Table(i, nil)
+	t.Listen(changed)
+	p.related[k] = t
 	return t, nil
 }
 
-// relatedIn returns the stream of related resources of a namespace of the service cluster, opened if need be. Some
-// object needs it.
-func (p *publication) relatedIn(k need) *informer.Table {
+// closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster.
+func (p *publication) closeRelated(url string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.namespaces[k]
-	if t == nil {
-		t = p.config.Service.Watches().Table(informer.Interest{
-			Resource: k.resource, NamespacedName: k.NamespacedName, Stream: informer.StreamAll,
-		}, nil)
-		t.Listen(func(n types.NamespacedName) { p.wake(lookAt(n, "", k.resource)) })
-		p.namespaces[k] = t
+	for k, t := range p.related {
+		if k.cluster == url {
+			t.Close()
+			delete(p.related, k)
+		}
 	}
-	return t
 }
 
 // leaveEndpoint closes the streams of an endpoint, and looks once more at the objects it has shown.
@@ -135,11 +141,7 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 		p.add(primaryOf(n))
 	}
 	e.objects.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, t := range e.related {
-		t.Close()
-	}
+	p.closeRelated(e.url)
 }
 
 // enqueue adds an object of an endpoint to the queue.
@@ -172,7 +174,9 @@ func (p *publication) renewStreams() {
 	defer p.mu.Unlock()
 	for _, e := range p.endpoints {
 		e.objects.Renew()
-		for _, t := range e.related {
+	}
+	for k, t := range p.related {
+		if k.cluster != "" {
 			t.Renew()
 		}
 	}

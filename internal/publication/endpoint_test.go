@@ -4,10 +4,8 @@ import (
 	"testing"
 
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -15,14 +13,14 @@ import (
 // that nothing keeps it from being known when the endpoint is back.
 func TestStreamOfGoneEndpoint(t *testing.T) {
 	p := newTestPublication(t)
-	e := &endpoint{url: "gone", related: map[schema.GroupVersionResource]*informer.Table{}}
+	e := &endpoint{url: "gone"}
 	at := &pass{publication: p, item: in("a", "1"), needs: set[need]{}}
 	c := cache{side: &side{pass: at, endpoint: e, cluster: "a"}, resource: objectsync.Secrets}
 	_, err := c.Get(types.NamespacedName{Namespace: "default", Name: "key"})
 	if !errors.Is(err, errEndpointGone) || !isEarly(err) {
 		t.Errorf("want %v, got %v", errEndpointGone, err)
 	}
-	if len(e.related) != 0 {
-		t.Errorf("it keeps %v", e.related)
+	if len(p.related) != 0 {
+		t.Errorf("it keeps %v", p.related)
 	}
 }

@@ -94,7 +94,8 @@ const (
 	// toLook is a resource that an object looks at, or all of a namespace if it has no name. A change of it is a reason to
 	// sync the object.
 	toLook use = iota
-	// toStream is the stream of the related resources of a namespace of the service cluster.
+	// toStream is the stream of the related resources of a namespace of the service cluster. Those of an endpoint have its
+	// URL for a cluster.
 	toStream
 	// toClaim is a namespace of the service cluster that is looked at for the objects of a workspace, beside those of its
 	// copies. Each is a watch of its own, so that their number is bounded.
@@ -134,9 +135,9 @@ func (p *publication) setNeeds(item objectsync.Primary, needs set[need]) {
 func (p *publication) closeStream(k need) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t := p.namespaces[k]; t != nil && len(p.needs.of(k)) == 0 {
+	if t := p.related[k]; t != nil && len(p.needs.of(k)) == 0 {
 		t.Close()
-		delete(p.namespaces, k)
+		delete(p.related, k)
 	}
 }
 

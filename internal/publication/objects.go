@@ -26,7 +26,7 @@ type object struct {
 	stateVersion string
 	// vain is the last patch of the status if it changed nothing: a workspace whose schema lacks a field prunes it, and
 	// would be sent it with each sync.
-	vain statusPatch
+	vain    statusPatch
 	known   bool   // It has been synced, or has failed.
 	failure string // why it is not synced
 	// orphaned means that its copy has been left behind.

@@ -42,11 +42,11 @@ type Config struct {
 type publication struct {
 	name    string
 	changed func() // says that what the status tells has changed
-	config Config
-	syncer *objectsync.Syncer
-	events *eventRecorder
-	cancel context.CancelFunc
-	ctx    context.Context //nolint:containedctx // Its own life, which its streams share.
+	config  Config
+	syncer  *objectsync.Syncer
+	events  *eventRecorder
+	cancel  context.CancelFunc
+	ctx     context.Context //nolint:containedctx // Its own life, which its streams share.
 	// working ends when nothing more is to be begun.
 	working context.Context //nolint:containedctx // Likewise.
 	quit    context.CancelFunc
@@ -63,11 +63,11 @@ type publication struct {
 
 	mu         sync.Mutex
 	consumers  Consumers
-	endpoints  map[string]*endpoint            // by URL
-	workspaces map[string]*workspace           // by logical cluster
-	objects    map[objectsync.Primary]*object  // those of which anything is there
-	namespaces map[need]*informer.Table        // streams of related resources of the service cluster
-	restored   bool                            // kcp was, while the publication ran
+	endpoints  map[string]*endpoint           // by URL
+	workspaces map[string]*workspace          // by logical cluster
+	objects    map[objectsync.Primary]*object // those of which anything is there
+	related    map[need]*informer.Table       // streams of related resources
+	restored   bool                           // kcp was, while the publication ran
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
@@ -85,7 +85,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		needs: newIndex[need](), refused: newIndex[refuser](), rights: rate.Sometimes{Interval: rightsEvery},
 		holders: c.shared.holdersOf(name), leftNamespaces: newLeftNamespaces(),
 		endpoints: map[string]*endpoint{}, workspaces: map[string]*workspace{},
-		objects: map[objectsync.Primary]*object{}, namespaces: map[need]*informer.Table{},
+		objects: map[objectsync.Primary]*object{}, related: map[need]*informer.Table{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
@@ -199,11 +199,7 @@ func (p *publication) closeStreams() {
 	p.copies.Close()
 	p.states.Close()
 	p.adapt(Consumers{})
-	p.mu.Lock()
-	for _, t := range p.namespaces {
-		t.Close()
-	}
-	p.mu.Unlock()
+	p.closeRelated("")
 	p.holders.close()
 	forgetCounts(p.name)
 }

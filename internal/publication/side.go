@@ -71,30 +71,23 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 	return inCluster(s.cluster, n)
 }
 
+// streamOf is the need of the stream of related resources of a namespace.
+func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
+	if s.endpoint != nil {
+		return streamOf(s.endpoint.url, r)
+	}
+	k := streamOf("", r)
+	k.Namespace = namespace
+	return k
+}
+
 // stream returns the stream of related resources of a namespace, and notes that it is needed.
 func (s *side) stream(r schema.GroupVersionResource, namespace string) (*informer.Table, error) {
-	if s.endpoint != nil {
-		return s.pass.relatedAt(s.endpoint, r)
+	k := s.streamOf(r, namespace)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
 	}
-	k := streamOf(r, namespace)
-	s.pass.need(k) // So that nobody closes it.
-	return s.pass.relatedIn(k), nil
-}
-
-// streamOf is the need of a stream of a namespace of the service cluster.
-func streamOf(r schema.GroupVersionResource, namespace string) need {
-	return need{NamespacedName: types.NamespacedName{Namespace: namespace}, resource: r, use: toStream}
-}
-
-// find returns the stream of related resources of a namespace, nil if it is not open.
-func (s *side) find(r schema.GroupVersionResource, namespace string) *informer.Table {
-	p := s.pass.publication
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s.endpoint != nil {
-		return s.endpoint.related[r]
-	}
-	return p.namespaces[streamOf(r, namespace)]
+	return s.pass.relatedBy(k)
 }
 
 // own returns the stream of the objects, copies or states, if it carries a resource.
@@ -199,7 +192,10 @@ func (c cache) hidden() error {
 
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
-	all := []*informer.Table{s.own(r, n), s.find(r, n.Namespace)}
+	p := s.pass.publication
+	p.mu.Lock()
+	all := []*informer.Table{s.own(r, n), p.related[s.streamOf(r, n.Namespace)]}
+	p.mu.Unlock()
 	return slices.DeleteFunc(all, func(t *informer.Table) bool { return t == nil })
 }
 
