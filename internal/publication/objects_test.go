@@ -27,6 +27,7 @@ func newTestPublication(t *testing.T) *publication {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.events = newEventRecorder(t.Name(), p.eventsClient)
 	t.Cleanup(func() {
 		p.queue.ShutDown()
 		p.leftNamespaces.ShutDown()

@@ -70,7 +70,8 @@ type publication struct {
 	restored   bool                           // kcp was, while the publication ran
 }
 
-// newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
+// newPublication compiles a spec. It needs a recorder of events. Nothing is known before open, and nothing is synced
+// before run.
 func newPublication(name string, c Config, changed func()) (*publication, error) {
 	s, err := objectsync.New(c.Sync)
 	if err != nil {
@@ -89,7 +90,6 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
-	p.events = newEventRecorder(name, p.eventsClient)
 	return p, nil
 }
 

@@ -68,10 +68,12 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	}
 	if latest != nil {
 		next.inherit(latest)
-		next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	}
+	if of.events == nil {
+		of.events = newEventRecorder(name, next.eventsClient)
+	}
+	next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
-	of.events = next.events
 	of.events.follow(next.eventsClient)
 	if of.next != nil {
 		go of.next.stop(false)

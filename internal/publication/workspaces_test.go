@@ -241,6 +241,8 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.events = newEventRecorder("things", p.eventsClient)
+	t.Cleanup(p.events.close)
 	return p, consumers
 }
 
