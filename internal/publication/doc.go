@@ -41,9 +41,10 @@
 // # Events
 //
 // Each workspace has a queue of its own for events. Workspaces take turns in a workqueue of client-go, and one event of
-// each is written at a time. So a burst of one workspace, or its webhook that hangs, costs no other an event. The queues outlive a spec, because events are about
-// objects. We rejected client-go's broadcaster: it has one queue, drops without a count what it has no room for, and
-// limits how often an object is told of anything, by counting what is no Warning, too.
+// each is written at a time. So a burst of one workspace, or its webhook that hangs, costs no other an event. The
+// queues outlive a spec, because events are about objects. We rejected client-go's broadcaster: it has one queue, drops
+// without a count what it has no room for, and limits how often an object is told of anything, by counting what is no
+// Warning, too.
 //
 // # Objects and workspaces that go
 //

@@ -11,8 +11,8 @@ import (
 )
 
 // shared is what all publications of one service cluster share: who uses which related objects, by what they have found
-// and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Methods
-// may be called concurrently.
+// and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
+// methods may be called concurrently.
 type shared struct {
 	locks namespaceLocks
 

@@ -17,8 +17,8 @@ const (
 )
 
 // A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects
-// of a workspace. Without a logical cluster it is the rights that the provider has on a resource of the service cluster,
-// on which no consumer decides.
+// of a workspace. Without a logical cluster it is the rights of the provider on a resource of the service cluster, on
+// which no consumer decides.
 type refuser struct {
 	cluster string
 	above   bool // in the workspace

@@ -82,7 +82,8 @@ func (p *publication) whatOf(cluster string) workspace {
 	return is
 }
 
-// forgetWorkspace forgets a logical cluster that neither binds the API nor has anything left. The caller holds the lock.
+// forgetWorkspace forgets a logical cluster that neither binds the API nor has anything left. The caller holds the
+// lock.
 func (p *publication) forgetWorkspace(cluster string) {
 	if w := p.workspaces[cluster]; w != nil && !w.shown && w.objects == 0 {
 		delete(p.workspaces, cluster)
