@@ -1,6 +1,9 @@
 package publication
 
 import (
+	"maps"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -128,5 +131,65 @@ func TestPauseAfterOutage(t *testing.T) {
 	}
 	if got := o.pause(objectsync.ErrForeign); got != 50*time.Millisecond {
 		t.Errorf("want the first pause, got %s", got)
+	}
+}
+
+// TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the
+// object is the same.
+func TestVainPatches(t *testing.T) {
+	p, s := newTestPublication(t), statusPatch{"{}", "7"}
+	one, two := &pass{publication: p, item: in("a", "1")}, &pass{publication: p, item: in("a", "2")}
+	if one.isVain(s) {
+		t.Error("want the first sent")
+	}
+	p.update(one.item, func(o *object) { o.vain = s })
+	if !one.isVain(s) || one.isVain(statusPatch{"{}", "8"}) || one.isVain(statusPatch{`{"a":1}`, "7"}) || two.isVain(s) {
+		t.Error("want only the same patch of the same object in the same version not sent")
+	}
+}
+
+// TestRecords compares what is known of objects and workspaces with a model, for random operations: a workspace is
+// known as long as it is shown or any object of it is, and an object that was added again is not forgotten.
+func TestRecords(t *testing.T) {
+	const clusters, names = 4, 3
+	p, r := newTestPublication(t), rand.New(rand.NewPCG(1, 2))
+	objects, shown := set[objectsync.Primary]{}, map[string]Workspace{}
+	added := set[objectsync.Primary]{}
+	for range 5000 {
+		item := in(strconv.Itoa(r.IntN(clusters)), strconv.Itoa(r.IntN(names)))
+		switch r.IntN(5) {
+		case 0:
+			p.add(item)
+			objects[item], added[item] = struct{}{}, struct{}{}
+		case 1: // It is synced.
+			p.update(item, func(o *object) { o.added = false })
+			objects[item] = struct{}{}
+			delete(added, item)
+		case 2:
+			p.forget(item)
+			if _, again := added[item]; !again {
+				delete(objects, item)
+			}
+		case 3:
+			shown[item.Cluster] = Workspace{Bound: true}
+			p.follow(Consumers{Workspaces: maps.Clone(shown)})
+		default:
+			delete(shown, item.Cluster)
+			p.follow(Consumers{Workspaces: maps.Clone(shown)})
+		}
+		want := map[string]int{}
+		for cluster := range shown {
+			want[cluster] = 0
+		}
+		for o := range objects {
+			want[o.Cluster]++
+		}
+		got := map[string]int{}
+		for cluster, w := range p.workspaces {
+			got[cluster] = w.objects
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(p.objects) != len(objects) {
+			t.Fatalf("objects by workspace: -want, +got:\n%s", diff)
+		}
 	}
 }
