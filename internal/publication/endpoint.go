@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -35,14 +34,6 @@ func (p *publication) endpointOf(cluster string) *endpoint {
 		return p.endpoints[w.home]
 	}
 	return nil
-}
-
-func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
-	e := p.endpointOf(cluster)
-	if e == nil {
-		return nil, errors.Errorf("no endpoint shows logical cluster %q", cluster)
-	}
-	return e.cluster.In(cluster)
 }
 
 // allEndpoints returns the endpoints there are.

@@ -47,10 +47,11 @@ type eventRecorder struct {
 	ctx    context.Context //nolint:containedctx // Its own life, which its writers share.
 	cancel context.CancelFunc
 	series *lru.Cache // eventSeries by eventKey
-	// turns are the logical clusters with events. Each is handed to one writer at a time, for one event. Those that have
-	// left an event unanswered take turns by themselves: their webhooks decide how long a write takes.
-	turns, slowTurns workqueue.TypedRateLimitingInterface[string]
-	writers          sync.WaitGroup
+	// turns are the logical clusters with events, by whether they are slow. Each is handed to one writer at a time, for
+	// one event. Those that have left an event unanswered take turns by themselves: their webhooks decide how long a write
+	// takes.
+	turns   map[bool]workqueue.TypedRateLimitingInterface[string]
+	writers sync.WaitGroup
 
 	mu sync.Mutex
 	// clientOf returns a client of a logical cluster. An error means that the workspace takes no events.
@@ -69,20 +70,19 @@ type eventSeries struct {
 }
 
 func newEventRecorder(name string, clientOf func(cluster string) (dynamic.Interface, error)) *eventRecorder {
-	turns := func() workqueue.TypedRateLimitingInterface[string] {
-		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](restFirst, restMost))
-	}
 	r := &eventRecorder{
-		name: name, clientOf: clientOf, series: lru.New(seriesMost), turns: turns(), slowTurns: turns(),
+		name: name, clientOf: clientOf, series: lru.New(seriesMost),
+		turns:  map[bool]workqueue.TypedRateLimitingInterface[string]{},
 		queues: map[string]*eventQueue{}, warned: map[objectsync.Primary]objectsync.Event{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	for range eventWriters {
-		r.writers.Go(func() { r.write(r.turns) })
-	}
-	for range slowEventWriters {
-		r.writers.Go(func() { r.write(r.slowTurns) })
+	for slow, writers := range map[bool]int{false: eventWriters, true: slowEventWriters} {
+		turns := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](restFirst, restMost))
+		r.turns[slow] = turns
+		for range writers {
+			r.writers.Go(func() { r.write(turns, slow) })
+		}
 	}
 	startDrops(name)
 	return r
@@ -141,17 +141,9 @@ func (r *eventRecorder) add(p objectsync.Primary, u *unstructured.Unstructured, 
 		r.drop(dropped, dropQueueFull)
 	}
 	if !q.rests {
-		r.turnsOf(q).Add(p.Cluster)
+		r.turns[q.slow].Add(p.Cluster)
 	}
 	return dropped != queued
-}
-
-// turnsOf returns where a workspace waits for its turn.
-func (r *eventRecorder) turnsOf(q *eventQueue) workqueue.TypedRateLimitingInterface[string] {
-	if q.slow {
-		return r.slowTurns
-	}
-	return r.turns
 }
 
 // drop counts an event that is not written. A Warning does not count as given then. The caller holds the lock.
@@ -180,7 +172,7 @@ func (r *eventRecorder) close() {
 	r.mu.Lock()
 	r.ending = true
 	for cluster, q := range r.queues {
-		r.turnsOf(q).Add(cluster)
+		r.turns[q.slow].Add(cluster)
 	}
 	r.mu.Unlock()
 	_ = wait.PollUntilContextTimeout(r.ctx, flushMax/100, flushMax, true, // What is not written by then is lost.
@@ -190,8 +182,9 @@ func (r *eventRecorder) close() {
 			return len(r.queues) == 0, nil
 		})
 	r.cancel()
-	r.turns.ShutDown()
-	r.slowTurns.ShutDown()
+	for _, turns := range r.turns {
+		turns.ShutDown()
+	}
 	r.writers.Wait()
 }
 
@@ -200,8 +193,12 @@ var errNoEvents = errors.New("the workspace takes no events")
 
 // eventsClient returns a client of a workspace that takes events.
 func (p *publication) eventsClient(cluster string) (dynamic.Interface, error) {
-	if !p.knows(cluster) || p.hides(cluster, events.Resource) {
+	e := p.endpointOf(cluster)
+	switch {
+	case !p.knows(cluster) || p.hides(cluster, events.Resource):
 		return nil, errNoEvents
+	case e == nil:
+		return nil, errors.Errorf("no endpoint shows logical cluster %q", cluster)
 	}
-	return p.clientOf(cluster)
+	return e.cluster.In(cluster)
 }

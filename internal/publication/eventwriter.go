@@ -29,13 +29,13 @@ const (
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
 // write writes the events of workspaces as they take turns.
-func (r *eventRecorder) write(turns workqueue.TypedRateLimitingInterface[string]) {
+func (r *eventRecorder) write(turns workqueue.TypedRateLimitingInterface[string], slow bool) {
 	for {
 		cluster, shutdown := turns.Get()
 		if shutdown {
 			return
 		}
-		if q, e := r.next(cluster, turns); e != nil {
+		if q, e := r.next(cluster, slow); e != nil {
 			r.settle(q, e, r.writeOne(e))
 		}
 		turns.Done(cluster)
@@ -44,13 +44,11 @@ func (r *eventRecorder) write(turns workqueue.TypedRateLimitingInterface[string]
 
 // next takes the next event of a workspace whose turn it is, nil if it has none now. After the last one the workspace
 // has no queue any more.
-func (r *eventRecorder) next(
-	cluster string, turns workqueue.TypedRateLimitingInterface[string],
-) (*eventQueue, *queuedEvent) {
+func (r *eventRecorder) next(cluster string, slow bool) (*eventQueue, *queuedEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.queues[cluster]
-	if q == nil || r.turnsOf(q) != turns {
+	if q == nil || q.slow != slow {
 		return nil, nil
 	}
 	q.rests = false
@@ -62,9 +60,9 @@ func (r *eventRecorder) next(
 	switch {
 	case e == nil && wait == 0:
 		delete(r.queues, cluster)
-		turns.Forget(cluster)
+		r.turns[slow].Forget(cluster)
 	case e == nil:
-		turns.AddAfter(cluster, wait)
+		r.turns[slow].AddAfter(cluster, wait)
 	}
 	return q, e
 }
@@ -78,8 +76,8 @@ func (r *eventRecorder) settle(q *eventQueue, e *queuedEvent, err error) {
 		if err != nil {
 			r.drop(e, dropRefused)
 		}
-		r.turnsOf(q).Forget(cluster)
-		r.turnsOf(q).Add(cluster)
+		r.turns[q.slow].Forget(cluster)
+		r.turns[q.slow].Add(cluster)
 		return
 	}
 	q.slow, q.rests = true, true
@@ -87,7 +85,7 @@ func (r *eventRecorder) settle(q *eventQueue, e *queuedEvent, err error) {
 	for _, old := range q.expire(oldest) {
 		r.drop(old, dropExpired)
 	}
-	r.slowTurns.AddRateLimited(cluster)
+	r.turns[true].AddRateLimited(cluster)
 }
 
 // isRefusal reports whether a workspace has answered that it does not take an event. That it serves no events is no
