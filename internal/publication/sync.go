@@ -93,6 +93,7 @@ func (p *publication) syncSource(
 ) (synced bool, err error) {
 	item := at.item
 	p.update(item, func(o *object) { o.suspect = false })
+	p.noteOrphan(item, false)
 	leaves, err := p.leaves(ctx, at.workspace, item, source)
 	if err != nil {
 		return false, err
