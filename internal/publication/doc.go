@@ -18,26 +18,33 @@
 // rejected a stream of all Secrets of the cluster, for its memory and its rights, and a stream for each name, for the
 // number of connections.
 //
-// # Dependencies
+// # Records
+//
+// An object and a workspace have one record each, which goes with the last that is left of them. We rejected a map for
+// each fact, with a lock of its own and a search for what can be forgotten.
+//
+// # Needs
 //
 // The publication records what each sync has read, found or not, and syncs the object again when that changes. So
-// nobody has to configure watches, and no server is asked whom a change concerns. Who holds which related objects is
-// known to all publications of a service cluster together: otherwise an object of one API could get what another one is
-// refused.
+// nobody has to configure watches, and no server is asked whom a change concerns. The same index knows which streams
+// are needed, and how many namespaces a workspace has looked at. Who holds which related objects is known to all
+// publications of a service cluster together: otherwise an object of one API could get what another one is refused.
 //
 // # Fair queue
 //
 // Workspaces take turns, by package fairqueue. One with much to do delays others by no more than what is under way, has
 // a third of the workers at most, and leaves some to others however long its requests hang. Each sync has a deadline.
 // What only a change cures is retried rarely. We rejected a FIFO queue and the priorities of controller-runtime, which
-// are not fair between workspaces.
+// are not fair between workspaces. We rejected a controller of controller-runtime for each publication: its workers are
+// goroutines that wait, its metrics of one name are wrong for several controllers, and it logs what a panic was about.
 //
 // # Events
 //
-// Each workspace has a queue of its own for events, and one event of it is written at a time. So a burst of one
-// workspace, or its webhook that hangs, costs no other an event. The queues outlive a spec, because events are about
-// objects. We rejected client-go's broadcaster: it has one queue, drops without a count what it has no room for, and
-// limits how often an object is told of anything, by counting what is no Warning, too.
+// Each workspace has a queue of its own for events. Workspaces take turns in a workqueue of client-go, and one event of
+// each is written at a time. So a burst of one workspace, or its webhook that hangs, costs no other an event. The
+// queues outlive a spec, because events are about objects. We rejected client-go's broadcaster: it has one queue, drops
+// without a count what it has no room for, and limits how often an object is told of anything, by counting what is no
+// Warning, too.
 //
 // # Objects and workspaces that go
 //

@@ -1,8 +1,10 @@
 package publication
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
@@ -22,115 +25,79 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
+// emptyAgain are the pauses until a namespace is looked at again that was not empty when its last copy had gone: what
+// belongs to a copy goes after it, by the garbage collector or by an operator.
+var emptyAgain = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
+
+// A leftLimiter is the rate limiter of namespaces that copies have left.
+type leftLimiter struct {
+	workqueue.TypedRateLimiter[string]
+}
+
+// newLeftNamespaces returns a queue of namespaces that copies have left.
+func newLeftNamespaces() workqueue.TypedRateLimitingInterface[string] {
+	counts := workqueue.NewTypedItemExponentialFailureRateLimiter[string](0, 0)
+	return workqueue.NewTypedRateLimitingQueue[string](leftLimiter{counts})
+}
+
+// When returns how long a namespace rests that is not empty once more.
+func (l leftLimiter) When(name string) time.Duration {
+	pause := emptyAgain[min(l.NumRequeues(name), len(emptyAgain)-1)]
+	l.TypedRateLimiter.When(name) // It counts.
+	return pause
+}
+
 // deletesEmptyNamespaces reports whether namespaces go when they are empty.
 func (p *publication) deletesEmptyNamespaces() bool {
 	n := p.config.Sync.Spec.CreatedNamespaces
 	return n != nil && n.DeleteWhenEmpty && !p.config.RemoveFinalizers
 }
 
-// noteCopyFound notes in which namespace the copy of an object has been found, if that is not known.
+// noteCopyFound notes in which namespace the copy of an object has been found, if that is not known: the syncs of the
+// object may fail until it is deleted.
 func (p *publication) noteCopyFound(item objectsync.Primary, namespace string) {
 	if p.deletesEmptyNamespaces() {
-		p.copyNamespaces.noteFound(item, namespace)
+		p.update(item, func(o *object) { o.copyNamespace = cmp.Or(o.copyNamespace, namespace) })
 	}
 }
 
-// noteCopyNamespace notes in which namespace the copy of an object is. One that it has left may be empty now.
+// noteCopyNamespace notes in which namespace the copy of an object is, empty for nowhere. One that it has left may be
+// empty now.
 func (p *publication) noteCopyNamespace(ctx context.Context, item objectsync.Primary, namespace string) error {
 	if !p.deletesEmptyNamespaces() {
 		return nil
 	}
-	return p.copyNamespaces.move(item, namespace, func(was string) error {
+	was := ""
+	p.update(item, func(o *object) { was = o.copyNamespace })
+	if was != "" && was != namespace {
 		done, err := p.deleteLeftNamespace(ctx, was)
-		if err == nil && !done {
-			p.cleanup.Begin(was)
+		if err != nil {
+			return err
 		}
-		return err
-	})
+		if !done {
+			p.leftNamespaces.Forget(was)
+			p.leftNamespaces.AddRateLimited(was)
+		}
+	}
+	p.update(item, func(o *object) { o.copyNamespace = namespace })
+	return nil
 }
 
-// deleteLeftNamespace deletes a namespace that a copy has left if it is empty, and reports whether it need not be
-// looked at again. One with other copies is when these leave.
+// deleteLeftNamespace deletes a namespace that was made for copies and that one has left, if nothing is in it but what
+// Kubernetes puts into each. It reports whether it need not be looked at again. One with other copies is when these
+// leave.
 func (p *publication) deleteLeftNamespace(ctx context.Context, name string) (done bool, err error) {
 	if p.hasCopies(name) {
 		return true, nil
 	}
-	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(ctx, name, metav1.GetOptions{})
+	client := p.config.Service.Dynamic().Resource(objectsync.Namespaces)
+	ns, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, errors.Wrapf(err, "cannot read namespace %q", name)
 	}
-	return p.deleteNamespace(ctx, ns)
-}
-
-func (p *publication) hasCopies(namespace string) bool {
-	return len(p.copies.Select(namespace, labels.Everything())) > 0
-}
-
-// untilQuit returns a context that ends when nothing more is to be begun.
-func (p *publication) untilQuit() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(p.ctx)
-	go func() {
-		select {
-		case <-p.quits:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// sweep deletes the namespaces that became empty while nobody looked.
-func (p *publication) sweep() {
-	if !p.deletesEmptyNamespaces() {
-		return
-	}
-	ctx, cancel := p.untilQuit()
-	defer cancel()
-	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
-		LabelSelector: objectsync.LabelCreatedFor + "=" + p.config.Sync.Agent,
-	})
-	if err != nil {
-		return // They are looked at again after their next copies.
-	}
-	for i := range list.Items {
-		if ctx.Err() != nil {
-			return
-		}
-		_, _ = p.deleteNamespace(ctx, &list.Items[i]) // Likewise.
-	}
-}
-
-// revisit looks again at namespaces that were not empty when their copies had gone.
-func (p *publication) revisit() {
-	ctx, cancel := p.untilQuit()
-	defer cancel()
-	for {
-		name, shutdown := p.cleanup.Get()
-		if shutdown {
-			return
-		}
-		p.revisitOne(ctx, name)
-		p.cleanup.Done(name)
-	}
-}
-
-func (p *publication) revisitOne(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(ctx, passMax)
-	defer cancel()
-	if done, err := p.deleteLeftNamespace(ctx, name); err == nil && done {
-		p.cleanup.Forget(name)
-		return
-	}
-	p.cleanup.Again(name)
-}
-
-// deleteNamespace deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each,
-// and reports whether it is none, or goes.
-func (p *publication) deleteNamespace(ctx context.Context, ns *unstructured.Unstructured) (done bool, err error) {
-	name := ns.GetName()
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
@@ -140,15 +107,58 @@ func (p *publication) deleteNamespace(ctx context.Context, ns *unstructured.Unst
 		}
 		return p.isEmpty(ctx, name)
 	}
-	return p.namespaceLocks.get(p.config.Service.Server(), name).deleteIfEmpty(empty, func() error {
+	return p.config.shared.locks.of(name).deleteIfEmpty(empty, func() error {
 		uid := ns.GetUID()
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-		err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Delete(ctx, name, options)
+		err := client.Delete(ctx, name, options)
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
 		return errors.Wrapf(err, "cannot delete namespace %q", name)
 	})
+}
+
+func (p *publication) hasCopies(namespace string) bool {
+	return len(p.copies.Select(namespace, labels.Everything())) > 0
+}
+
+// sweep has namespaces looked at that became empty while nobody looked.
+func (p *publication) sweep() {
+	if !p.deletesEmptyNamespaces() {
+		return
+	}
+	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(p.working, metav1.ListOptions{
+		LabelSelector: objectsync.LabelCreatedFor + "=" + p.config.Sync.Agent,
+	})
+	if err != nil {
+		return // They are looked at again after their next copies.
+	}
+	for i := range list.Items {
+		p.leftNamespaces.Add(list.Items[i].GetName())
+	}
+}
+
+// revisit looks again at namespaces that were not empty when their copies had gone.
+func (p *publication) revisit() {
+	for {
+		name, shutdown := p.leftNamespaces.Get()
+		if shutdown {
+			return
+		}
+		p.revisitOne(name)
+		p.leftNamespaces.Done(name)
+	}
+}
+
+func (p *publication) revisitOne(name string) {
+	ctx, cancel := context.WithTimeout(p.working, passMax)
+	defer cancel()
+	done, err := p.deleteLeftNamespace(ctx, name)
+	if err == nil && done || p.leftNamespaces.NumRequeues(name) == len(emptyAgain) {
+		p.leftNamespaces.Forget(name)
+		return
+	}
+	p.leftNamespaces.AddRateLimited(name)
 }
 
 // isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.

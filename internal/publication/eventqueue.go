@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // eventsMost is how many events wait for one workspace at most. Each takes about 500 bytes.
@@ -35,11 +36,13 @@ func (e *queuedEvent) warns() bool { return e.Type == corev1.EventTypeWarning }
 // An eventQueue holds the events that wait for one workspace, up to a limit. It hands out Warnings before Normal
 // events, each in the order in which they have come, and counts events that repeat one that waits.
 type eventQueue struct {
-	most     int
-	waiting  map[eventKey]*queuedEvent
-	warnings []*queuedEvent
-	normals  []*queuedEvent
-	later    []*queuedEvent // what is not due, in no order
+	most    int
+	waiting map[eventKey]*queuedEvent
+	order   []*queuedEvent
+
+	slow          bool      // An event was not answered.
+	rests         bool      // It was the last one, a moment ago.
+	unservedSince time.Time // since when it answers that it serves no events; zero if its last answer was another
 }
 
 func newEventQueue(most int) *eventQueue {
@@ -48,61 +51,58 @@ func newEventQueue(most int) *eventQueue {
 
 // add adds an event, and returns the one that there is no room for, nil if there is for all. A Warning takes the place
 // of the last Normal event. Other events are dropped if the queue is full.
-func (q *eventQueue) add(e *queuedEvent, now time.Time) (dropped *queuedEvent) {
+func (q *eventQueue) add(e *queuedEvent) (dropped *queuedEvent) {
 	if was := q.waiting[e.eventKey]; was != nil {
 		was.count += e.count
 		was.last = e.last
 		return nil
 	}
-	if len(q.waiting) >= q.most {
-		if !e.warns() || len(q.normals) == 0 {
+	if len(q.order) >= q.most {
+		for _, other := range q.order {
+			if e.warns() && !other.warns() {
+				dropped = other
+			}
+		}
+		if dropped == nil {
 			return e
 		}
-		last := len(q.normals) - 1
-		dropped, q.normals = q.normals[last], q.normals[:last]
-		delete(q.waiting, dropped.eventKey)
+		q.remove(dropped)
 	}
-	q.waiting[e.eventKey] = e
-	if e.due.After(now) {
-		q.later = append(q.later, e)
-		return dropped
-	}
-	q.push(e)
+	q.insert(len(q.order), e)
 	return dropped
 }
 
-func (q *eventQueue) push(e *queuedEvent) {
-	if e.warns() {
-		q.warnings = append(q.warnings, e)
-		return
-	}
-	q.normals = append(q.normals, e)
+func (q *eventQueue) insert(at int, e *queuedEvent) {
+	q.waiting[e.eventKey] = e
+	q.order = slices.Insert(q.order, at, e)
+}
+
+func (q *eventQueue) remove(e *queuedEvent) {
+	delete(q.waiting, e.eventKey)
+	at := slices.Index(q.order, e)
+	q.order = slices.Delete(q.order, at, at+1)
 }
 
 // next takes the event whose turn it is. Without one that is due it returns nil, and how long it takes until one is;
 // zero if none waits.
-func (q *eventQueue) next(now time.Time) (e *queuedEvent, wait time.Duration) {
-	q.later = slices.DeleteFunc(q.later, func(e *queuedEvent) bool {
+func (q *eventQueue) next(now time.Time) (next *queuedEvent, wait time.Duration) {
+	for _, e := range q.order {
 		left := e.due.Sub(now)
-		if left <= 0 {
-			q.push(e)
-			return true
-		}
-		if wait == 0 || left < wait {
+		switch {
+		case left <= 0 && (next == nil || e.warns() && !next.warns()):
+			next = e
+		case left > 0 && (wait == 0 || left < wait):
 			wait = left
 		}
-		return false
-	})
-	switch {
-	case len(q.warnings) > 0:
-		e, q.warnings = q.warnings[0], q.warnings[1:]
-	case len(q.normals) > 0:
-		e, q.normals = q.normals[0], q.normals[1:]
-	default:
+		if next != nil && next.warns() {
+			break
+		}
+	}
+	if next == nil {
 		return nil, wait
 	}
-	delete(q.waiting, e.eventKey)
-	return e, 0
+	q.remove(next)
+	return next, 0
 }
 
 // giveBack puts an event that could not be written before all others of its type. It may exceed the limit by that one.
@@ -112,27 +112,31 @@ func (q *eventQueue) giveBack(e *queuedEvent) {
 		was.first = e.first
 		return
 	}
-	q.waiting[e.eventKey] = e
-	if e.warns() {
-		q.warnings = slices.Insert(q.warnings, 0, e)
-		return
+	q.insert(0, e)
+}
+
+// oldest returns how old events may be that are kept after an error.
+func (q *eventQueue) oldest(err error, now time.Time) time.Time {
+	switch {
+	case !target.IsUnserved(err):
+		q.unservedSince = time.Time{}
+	case q.unservedSince.IsZero():
+		q.unservedSince = now
+	case now.Sub(q.unservedSince) >= unservedMax:
+		return now
 	}
-	q.normals = slices.Insert(q.normals, 0, e)
+	return now.Add(-eventAgeMax)
 }
 
 // expire takes all events that first happened before some time, and returns them.
-func (q *eventQueue) expire(before time.Time) []*queuedEvent {
-	var expired []*queuedEvent
-	isOld := func(e *queuedEvent) bool {
-		if !e.first.Before(before) {
-			return false
+func (q *eventQueue) expire(before time.Time) (expired []*queuedEvent) {
+	q.order = slices.DeleteFunc(q.order, func(e *queuedEvent) bool {
+		old := e.first.Before(before)
+		if old {
+			expired = append(expired, e)
+			delete(q.waiting, e.eventKey)
 		}
-		expired = append(expired, e)
-		delete(q.waiting, e.eventKey)
-		return true
-	}
-	q.warnings = slices.DeleteFunc(q.warnings, isOld)
-	q.normals = slices.DeleteFunc(q.normals, isOld)
-	q.later = slices.DeleteFunc(q.later, isOld)
+		return old
+	})
 	return expired
 }

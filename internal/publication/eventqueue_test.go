@@ -102,7 +102,7 @@ func TestEventQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, got := newEventQueue(tc.most), want{}
 			for _, e := range tc.add {
-				if dropped := q.add(e, time.Unix(0, 0)); dropped != nil {
+				if dropped := q.add(e); dropped != nil {
 					got.dropped = append(got.dropped, told(dropped))
 				}
 			}
@@ -148,11 +148,11 @@ func TestEventQueueGivesBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			q, now := newEventQueue(10), time.Unix(0, 0)
-			q.add(normal("a"), now)
-			q.add(normal("b"), now)
+			q.add(normal("a"))
+			q.add(normal("b"))
 			failed, _ := q.next(now)
 			for _, e := range tc.meanwhile {
-				q.add(e, now)
+				q.add(e)
 			}
 			q.giveBack(failed)
 			var got []string

@@ -8,15 +8,15 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/reference"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/lru"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -46,50 +46,20 @@ type eventRecorder struct {
 	name   string          // of the PublishedResource
 	ctx    context.Context //nolint:containedctx // Its own life, which its writers share.
 	cancel context.CancelFunc
-	slots  chan struct{}
-	// slowSlots are for workspaces that have left an event unanswered, until they have none left: their webhooks decide
-	// how long a write takes.
-	slowSlots chan struct{}
-	series    *lru.Cache // eventSeries by eventKey
+	series *lru.Cache // eventSeries by eventKey
+	// turns are the logical clusters with events, by whether they are slow. Each is handed to one writer at a time, for
+	// one event. Those that have left an event unanswered take turns by themselves: their webhooks decide how long a write
+	// takes.
+	turns   map[bool]workqueue.TypedRateLimitingInterface[string]
+	writers sync.WaitGroup
 
 	mu sync.Mutex
 	// clientOf returns a client of a logical cluster. An error means that the workspace takes no events.
 	clientOf func(cluster string) (dynamic.Interface, error)
-	queues   map[string]*workspaceEvents // by logical cluster, of those that have a writer
-	writers  sync.WaitGroup
+	queues   map[string]*eventQueue // by logical cluster, none of them empty unless its last event is being written
 	warned   map[objectsync.Primary]objectsync.Event
 	last     time.Time // of the last event. No two have the same, as it is part of their names
 	ending   bool      // Nothing is recorded any more, and repeats are due at once.
-}
-
-// workspaceEvents are those that wait for one workspace, and what wakes its writer.
-type workspaceEvents struct {
-	*eventQueue
-
-	added chan struct{}
-	slow  bool // An event was not answered.
-
-	unservedSince time.Time // since when it answers that it serves no events; zero if its last answer was another
-}
-
-// oldest returns how old events may be that are kept after an error.
-func (q *workspaceEvents) oldest(err error, now time.Time) time.Time {
-	switch {
-	case !target.IsUnserved(err):
-		q.unservedSince = time.Time{}
-	case q.unservedSince.IsZero():
-		q.unservedSince = now
-	case now.Sub(q.unservedSince) >= unservedMax:
-		return now
-	}
-	return now.Add(-eventAgeMax)
-}
-
-func (q *workspaceEvents) wake() {
-	select {
-	case q.added <- struct{}{}:
-	default:
-	}
 }
 
 // An eventSeries is what has been written of an event that may repeat.
@@ -101,11 +71,19 @@ type eventSeries struct {
 
 func newEventRecorder(name string, clientOf func(cluster string) (dynamic.Interface, error)) *eventRecorder {
 	r := &eventRecorder{
-		name: name, clientOf: clientOf, slots: make(chan struct{}, eventWriters),
-		slowSlots: make(chan struct{}, slowEventWriters), series: lru.New(seriesMost),
-		queues: map[string]*workspaceEvents{}, warned: map[objectsync.Primary]objectsync.Event{},
+		name: name, clientOf: clientOf, series: lru.New(seriesMost),
+		turns:  map[bool]workqueue.TypedRateLimitingInterface[string]{},
+		queues: map[string]*eventQueue{}, warned: map[objectsync.Primary]objectsync.Event{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	for slow, writers := range map[bool]int{false: eventWriters, true: slowEventWriters} {
+		turns := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](restFirst, restMost))
+		r.turns[slow] = turns
+		for range writers {
+			r.writers.Go(func() { r.write(turns, slow) })
+		}
+	}
 	startDrops(name)
 	return r
 }
@@ -155,15 +133,16 @@ func (r *eventRecorder) add(p objectsync.Primary, u *unstructured.Unstructured, 
 	}
 	q := r.queues[p.Cluster]
 	if q == nil {
-		q = &workspaceEvents{eventQueue: newEventQueue(eventsMost), added: make(chan struct{}, 1)}
+		q = newEventQueue(eventsMost)
 		r.queues[p.Cluster] = q
-		r.writers.Go(func() { r.write(p.Cluster, q) })
 	}
-	dropped := q.add(queued, now)
+	dropped := q.add(queued)
 	if dropped != nil {
 		r.drop(dropped, dropQueueFull)
 	}
-	q.wake()
+	if !q.rests {
+		r.turns[q.slow].Add(p.Cluster)
+	}
 	return dropped != queued
 }
 
@@ -192,23 +171,34 @@ func (r *eventRecorder) follow(clientOf func(cluster string) (dynamic.Interface,
 func (r *eventRecorder) close() {
 	r.mu.Lock()
 	r.ending = true
-	for _, q := range r.queues {
-		q.wake()
+	for cluster, q := range r.queues {
+		r.turns[q.slow].Add(cluster)
 	}
 	r.mu.Unlock()
-	stop := time.AfterFunc(flushMax, r.cancel)
-	defer stop.Stop()
-	r.writers.Wait()
+	_ = wait.PollUntilContextTimeout(r.ctx, flushMax/100, flushMax, true, // What is not written by then is lost.
+		func(context.Context) (bool, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.queues) == 0, nil
+		})
 	r.cancel()
+	for _, turns := range r.turns {
+		turns.ShutDown()
+	}
+	r.writers.Wait()
 }
 
-// errNoEvents means that a workspace has not accepted the permission claim for events.
-var errNoEvents = errors.New("the workspace has not accepted the permission claim for events")
+// errNoEvents means that a workspace has not accepted the permission claim for events, or has left with all it had.
+var errNoEvents = errors.New("the workspace takes no events")
 
 // eventsClient returns a client of a workspace that takes events.
 func (p *publication) eventsClient(cluster string) (dynamic.Interface, error) {
-	if p.hides(cluster, schema.GroupResource{Resource: "events"}) {
+	e := p.endpointOf(cluster)
+	switch {
+	case !p.knows(cluster) || p.hides(cluster, events.Resource):
 		return nil, errNoEvents
+	case e == nil:
+		return nil, errors.Errorf("no endpoint shows logical cluster %q", cluster)
 	}
-	return p.clientOf(cluster)
+	return e.cluster.In(cluster)
 }

@@ -173,11 +173,11 @@ func TestEventQueueExpires(t *testing.T) {
 		for _, kind := range []string{corev1.EventTypeNormal, corev1.EventTypeWarning} {
 			e := &queuedEvent{first: now.Add(-age)}
 			e.Type, e.Reason = kind, name
-			q.add(e, now)
+			q.add(e)
 		}
 		later := &queuedEvent{first: now.Add(-age), due: now.Add(time.Minute)}
 		later.Type, later.Reason = corev1.EventTypeNormal, name+" later"
-		q.add(later, now)
+		q.add(later)
 	}
 	expired := map[string]int{}
 	for _, e := range q.expire(now.Add(-time.Minute)) {

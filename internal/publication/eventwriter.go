@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record/util"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -27,84 +28,64 @@ const (
 
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
-// write writes the events of one workspace until none is left.
-func (r *eventRecorder) write(cluster string, q *workspaceEvents) {
-	retry := time.Duration(0)
+// write writes the events of workspaces as they take turns.
+func (r *eventRecorder) write(turns workqueue.TypedRateLimitingInterface[string], slow bool) {
 	for {
-		e, wait := r.next(cluster, q)
-		if e == nil && wait == 0 {
+		cluster, shutdown := turns.Get()
+		if shutdown {
 			return
 		}
-		if e == nil {
-			if !r.sleep(wait, q.added) {
-				return
-			}
-			continue
+		if q, e := r.next(cluster, slow); e != nil {
+			r.settle(q, e, r.writeOne(e))
 		}
-		if retry = r.try(q, e, retry); retry > 0 && !r.sleep(retry, nil) {
-			return
-		}
+		turns.Done(cluster)
 	}
 }
 
-// next takes the next event of a workspace. After the last one the workspace has no queue any more.
-func (r *eventRecorder) next(cluster string, q *workspaceEvents) (*queuedEvent, time.Duration) {
+// next takes the next event of a workspace whose turn it is, nil if it has none now. After the last one the workspace
+// has no queue any more.
+func (r *eventRecorder) next(cluster string, slow bool) (*eventQueue, *queuedEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	q := r.queues[cluster]
+	if q == nil || q.slow != slow {
+		return nil, nil
+	}
+	q.rests = false
 	now := time.Now()
 	if r.ending {
 		now = now.Add(repeatMost)
 	}
 	e, wait := q.next(now)
-	if e == nil && wait == 0 {
+	switch {
+	case e == nil && wait == 0:
 		delete(r.queues, cluster)
+		r.turns[slow].Forget(cluster)
+	case e == nil:
+		r.turns[slow].AddAfter(cluster, wait)
 	}
-	return e, wait
+	return q, e
 }
 
-// sleep waits for some time or for what wakes it, and reports whether the recorder goes on.
-func (r *eventRecorder) sleep(d time.Duration, wake <-chan struct{}) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-wake:
-	case <-r.ctx.Done():
-		return false
-	}
-	return true
-}
-
-// try writes an event, and returns how long its workspace is to rest: not at all if it has answered. What it has
-// refused is dropped.
-func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Duration) (rest time.Duration) {
-	slots := r.slots
-	if q.slow {
-		slots = r.slowSlots
-	}
-	select {
-	case slots <- struct{}{}:
-	case <-r.ctx.Done():
-		return restMost
-	}
-	err := r.writeOne(e)
-	<-slots
+// settle records what became of an event. A workspace that has not answered rests. What it has refused is dropped.
+func (r *eventRecorder) settle(q *eventQueue, e *queuedEvent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	oldest := q.oldest(err, time.Now())
-	switch {
-	case err == nil:
-		return 0
-	case isRefusal(err):
-		r.drop(e, dropRefused)
-		return 0
+	cluster, oldest := e.item.Cluster, q.oldest(err, time.Now())
+	if err == nil || isRefusal(err) {
+		if err != nil {
+			r.drop(e, dropRefused)
+		}
+		r.turns[q.slow].Forget(cluster)
+		r.turns[q.slow].Add(cluster)
+		return
 	}
-	q.slow = true
+	q.slow, q.rests = true, true
 	q.giveBack(e)
 	for _, old := range q.expire(oldest) {
 		r.drop(old, dropExpired)
 	}
-	return min(max(2*last, restFirst), restMost)
+	r.turns[true].AddRateLimited(cluster)
 }
 
 // isRefusal reports whether a workspace has answered that it does not take an event. That it serves no events is no

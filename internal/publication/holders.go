@@ -10,74 +10,32 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A holderIndex holds together the holders of all publications of one service cluster, and what the states there tell:
-// those of a PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called
-// concurrently.
-type holderIndex struct {
-	mu     sync.Mutex
-	all    set[*holders]
-	states *holders // by the names of the states
+// shared is what all publications of one service cluster share: who uses which related objects, by what they have found
+// and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
+// methods may be called concurrently.
+type shared struct {
+	locks namespaceLocks
+
+	mu   sync.Mutex
+	open set[*holders]
+	all  map[holder]map[objectsync.Holding]*held
+	// of are the same by what is held: each is found without a look at the rest, of which one object may have a
+	// thousand.
+	of map[relatedKey]set[*held]
 }
 
-func newHolderIndex() *holderIndex {
-	return &holderIndex{states: newHolders(nil, ""), all: set[*holders]{}}
+// A holder is an object of a publication or, without one, a state.
+type holder struct {
+	objectsync.Primary
+
+	of *holders
 }
 
-// open returns holders for a publication. They count until they are closed.
-func (l *holderIndex) open(name string) *holders {
-	h := newHolders(l, name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all[h] = struct{}{}
-	return h
-}
+// held is what a holder has.
+type held struct {
+	objectsync.Holding
 
-func (l *holderIndex) close(h *holders) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if delete(l.all, h); len(l.all) == 0 {
-		l.states = newHolders(nil, "") // Nobody hears of their changes any more.
-	}
-}
-
-// isUnused reports whether no publication has holders here.
-func (l *holderIndex) isUnused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.all) == 0
-}
-
-// beside returns all other holders but those of the same PublishedResource, of whose publications one takes over from
-// the other.
-func (l *holderIndex) beside(h *holders) []*holders {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := []*holders{l.states}
-	for other := range l.all {
-		if other.name != h.name {
-			out = append(out, other)
-		}
-	}
-	return out
-}
-
-// note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
-// look.
-func (l *holderIndex) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.states.set(objectsync.Primary{NamespacedName: n}, objectsync.HeldBy(get(n)))
-}
-
-// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is
-// found by it and by what it has, each without a look at the rest: one object may have a thousand.
-type holders struct {
-	ledger *holderIndex
-	name   string // of the PublishedResource
-
-	mu  sync.Mutex
-	all map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding
-	of  map[relatedKey]set[*objectsync.Holding]
+	by *holders // nil if a state tells of it
 }
 
 // A relatedKey is an object that is related to another, or a copy of one, in no version: two PublishedResources may
@@ -88,13 +46,6 @@ type relatedKey struct {
 	cluster string // empty for the service cluster
 }
 
-func newHolders(l *holderIndex, name string) *holders {
-	return &holders{
-		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{},
-		of: map[relatedKey]set[*objectsync.Holding]{},
-	}
-}
-
 // relatedKeys returns what a Holding is about.
 func relatedKeys(h objectsync.Holding) [2]relatedKey {
 	if h.Origin == v1alpha1.OriginService {
@@ -103,91 +54,136 @@ func relatedKeys(h objectsync.Holding) [2]relatedKey {
 	return [2]relatedKey{{Ref: h.From.Plain(), cluster: h.Primary.Cluster}, {Ref: h.To.Plain()}}
 }
 
-// set makes holdings all that an object has.
-func (s *holders) set(p objectsync.Primary, all []objectsync.Holding) {
+func newShared() *shared {
+	return &shared{
+		open: set[*holders]{}, all: map[holder]map[objectsync.Holding]*held{}, of: map[relatedKey]set[*held]{},
+	}
+}
+
+// holders are the related objects of all objects of a publication. They count until they are closed.
+type holders struct {
+	*shared
+
+	name string // of the PublishedResource
+}
+
+func (s *shared) holdersOf(name string) *holders {
+	h := &holders{shared: s, name: name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := make(set[objectsync.Holding], len(all))
-	for _, h := range all {
-		wanted[h] = struct{}{}
-		s.insert(p, h)
-	}
-	for h := range s.all[p] {
-		if _, is := wanted[h]; !is {
-			s.remove(p, h)
+	s.open[h] = struct{}{}
+	return h
+}
+
+func (h *holders) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.open, h)
+	for by := range h.all {
+		if by.of == h || len(h.open) == 0 { // Nobody hears of changes of states any more.
+			h.replace(by, nil)
 		}
 	}
 }
 
-// add adds to what an object has, because it is not known what else it still has.
-func (s *holders) add(p objectsync.Primary, more []objectsync.Holding) {
+// isUnused reports whether no publication is left.
+func (s *shared) isUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range more {
-		s.insert(p, h)
+	return len(s.open) == 0
+}
+
+// note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
+// look.
+func (s *shared) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replace(holder{Primary: objectsync.Primary{NamespacedName: n}}, objectsync.HeldBy(get(n)))
+}
+
+// set makes holdings all that an object has.
+func (h *holders) set(p objectsync.Primary, all []objectsync.Holding) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.replace(holder{p, h}, all)
+}
+
+// add adds to what an object has, because it is not known what else it still has.
+func (h *holders) add(p objectsync.Primary, more []objectsync.Holding) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range more {
+		h.insert(holder{p, h}, x)
 	}
 }
 
 // Drop forgets one of the things an object has.
-func (s *holders) Drop(h objectsync.Holding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h.Kept = false
-	s.remove(h.Primary, h)
-	h.Kept = true
-	s.remove(h.Primary, h)
+func (h *holders) Drop(x objectsync.Holding) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x.Kept = range []bool{false, true} {
+		h.remove(holder{x.Primary, h}, x)
+	}
 }
 
-// insert adds one of the things an object has. The caller holds the lock.
-func (s *holders) insert(p objectsync.Primary, h objectsync.Holding) {
-	if s.all[p][h] != nil {
+// replace makes holdings all that a holder has. The caller holds the lock.
+func (s *shared) replace(by holder, all []objectsync.Holding) {
+	wanted := make(set[objectsync.Holding], len(all))
+	for _, x := range all {
+		wanted[x] = struct{}{}
+		s.insert(by, x)
+	}
+	for x := range s.all[by] {
+		if _, is := wanted[x]; !is {
+			s.remove(by, x)
+		}
+	}
+}
+
+// insert adds one of the things a holder has. The caller holds the lock.
+func (s *shared) insert(by holder, x objectsync.Holding) {
+	if s.all[by][x] != nil {
 		return
 	}
-	if s.all[p] == nil {
-		s.all[p] = map[objectsync.Holding]*objectsync.Holding{}
+	if s.all[by] == nil {
+		s.all[by] = map[objectsync.Holding]*held{}
 	}
-	s.all[p][h] = &h
-	for _, e := range relatedKeys(h) {
+	at := &held{x, by.of}
+	s.all[by][x] = at
+	for _, e := range relatedKeys(x) {
 		if s.of[e] == nil {
-			s.of[e] = set[*objectsync.Holding]{}
+			s.of[e] = set[*held]{}
 		}
-		s.of[e][&h] = struct{}{}
+		s.of[e][at] = struct{}{}
 	}
 }
 
-// remove removes one of the things an object has. The caller holds the lock.
-func (s *holders) remove(p objectsync.Primary, h objectsync.Holding) {
-	at := s.all[p][h]
+// remove removes one of the things a holder has. The caller holds the lock.
+func (s *shared) remove(by holder, x objectsync.Holding) {
+	at := s.all[by][x]
 	if at == nil {
 		return
 	}
-	if delete(s.all[p], h); len(s.all[p]) == 0 {
-		delete(s.all, p)
+	if delete(s.all[by], x); len(s.all[by]) == 0 {
+		delete(s.all, by)
 	}
-	for _, e := range relatedKeys(h) {
+	for _, e := range relatedKeys(x) {
 		if delete(s.of[e], at); len(s.of[e]) == 0 {
 			delete(s.of, e)
 		}
 	}
 }
 
-// Holdings returns who has a related object or the copy of one, in whatever publication.
-func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
-	key := relatedKey{Ref: o.Plain(), cluster: cluster}
-	out := s.holding(key)
-	for _, other := range s.ledger.beside(s) {
-		out = append(out, other.holding(key)...)
-	}
-	return out
-}
-
-// holding returns who of these has a related object or the copy of one.
-func (s *holders) holding(key relatedKey) []objectsync.Holding {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Holdings returns who has a related object or the copy of one, in whatever publication but another of the same
+// PublishedResource, of which one takes over from the other.
+func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var out []objectsync.Holding
-	for h := range s.of[key] {
-		out = append(out, *h)
+	for at := range h.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
+		if at.by == nil || at.by == h || at.by.name != h.name {
+			out = append(out, at.Holding)
+		}
 	}
 	return out
 }

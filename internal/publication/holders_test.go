@@ -12,24 +12,24 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// shared is a Secret of the service cluster that objects of several PublishedResources may refer to.
-var shared = objectsync.Ref{
+// sharedSecret is a Secret of the service cluster that objects of several PublishedResources may refer to.
+var sharedSecret = objectsync.Ref{
 	Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "kube-system", Name: "web-tls",
 }
 
 // holding returns what an object has of the shared Secret.
 func holding(p objectsync.Primary) objectsync.Holding {
-	to := shared
+	to := sharedSecret
 	to.Namespace = "default"
 	return objectsync.Holding{
-		Primary: p, Record: objectsync.Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: shared, To: to},
+		Primary: p, Record: objectsync.Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: sharedSecret, To: to},
 	}
 }
 
 // users returns the workspaces of those who have the shared Secret.
 func users(h *holders) set[string] {
 	out := set[string]{}
-	for _, x := range h.Holdings("", shared) {
+	for _, x := range h.Holdings("", sharedSecret) {
 		out[x.Primary.Cluster] = struct{}{}
 	}
 	return out
@@ -39,9 +39,8 @@ func users(h *holders) set[string] {
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	s := NewSupervisor(nil)
-	a, b := s.holderIndexOf("https://one").open("a"), s.holderIndexOf("https://one").open("b")
-	elsewhere := s.holderIndexOf("https://two").open("a")
-	next := s.holderIndexOf("https://one").open("a")
+	one, two := s.sharedBy("https://one"), s.sharedBy("https://two")
+	a, b, next, elsewhere := one.holdersOf("a"), one.holdersOf("b"), one.holdersOf("a"), two.holdersOf("a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
 	both, thief := set[string]{"victim": {}, "thief": {}}, set[string]{"thief": {}}
@@ -68,7 +67,7 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	b.Drop(holding(in("thief", "web")))
-	a.ledger.close(a)
+	a.close()
 	if diff := cmp.Diff(set[string]{}, users(b)); diff != "" {
 		t.Errorf("after one has been dropped and the other closed: -want, +got:\n%s", diff)
 	}
@@ -77,8 +76,8 @@ func TestLedger(t *testing.T) {
 // TestLedgerOfStates shows that states speak for objects whose PublishedResource is not served yet, until they are
 // gone.
 func TestLedgerOfStates(t *testing.T) {
-	l := newHolderIndex()
-	b := l.open("b")
+	l := newShared()
+	b := l.holdersOf("b")
 	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets",` +
 		`"kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
 		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
@@ -92,23 +91,23 @@ func TestLedgerOfStates(t *testing.T) {
 	want := holding(objectsync.Primary{Cluster: "victim"})
 	want.State, want.Kept = n, true
 	l.note(n, func(types.NamespacedName) *unstructured.Unstructured { return state })
-	if diff := cmp.Diff([]objectsync.Holding{want}, b.Holdings("", shared)); diff != "" {
+	if diff := cmp.Diff([]objectsync.Holding{want}, b.Holdings("", sharedSecret)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	l.note(n, func(types.NamespacedName) *unstructured.Unstructured { return nil })
-	if got := b.Holdings("", shared); len(got) != 0 {
+	if got := b.Holdings("", sharedSecret); len(got) != 0 {
 		t.Errorf("after the state is gone: got %v", got)
 	}
 }
 
 // TestHoldingsOfVersions shows that who has an object is known to those who know it in another version.
 func TestHoldingsOfVersions(t *testing.T) {
-	l := newHolderIndex()
-	a, b := l.open("a"), l.open("b")
+	l := newShared()
+	a, b := l.holdersOf("a"), l.holdersOf("b")
 	h := holding(in("victim", "web"))
 	h.From.Version, h.To.Version = "v1beta1", "v1beta1"
 	a.set(h.Primary, []objectsync.Holding{h})
-	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("", shared)); diff != "" {
+	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("", sharedSecret)); diff != "" {
 		t.Errorf("of the object: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("victim", holding(h.Primary).To)); diff != "" {

@@ -21,20 +21,14 @@ func TestGrounds(t *testing.T) {
 		},
 		"Built": {
 			reason:    "Nor one in which something is created meanwhile.",
-			meanwhile: func(g *namespaceLocks) { _ = g.get("a", "ns").create(nothing) },
+			meanwhile: func(g *namespaceLocks) { _ = g.of("ns").create(nothing) },
 			empty:     true,
 			want:      false,
-		},
-		"Elsewhere": {
-			reason:    "What is created elsewhere does not matter.",
-			meanwhile: func(g *namespaceLocks) { _ = g.get("b", "ns").create(nothing) },
-			empty:     true,
-			want:      true,
 		},
 		"UnderWay": {reason: "Nor one in which a creation is under way.", meanwhile: func(g *namespaceLocks) {
 			begun, end := make(chan struct{}), make(chan struct{})
 			go func() {
-				_ = g.get("a", "ns").create(func() error {
+				_ = g.of("ns").create(func() error {
 					close(begun)
 					<-end
 					return nil
@@ -46,12 +40,12 @@ func TestGrounds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			g, deleted := newNamespaceLocks(), false
+			g, deleted := &namespaceLocks{}, false
 			empty := func() (bool, error) {
 				tc.meanwhile(g)
 				return tc.empty, nil
 			}
-			cleared, err := g.get("a", "ns").deleteIfEmpty(empty, func() error {
+			cleared, err := g.of("ns").deleteIfEmpty(empty, func() error {
 				deleted = true
 				return nil
 			})

@@ -5,8 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
@@ -33,65 +35,61 @@ type Config struct {
 	// RemoveFinalizers has finalizers taken off the objects of consumers, and nothing synced.
 	RemoveFinalizers bool
 
-	holderIndex *holderIndex // of the service cluster
+	shared *shared // by all publications of the service cluster
 }
 
 // A publication syncs the objects of one revision of one PublishedResource.
 type publication struct {
-	name   string
-	config Config
-	syncer *objectsync.Syncer
-	events *eventRecorder
-	report *report
-	cancel context.CancelFunc
-	ctx    context.Context //nolint:containedctx // Its own life, which its streams share.
-	quits  chan struct{}   // closed when nothing more is to be begun
-	ended  chan struct{}
+	name    string
+	changed func() // says that what the status tells has changed
+	config  Config
+	syncer  *objectsync.Syncer
+	events  *eventRecorder
+	cancel  context.CancelFunc
+	ctx     context.Context //nolint:containedctx // Its own life, which its streams share.
+	// working ends when nothing more is to be begun.
+	working context.Context //nolint:containedctx // Likewise.
+	quit    context.CancelFunc
+	ended   chan struct{}
 
-	queue          queue
+	queue          workqueue.TypedDelayingInterface[objectsync.Primary]
 	copies, states *informer.Table
-	related        *streams
-	namespaces     *tenantNamespaces
-	watched        *dependencyIndex[watchedObject]
+	needs          *index[need]
+	refused        *index[refuser]
+	rights         rate.Sometimes // when objects are tried again that lacked rights
 	holders        *holders
-	namespaceLocks *namespaceLocks
-	cleanup        *namespaceCleanup
-	copyNamespaces *copyNamespaces
-	refusals       *refusalIndex
-	ownStates      *ownStates
-	vainPatches    *vainPatches
-	bindings       *bindingLooks
+	leftNamespaces workqueue.TypedRateLimitingInterface[string]
+	looks          singleflight.Group // at bindings, by logical cluster or URL of the endpoint
 
-	mu             sync.Mutex
-	endpoints      map[string]*endpoint // by URL
-	workspaceIndex workspaceIndex
-	orphans        map[types.NamespacedName]string // the logical clusters of copies that have been left behind
-	shrinking      bool                            // It is about to be looked which workspaces can be forgotten.
-	// Logical clusters of objects that have come since that look began, nil without one.
-	arrived  set[string]
-	restored bool                    // kcp was, while the publication ran
-	suspects set[objectsync.Primary] // objects with copies that were not seen since then
+	mu         sync.Mutex
+	consumers  Consumers
+	endpoints  map[string]*endpoint           // by URL
+	workspaces map[string]*workspace          // by logical cluster
+	objects    map[objectsync.Primary]*object // those of which anything is there
+	related    map[need]*informer.Table       // streams of related resources
+	restored   bool                           // kcp was, while the publication ran
 }
 
-// newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
+// newPublication compiles a spec. It needs a recorder of events. Nothing is known before open, and nothing is synced
+// before run.
 func newPublication(name string, c Config, changed func()) (*publication, error) {
 	s, err := objectsync.New(c.Sync)
 	if err != nil {
 		return nil, err
 	}
 	p := &publication{
-		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
-		watched: newDependencyIndex[watchedObject](), holders: c.holderIndex.open(name),
-		report:    newReport(name, changed),
-		endpoints: map[string]*endpoint{}, workspaceIndex: newWorkspaceIndex(), bindings: newBindingLooks(),
-		orphans: map[types.NamespacedName]string{}, cleanup: newNamespaceCleanup(), copyNamespaces: newCopyNamespaces(),
-		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(),
-		namespaces: newTenantNamespaces(),
+		name: name, config: c, syncer: s, changed: changed, ended: make(chan struct{}),
+		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
+			Workers: workers,
+			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
+		}),
+		needs: newIndex[need](), refused: newIndex[refuser](), rights: rate.Sometimes{Interval: rightsEvery},
+		holders: c.shared.holdersOf(name), leftNamespaces: newLeftNamespaces(),
+		endpoints: map[string]*endpoint{}, workspaces: map[string]*workspace{},
+		objects: map[objectsync.Primary]*object{}, related: map[need]*informer.Table{},
 	}
-	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.events = newEventRecorder(name, p.eventsClient)
-	p.related = newStreams(p.openRelated)
+	p.working, p.quit = context.WithCancel(p.ctx)
 	return p, nil
 }
 
@@ -114,109 +112,52 @@ func (p *publication) open() {
 // stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has
 // just written it is not one of them: its own write must not end its backoff.
 func (p *publication) stateChanged(n types.NamespacedName) {
-	p.config.holderIndex.note(n, p.states.Get)
-	writer, own := p.ownStates.writerOf(n, p.states.Get(n))
-	for _, item := range p.watched.of(watchedObject{n, "", objectsync.Secrets}) {
-		if !own || item != writer {
+	p.config.shared.note(n, p.states.Get)
+	u := p.states.Get(n)
+	for _, item := range p.needs.of(lookAt(n, "", objectsync.Secrets)) {
+		own := false
+		p.update(item, func(o *object) { own = u != nil && o.stateVersion == u.GetResourceVersion() })
+		if !own {
 			p.queue.Add(item)
 		}
 	}
 }
 
-// openRelated opens a stream of related resources, nil if its endpoint has gone.
-func (p *publication) openRelated(k streamKey) *informer.Table {
-	if k.endpoint == "" {
-		t := p.config.Service.Watches().Table(
-			informer.Interest{
-				Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace},
-				Stream: informer.StreamBySelector,
-			}, nil)
-		t.Listen(func(n types.NamespacedName) { p.wake(watchedObject{n, "", k.resource}) })
-		return t
-	}
-	p.mu.Lock()
-	e := p.endpoints[k.endpoint]
-	p.mu.Unlock()
-	if e == nil {
-		return nil
-	}
-	t := e.cluster.Watches().Table(informer.Interest{Resource: k.resource, Stream: informer.StreamAllWorkspaces}, nil)
-	t.Listen(func(n types.NamespacedName) {
-		at := primaryOf(n)
-		p.wake(watchedObject{at.NamespacedName, at.Cluster, k.resource})
-	})
-	return t
-}
-
-// wake adds to the queue who has looked at something, or at all of its namespace.
-func (p *publication) wake(l watchedObject) {
-	for _, item := range p.watched.of(l) {
-		p.queue.Add(item)
-	}
-	l.Name = ""
-	for _, item := range p.watched.of(l) {
-		p.queue.Add(item)
-	}
-}
-
 // copyChanged adds to the queue whose copy has changed.
 func (p *publication) copyChanged(n types.NamespacedName) {
-	p.wake(watchedObject{n, "", p.config.Sync.Primary.Service.GroupVersionResource})
-	u := p.copies.Get(n)
-	p.noteOrphan(n, u)
-	if u == nil {
-		return
-	}
-	if cluster, source, ok := objectsync.SourceOf(u); ok {
-		p.queue.Add(objectsync.Primary{Cluster: cluster, NamespacedName: source})
+	p.wake(lookAt(n, "", p.config.Sync.Primary.Service.GroupVersionResource))
+	if item, ok := sourceOf(p.copies.Get(n)); ok {
+		p.add(item)
 	}
 }
 
-// await waits until all streams are filled or refused, and reads from the states who holds which related objects.
+// await waits until all streams are filled or refused, and reads from the states who holds which related objects. What
+// has been left behind still holds its own.
 func (p *publication) await() {
 	_ = p.copies.Await(p.ctx) // Who looks at it is told of the error.
 	_ = p.states.Await(p.ctx)
 	for _, n := range p.states.Names() {
-		p.config.holderIndex.note(n, p.states.Get)
+		p.config.shared.note(n, p.states.Get)
 	}
-	p.mu.Lock()
-	all := make([]*endpoint, 0, len(p.endpoints))
-	for _, e := range p.endpoints {
-		all = append(all, e)
-	}
-	p.mu.Unlock()
-	for _, e := range all {
+	for _, e := range p.allEndpoints() {
 		_ = e.objects.Await(p.ctx)
 		for _, n := range e.objects.Names() {
 			p.learn(primaryOf(n))
 		}
 	}
-	p.survey()
-}
-
-// survey looks at the copies there are: what has been left behind still holds its related objects.
-func (p *publication) survey() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)
-		p.noteOrphan(n, u)
-		if u == nil {
-			continue
-		}
-		if cluster, source, ok := objectsync.SourceOf(u); ok {
-			p.learn(objectsync.Primary{Cluster: cluster, NamespacedName: source})
+		if item, ok := sourceOf(u); ok {
+			p.noteOrphan(item, p.isOrphan(u))
+			p.learn(item)
+			p.add(item)
 		}
 	}
-}
-
-// learn reads from its state which related objects an object holds.
-func (p *publication) learn(item objectsync.Primary) {
-	p.holders.add(item, p.syncer.Held(item, p.stateOf(item)))
-}
-
-// stateOf returns the state of an object, nil if there is none.
-func (p *publication) stateOf(item objectsync.Primary) *unstructured.Unstructured {
-	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
-	return p.syncer.ChooseState(item, p.states.Get(p.syncer.StateOf(item)), p.states.Keyed(id.Key()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for cluster := range p.workspaces {
+		p.forgetWorkspace(cluster) // It was inherited, and has nothing left.
+	}
 }
 
 // run syncs objects until the publication is stopped.
@@ -226,19 +167,13 @@ func (p *publication) run() {
 	busy.Go(p.sweep)
 	busy.Go(p.revisit)
 	busy.Go(p.probe)
-	p.seekLost()
 	defer busy.Wait()
-	places := make(chan struct{}, workers)
 	for {
-		places <- struct{}{}
 		item, shutdown := p.queue.Get()
 		if shutdown {
 			return
 		}
-		busy.Go(func() {
-			p.process(item)
-			<-places
-		})
+		busy.Go(func() { p.process(item) }) // The queue bounds how many are under way.
 	}
 }
 
@@ -250,9 +185,9 @@ func (p *publication) stop(running bool) {
 
 // halt ends all syncs and waits for what is under way.
 func (p *publication) halt(running bool) {
-	close(p.quits)
+	p.quit()
 	p.queue.ShutDown()
-	p.cleanup.ShutDown()
+	p.leftNamespaces.ShutDown()
 	if running {
 		<-p.ended
 	}
@@ -264,7 +199,7 @@ func (p *publication) closeStreams() {
 	p.copies.Close()
 	p.states.Close()
 	p.adapt(Consumers{})
-	p.related.closeNamespaces()
-	p.config.holderIndex.close(p.holders)
-	p.report.stop()
+	p.closeRelated("")
+	p.holders.close()
+	forgetCounts(p.name)
 }

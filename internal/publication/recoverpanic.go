@@ -15,15 +15,12 @@ var errPanic = errors.New("the program has made a mistake")
 // framesMost is how far up it is looked for where a mistake was made.
 const framesMost = 32
 
-// recoverPanic does something that may panic: what one object is made of must not end the sync of all. The error says
-// where, and nothing of what was panicked with, which may be data of a consumer.
-func recoverPanic(do func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.Wrapf(errPanic, "%T at %s", r, panicLocation())
-		}
-	}()
-	return do()
+// recoverPanic, deferred, makes a panic an error: what one object is made of must not end the sync of all. The error
+// says where, and nothing of what was panicked with, which may be data of a consumer.
+func recoverPanic(err *error) {
+	if r := recover(); r != nil {
+		*err = errors.Wrapf(errPanic, "%T at %s", r, panicLocation())
+	}
 }
 
 // panicLocation returns the place of the panic that is being recovered from.

@@ -6,10 +6,14 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// removeFinalizers takes our finalizers off an object and its related objects. All else stays.
-func (p *publication) removeFinalizers(ctx context.Context, at *pass, in objectsync.Input) error {
+// removeFinalizers takes our finalizers off an object, if it is there, and its related objects. All else stays.
+func (p *publication) removeFinalizers(ctx context.Context, at *pass, in objectsync.Input, there bool) error {
 	err := p.syncer.RemoveFinalizers(ctx, in)
-	p.noteLooks(at)
+	if err == nil && !there {
+		p.forget(at.item)
+		return nil
+	}
+	p.setNeeds(at.item, at.needs)
 	return err
 }
 
@@ -27,13 +31,7 @@ func (s *Supervisor) CountHeld(name string) (n int, known bool) {
 
 // held returns how many objects have our finalizer, and false if an endpoint does not show all it has.
 func (p *publication) held() (n int, known bool) {
-	p.mu.Lock()
-	all := make([]*endpoint, 0, len(p.endpoints))
-	for _, e := range p.endpoints {
-		all = append(all, e)
-	}
-	p.mu.Unlock()
-	for _, e := range all {
+	for _, e := range p.allEndpoints() {
 		if e.objects.Ready() != nil {
 			return 0, false
 		}

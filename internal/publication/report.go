@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -14,131 +15,100 @@ import (
 )
 
 const (
-	// reportEvery is how often it is told at most that counts have changed.
-	reportEvery = time.Second
 	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be,
 	// in bytes.
 	namedMost   = 20
 	messageMost = 512
 )
 
-// A report is what became of all objects of a publication.
-type report struct {
-	name    string
-	changed func()
-	left    func() (int64, []v1alpha1.WorkspaceOrphans) // copies left behind
-
-	mu       sync.Mutex
-	known    set[objectsync.Primary]
-	failures map[objectsync.Primary]failure
-	timer    *time.Timer // nil unless it is about to be told of a change
-	stopped  bool
-}
-
-// A failure is why an object is not synced.
-type failure struct{ workspace, message string }
-
-func newReport(name string, changed func()) *report {
-	return &report{
-		name: name, changed: changed, known: set[objectsync.Primary]{}, failures: map[objectsync.Primary]failure{},
-	}
-}
-
 // note records what became of an object.
-func (r *report) note(p objectsync.Primary, workspace string, err error, took time.Duration) {
-	observe(r.name, err, took)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, known := r.known[p]
-	was, failed := r.failures[p]
-	r.known[p] = struct{}{}
-	if err == nil {
-		delete(r.failures, p)
-		if !known || failed {
-			r.tell()
+func (p *publication) note(item objectsync.Primary, err error, took time.Duration) {
+	observe(p.name, err, took)
+	is := ""
+	if err != nil {
+		is = short(err.Error()) // Of a thousand related objects there may be as many errors.
+	}
+	p.update(item, func(o *object) {
+		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
+			return
 		}
-		return
-	}
-	is := failure{workspace, short(err.Error())} // Of a thousand related objects there may be as many errors.
-	if failed && was.workspace == is.workspace && managedadapter.SameText(was.message, is.message) {
-		return
-	}
-	r.failures[p] = is
-	r.tell()
+		o.known, o.failure = true, is
+		p.changed()
+	})
 }
 
-// forget drops an object that is gone.
-func (r *report) forget(p objectsync.Primary) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.known[p]; known {
-		r.tell()
+// unnote forgets what became of an object that is synced no more.
+func (p *publication) unnote(item objectsync.Primary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.objects[item]; o != nil && o.known {
+		o.known, o.failure = false, ""
+		p.changed()
 	}
-	delete(r.known, p)
-	delete(r.failures, p)
 }
 
-// change has it told soon that something else has changed.
-func (r *report) change() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tell()
-}
-
-// tell has it told soon that something has changed. The caller holds the lock.
-func (r *report) tell() {
-	if r.timer != nil || r.stopped {
-		return
-	}
-	r.timer = time.AfterFunc(reportEvery, func() {
-		r.mu.Lock()
-		r.timer = nil
-		stopped := r.stopped
-		r.mu.Unlock()
-		if !stopped {
-			r.changed()
+// noteOrphan records whether the copy of an object has been left behind.
+func (p *publication) noteOrphan(item objectsync.Primary, is bool) {
+	p.update(item, func(o *object) {
+		if o.orphaned != is {
+			o.orphaned = is
+			p.changed()
 		}
 	})
 }
 
-func (r *report) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopped = true
-	forgetCounts(r.name)
+// isOrphan reports whether a copy of an object of our kind has been left behind: others may have copies of the same
+// kind.
+func (p *publication) isOrphan(copied *unstructured.Unstructured) bool {
+	return copied != nil && objectsync.IsOrphaned(copied) && isOf(copied, p.config.Sync.Primary.Workspace)
 }
 
 // counts returns what the status says.
-func (r *report) counts() *v1alpha1.ObjectCounts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	failed := int64(len(r.failures))
-	out := &v1alpha1.ObjectCounts{Synced: int64(len(r.known)) - failed, Failed: failed}
-	out.Orphaned, out.Orphans = r.left()
-	count(r.name, out)
-	of := map[string]*v1alpha1.WorkspaceFailures{}
-	for _, p := range slices.SortedFunc(maps.Keys(r.failures),
-		func(a, b objectsync.Primary) int { return cmp.Compare(a.String(), b.String()) }) {
-		f := r.failures[p]
-		w := of[f.workspace]
-		if w == nil {
-			w = &v1alpha1.WorkspaceFailures{Workspace: f.workspace, Object: p.String(), Message: f.message}
-			of[f.workspace] = w
+func (p *publication) counts() *v1alpha1.ObjectCounts {
+	out := &v1alpha1.ObjectCounts{}
+	orphans, failures := map[string]int64{}, map[string]*v1alpha1.WorkspaceFailures{}
+	p.mu.Lock()
+	for item, o := range p.objects {
+		name := cmp.Or(p.workspace(item.Cluster).path, item.Cluster)
+		if o.orphaned {
+			out.Orphaned++
+			orphans[name]++
 		}
-		w.Failed++
+		switch {
+		case o.failure != "":
+			out.Failed++
+			fail(failures, name, item, o)
+		case o.known:
+			out.Synced++
+		}
 	}
-	for _, w := range of {
-		out.Failures = append(out.Failures, *w)
+	p.mu.Unlock()
+	count(p.name, out)
+	for _, name := range firstOf(failures) {
+		out.Failures = append(out.Failures, *failures[name])
 	}
-	slices.SortFunc(out.Failures, func(a,
-		b v1alpha1.WorkspaceFailures,
-	) int {
-		return cmp.Compare(a.Workspace, b.Workspace)
-	})
-	if len(out.Failures) > namedMost {
-		out.Failures = out.Failures[:namedMost]
+	for _, name := range firstOf(orphans) {
+		out.Orphans = append(out.Orphans, v1alpha1.WorkspaceOrphans{Workspace: name, Copies: orphans[name]})
 	}
 	return out
+}
+
+// fail counts a failure in a workspace, of whose failures the first one is told.
+func fail(failures map[string]*v1alpha1.WorkspaceFailures, name string, item objectsync.Primary, o *object) {
+	w := failures[name]
+	if w == nil {
+		w = &v1alpha1.WorkspaceFailures{Workspace: name}
+		failures[name] = w
+	}
+	if w.Failed++; w.Failed == 1 || item.String() < w.Object {
+		w.Object, w.Message = item.String(), o.failure
+	}
+}
+
+// firstOf returns the first names of workspaces.
+func firstOf[V any](all map[string]V) []string {
+	names := slices.Sorted(maps.Keys(all))
+	return names[:min(len(names), namedMost)]
 }
 
 // short returns the beginning of a message.

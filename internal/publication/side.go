@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,27 +25,21 @@ type pass struct {
 	*publication
 
 	item      objectsync.Primary
-	looks     set[watchedObject]
-	streams   set[streamKey]
+	needs     set[need]
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
-	// namespaces are those of the service cluster that are looked at beside that of the copy.
-	namespaces set[string]
 }
 
 // mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
 func (p *pass) mayLook(namespace string) bool {
-	if !p.publication.namespaces.claim(p.item, namespace) {
-		return false
-	}
-	p.namespaces[namespace] = struct{}{}
-	return true
+	k, ok := p.claim(p.item, namespace)
+	p.needs[k] = struct{}{}
+	return ok
 }
 
-// watch notes that something is looked at. That is known before it is, so that no change is missed that comes
-// meanwhile.
-func (p *pass) watch(l watchedObject) {
-	p.looks[l] = struct{}{}
-	p.watched.add(p.item, l)
+// need notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
+func (p *pass) need(k need) {
+	p.needs[k] = struct{}{}
+	p.publication.needs.add(p.item, k)
 }
 
 // A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
@@ -55,6 +48,11 @@ type side struct {
 	client   dynamic.Interface
 	endpoint *endpoint
 	cluster  string
+}
+
+// keyOf returns the name of an object.
+func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // of returns the side as objectsync knows it.
@@ -73,25 +71,23 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 	return inCluster(s.cluster, n)
 }
 
-// errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
-var errEndpointGone = errors.New("the endpoint of the workspace is no longer there")
+// streamOf is the need of the stream of related resources of a namespace.
+func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
+	if s.endpoint != nil {
+		return streamOf(s.endpoint.url, r)
+	}
+	k := streamOf("", r)
+	k.Namespace = namespace
+	return k
+}
 
 // stream returns the stream of related resources of a namespace, and notes that it is needed.
 func (s *side) stream(r schema.GroupVersionResource, namespace string) (*informer.Table, error) {
-	k := s.streamKey(r, namespace)
-	s.pass.streams[k] = struct{}{}
-	s.pass.related.links.add(s.pass.item, k) // So that nobody closes it.
-	if t := s.pass.related.get(k); t != nil {
-		return t, nil
+	k := s.streamOf(r, namespace)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
 	}
-	return nil, errEndpointGone
-}
-
-func (s *side) streamKey(r schema.GroupVersionResource, namespace string) streamKey {
-	if s.endpoint != nil {
-		return streamKey{endpoint: s.endpoint.url, resource: r}
-	}
-	return streamKey{resource: r, namespace: namespace}
+	return s.pass.relatedBy(k)
 }
 
 // own returns the stream of the objects, copies or states, if it carries a resource.
@@ -113,7 +109,7 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 // relates reports whether a resource of the service cluster is one of related objects.
 func (s *side) relates(r schema.GroupVersionResource) bool {
 	for _, pair := range s.pass.config.Sync.Related {
-		if pair.Service.GroupVersionResource == r {
+		if s.endpoint == nil && pair.Service.GroupVersionResource == r {
 			return true
 		}
 	}
@@ -129,7 +125,7 @@ type cache struct {
 
 // Get returns a resource, and notes that it has been looked at.
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	c.pass.watch(watchedObject{n, c.cluster, c.resource})
+	c.pass.need(lookAt(n, c.cluster, c.resource))
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
@@ -149,45 +145,37 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
-	c.pass.watch(watchedObject{n, c.cluster, c.resource})
+	c.pass.need(lookAt(n, c.cluster, c.resource))
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
-	if c.endpoint == nil && c.resource == c.pass.config.Sync.Primary.Service.GroupVersionResource &&
-		!c.relates(c.resource) {
-		return c.pass.copies.Select(namespace, s), c.pass.copies.Ready()
-	}
-	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
-		t := c.endpoint.objects
-		return t.Select(c.name(n).Namespace, s), t.Ready()
-	}
-	t, err := c.stream(c.resource, namespace)
-	if err != nil {
-		return nil, err
+	t := c.own(c.resource, n)
+	if t == nil || c.relates(c.resource) {
+		var err error
+		if t, err = c.stream(c.resource, namespace); err != nil {
+			return nil, err
+		}
 	}
 	return t.Select(c.name(n).Namespace, s), t.Ready()
 }
 
 // Copies returns the copies with a key.
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
-	all := c.pass.copies.Keyed(key)
-	for _, u := range all {
-		c.pass.watch(watchedObject{
-			types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource,
-		})
-	}
-	return all, c.pass.copies.Ready()
+	return c.keyed(c.pass.copies, key)
 }
 
 // States returns the states with a key.
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
-	all := c.pass.states.Keyed(key)
+	return c.keyed(c.pass.states, key)
+}
+
+// keyed returns what a stream of the service cluster has with a key, and notes that it has been looked at.
+func (c cache) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
+	all := t.Keyed(key)
 	for _, u := range all {
-		c.pass.watch(watchedObject{
-			types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets,
-		})
+		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
 	}
-	return all, c.pass.states.Ready()
+	return all, t.Ready()
 }
 
 // hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not
@@ -196,7 +184,7 @@ func (c cache) hidden() error {
 	if c.endpoint == nil || c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		return nil
 	}
-	if r := c.resource.GroupResource(); c.pass.hides(c.cluster, r) {
+	if r := c.resource.GroupResource(); c.pass.hides(c.cluster, r.String()) {
 		return objectsync.NewClaimRefusal(r)
 	}
 	return nil
@@ -204,7 +192,10 @@ func (c cache) hidden() error {
 
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
-	all := []*informer.Table{s.own(r, n), s.pass.related.find(s.streamKey(r, n.Namespace))}
+	p := s.pass.publication
+	p.mu.Lock()
+	all := []*informer.Table{s.own(r, n), p.related[s.streamOf(r, n.Namespace)]}
+	p.mu.Unlock()
 	return slices.DeleteFunc(all, func(t *informer.Table) bool { return t == nil })
 }
 
@@ -217,10 +208,10 @@ func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	n := keyOf(u)
 	for _, t := range s.carriers(r, n) {
 		if t == s.pass.states {
-			s.pass.ownStates.note(n, u, s.pass.item)
+			s.pass.update(s.pass.item, func(o *object) { o.stateVersion = u.GetResourceVersion() })
 		}
 		// What only has the name of a state is none.
 		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" {
@@ -234,13 +225,12 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 	if s.endpoint != nil || u.GetNamespace() == "" {
 		return s.make(ctx, r, u)
 	}
-	return s.pass.namespaceLocks.get(s.pass.config.Service.Server(),
-		u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
+	return s.pass.config.shared.locks.of(u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
 }
 
 func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
-	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	n := keyOf(u)
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())
@@ -265,14 +255,18 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 		if u := s.endpoint.objects.Get(s.name(o.NamespacedName())); u != nil {
 			status.version = u.GetResourceVersion()
 		}
-		if s.pass.vainPatches.has(s.pass.item, *status) {
+		if s.pass.isVain(*status) {
 			return nil
 		}
 	}
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
 		metav1.PatchOptions{}, subresources...)
 	if status != nil && err == nil {
-		s.pass.vainPatches.note(s.pass.item, *status, answer.GetResourceVersion() == status.version)
+		s.pass.update(s.pass.item, func(o *object) {
+			if o.vain = (statusPatch{}); answer.GetResourceVersion() == status.version {
+				o.vain = *status
+			}
+		})
 	}
 	switch {
 	case err != nil:
@@ -285,6 +279,12 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 		s.put(o.GVR(), answer)
 	}
 	return nil
+}
+
+// isVain reports whether a patch of the status is known to change nothing.
+func (p *pass) isVain(s statusPatch) (is bool) {
+	p.update(p.item, func(o *object) { is = s.version != "" && o.vain == s })
+	return is
 }
 
 // compositeFinalizer is what Crossplane has on each composite resource that it has composed.
@@ -324,6 +324,6 @@ func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) erro
 
 // Live reads an object from the server. That is noted as a look: what has the name of a copy may go.
 func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
-	s.pass.watch(watchedObject{o.NamespacedName(), s.cluster, o.GVR()})
+	s.pass.need(lookAt(o.NamespacedName(), s.cluster, o.GVR()))
 	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 }

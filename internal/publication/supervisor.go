@@ -5,19 +5,25 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// reportEvery is how often it is told at most that the Status of a PublishedResource has changed.
+const reportEvery = time.Second
+
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake           func(name string)
-	namespaceLocks *namespaceLocks
+	wake    func(name string)
+	changes workqueue.TypedDelayingInterface[string] // names of those whose Status has changed
 
-	mu            sync.Mutex
-	of            map[string]*served
-	holderIndexes map[string]*holderIndex // by the URLs of service clusters
-	ended         bool
+	mu     sync.Mutex
+	of     map[string]*served
+	shared map[string]*shared // by the URLs of service clusters
+	ended  bool
 }
 
 // A served is one PublishedResource.
@@ -31,8 +37,8 @@ type served struct {
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
 	return &Supervisor{
-		wake: wake, namespaceLocks: newNamespaceLocks(), of: map[string]*served{},
-		holderIndexes: map[string]*holderIndex{},
+		wake: wake, changes: workqueue.NewTypedDelayingQueue[string](), of: map[string]*served{},
+		shared: map[string]*shared{},
 	}
 }
 
@@ -55,18 +61,19 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
 		return nil
 	}
-	c.holderIndex = s.holderIndexOf(c.Service.Server())
-	next, err := newPublication(name, c, func() { s.wake(name) })
+	c.shared = s.sharedBy(c.Service.Server())
+	next, err := newPublication(name, c, func() { s.changes.AddAfter(name, reportEvery) })
 	if err != nil {
 		return err
 	}
-	next.namespaceLocks = s.namespaceLocks
 	if latest != nil {
 		next.inherit(latest)
-		next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	}
+	if of.events == nil {
+		of.events = newEventRecorder(name, next.eventsClient)
+	}
+	next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
-	of.events = next.events
 	of.events.follow(next.eventsClient)
 	if of.next != nil {
 		go of.next.stop(false)
@@ -77,16 +84,21 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	return nil
 }
 
-// holderIndexOf returns the holderIndex of a service cluster. The caller holds the lock.
-func (s *Supervisor) holderIndexOf(server string) *holderIndex {
-	if s.holderIndexes[server] == nil {
-		s.holderIndexes[server] = newHolderIndex()
+// sharedBy returns what the publications of a service cluster share. The caller holds the lock.
+func (s *Supervisor) sharedBy(server string) *shared {
+	if s.shared[server] == nil {
+		s.shared[server] = newShared()
 	}
-	return s.holderIndexes[server]
+	return s.shared[server]
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
 func (s *Supervisor) Follow(name string, c Consumers) {
+	s.each(name, func(p *publication) { p.adapt(c) })
+}
+
+// each does something with what is served for a PublishedResource, and with what is about to be.
+func (s *Supervisor) each(name string, do func(*publication)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.of[name]
@@ -95,7 +107,7 @@ func (s *Supervisor) Follow(name string, c Consumers) {
 	}
 	for _, p := range []*publication{of.current, of.next} {
 		if p != nil {
-			p.adapt(c)
+			do(p)
 		}
 	}
 }
@@ -111,7 +123,7 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 	last := of.current
 	of.current, of.next = next, nil
 	s.mu.Unlock()
-	next.report.change() // Without any object, too, the status says that there are none.
+	next.changed() // Without any object, too, the status says that there are none.
 	if last != nil {
 		last.stop(true)
 	}
@@ -144,7 +156,7 @@ func (s *Supervisor) Stop(name string) {
 	forgetMetrics(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.holderIndexes, func(_ string, l *holderIndex) bool { return l.isUnused() })
+	maps.DeleteFunc(s.shared, func(_ string, by *shared) bool { return by.isUnused() })
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.
@@ -155,12 +167,20 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 	if of == nil || of.current == nil {
 		return nil
 	}
-	return of.current.report.counts()
+	return of.current.counts()
 }
 
-// Start ends all publications when the context ends.
+// Start tells of changes until the context ends, which ends all publications.
 func (s *Supervisor) Start(ctx context.Context) error {
-	<-ctx.Done()
+	context.AfterFunc(ctx, s.changes.ShutDown)
+	for {
+		name, shutdown := s.changes.Get()
+		if shutdown {
+			break
+		}
+		s.wake(name)
+		s.changes.Done(name)
+	}
 	s.mu.Lock()
 	s.ended = true
 	names := slices.Collect(maps.Keys(s.of))

@@ -82,10 +82,10 @@ func (s *supervised) awaitEnd() {
 		left, open := 0, s.open.Load()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, l := range s.holderIndexes {
-			l.mu.Lock()
-			left += len(l.all)
-			l.mu.Unlock()
+		for _, by := range s.shared {
+			by.mu.Lock()
+			left += len(by.open)
+			by.mu.Unlock()
 		}
 		return left == 0 && open == 0, fmt.Sprintf("%d publications with %d streams are left", left, open)
 	})

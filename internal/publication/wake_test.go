@@ -11,12 +11,12 @@ import (
 
 // secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a
 // namespace.
-func secret(cluster, namespace, name string) watchedObject {
-	return watchedObject{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
+func secret(cluster, namespace, name string) need {
+	return lookAt(types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets)
 }
 
 // looking is what objects have looked at, by their names.
-var looking = map[string][]watchedObject{
+var looking = map[string][]need{
 	"one":      {secret("", "a", "x"), secret("", "a", "y")},
 	"other":    {secret("", "a", "y")},
 	"absent":   {secret("", "a", "not-there-yet")},
@@ -24,7 +24,7 @@ var looking = map[string][]watchedObject{
 	"allElse":  {secret("", "b", "")},
 	"above":    {secret("tenant", "a", "x")},
 	"another":  {secret("another", "a", "x")},
-	"settings": {{types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces}},
+	"settings": {lookAt(types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces)},
 }
 
 // TestWake shows that a change concerns those who have looked at what has changed, or at all of its namespace, and
@@ -32,7 +32,7 @@ var looking = map[string][]watchedObject{
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		changed watchedObject
+		changed need
 		want    []string
 	}{
 		"OfOne": {
@@ -63,13 +63,10 @@ func TestWake(t *testing.T) {
 		"NobodysThere": {reason: "Nor any other workspace.", changed: secret("third", "a", "x"), want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &publication{
-				watched: newDependencyIndex[watchedObject](), queue: newQueue(), ownStates: newOwnStates(),
-			}
-			defer p.queue.ShutDown()
+			p := newTestPublication(t)
 			for who, all := range looking {
 				for _, l := range all {
-					p.watched.add(in("tenant", who), l)
+					p.needs.add(in("tenant", who), l)
 				}
 			}
 			p.wake(tc.changed)

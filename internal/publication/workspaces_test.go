@@ -28,7 +28,7 @@ import (
 )
 
 // drain returns the names of all that a queue hands out, sorted.
-func drain(q queue) []string {
+func drain(q workqueue.TypedDelayingInterface[objectsync.Primary]) []string {
 	var names []string
 	for q.Len() > 0 {
 		p, _ := q.Get()
@@ -236,12 +236,13 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 	consumers := Consumers{Workspaces: boundTo(url, workspaces)}
 	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
 	p, err := newPublication("things", Config{
-		Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
+		Consumers: consumers, Service: connect(url), shared: newShared(), Sync: thingsWithSecrets(),
 	}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.namespaceLocks = newNamespaceLocks()
+	p.events = newEventRecorder("things", p.eventsClient)
+	t.Cleanup(p.events.close)
 	return p, consumers
 }
 
@@ -257,8 +258,8 @@ func TestManyWorkspaces(t *testing.T) {
 	}
 	url, connect := s.start(t)
 	p, consumers := newThings(t, url, connect, workspaces[:few]...)
-	q := &counted{TypedDelayingInterface: p.queue.TypedDelayingInterface}
-	p.queue.TypedDelayingInterface = q
+	q := &counted{TypedDelayingInterface: p.queue}
+	p.queue = q
 	p.open()
 	defer p.stop(false)
 	added, streams, routines := s.resting(t, q, many)

@@ -12,15 +12,15 @@ import (
 // TestStreamOfGoneEndpoint shows that what is looked at through an endpoint that has just gone is not known yet, and
 // that nothing keeps it from being known when the endpoint is back.
 func TestStreamOfGoneEndpoint(t *testing.T) {
-	p := &publication{endpoints: map[string]*endpoint{}, watched: newDependencyIndex[watchedObject]()}
-	p.related = newStreams(p.openRelated)
-	at := &pass{publication: p, item: in("a", "1"), looks: set[watchedObject]{}, streams: set[streamKey]{}}
-	c := cache{side: &side{pass: at, endpoint: &endpoint{url: "gone"}, cluster: "a"}, resource: objectsync.Secrets}
+	p := newTestPublication(t)
+	e := &endpoint{url: "gone"}
+	at := &pass{publication: p, item: in("a", "1"), needs: set[need]{}}
+	c := cache{side: &side{pass: at, endpoint: e, cluster: "a"}, resource: objectsync.Secrets}
 	_, err := c.Get(types.NamespacedName{Namespace: "default", Name: "key"})
 	if !errors.Is(err, errEndpointGone) || !isEarly(err) {
 		t.Errorf("want %v, got %v", errEndpointGone, err)
 	}
-	if len(p.related.tables) != 0 {
-		t.Errorf("it keeps %v", p.related.tables)
+	if len(p.related) != 0 {
+		t.Errorf("it keeps %v", p.related)
 	}
 }

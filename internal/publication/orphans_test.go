@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -15,11 +14,7 @@ import (
 // TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies
 // of the same kind.
 func TestOrphansOfKinds(t *testing.T) {
-	p := &publication{
-		orphans: map[types.NamespacedName]string{}, workspaceIndex: newWorkspaceIndex(),
-		report: newReport("orphans", func() {}),
-	}
-	defer p.report.stop()
+	p := newTestPublication(t)
 	p.config.Sync.Primary.Workspace = objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
 		Kind:                 "Thing",
@@ -34,14 +29,16 @@ func TestOrphansOfKinds(t *testing.T) {
 		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"),
 		"unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
 	} {
-		p.noteOrphan(types.NamespacedName{Name: name}, u)
+		p.noteOrphan(in("cluster", name), p.isOrphan(u))
 	}
-	total, of := p.countOrphans()
-	if diff := cmp.Diff([]v1alpha1.WorkspaceOrphans{{Workspace: "cluster", Copies: 1}}, of); diff != "" || total != 1 {
-		t.Errorf("%d orphans: -want, +got:\n%s", total, diff)
+	want := &v1alpha1.ObjectCounts{
+		Orphaned: 1, Orphans: []v1alpha1.WorkspaceOrphans{{Workspace: "cluster", Copies: 1}},
 	}
-	p.noteOrphan(types.NamespacedName{Name: "ours"}, nil)
-	if total, _ := p.countOrphans(); total != 0 {
-		t.Errorf("want none when it is gone, got %d", total)
+	if diff := cmp.Diff(want, p.counts()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	p.forget(in("cluster", "ours"))
+	if got := p.counts().Orphaned; got != 0 {
+		t.Errorf("want none when it is gone, got %d", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRoster shows that a workspace counts as gone only if the endpoint it was last seen at says so.
-func TestRoster(t *testing.T) {
+// TestGone shows that a workspace counts as gone only if the endpoint it was last seen at says so.
+func TestGone(t *testing.T) {
 	at := func(url string) Endpoint { return Endpoint{URL: url, Listed: true} }
 	both := Consumers{
 		Endpoints:  []Endpoint{at("one"), at("two")},
@@ -66,18 +66,20 @@ func TestRoster(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newWorkspaceIndex()
+			p := newTestPublication(t)
+			p.object(in("a", "web")) // Something is left of it.
 			for _, c := range tc.then {
-				r.follow(c)
+				p.follow(c)
 			}
-			got := want{r.bound("a"), r.gone("a")}
+			got := want{p.whatOf("a").bound, p.whatOf("a").gone}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
-			next := newWorkspaceIndex()
-			next.inherit(&r)
+			next := newTestPublication(t)
+			next.inherit(p)
+			next.object(in("a", "web"))
 			next.follow(tc.then[len(tc.then)-1])
-			if diff := cmp.Diff(tc.want, want{next.bound("a"), next.gone("a")},
+			if diff := cmp.Diff(tc.want, want{next.whatOf("a").bound, next.whatOf("a").gone},
 				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("what comes after it knows as much: %s\n-want, +got:\n%s", tc.reason, diff)
 			}

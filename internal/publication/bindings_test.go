@@ -1,0 +1,229 @@
+package publication
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// copyOfWebIn returns the copy of an object of a workspace.
+func copyOfWebIn(cluster string) any {
+	return map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{
+		"namespace": cluster, "name": "web", "uid": "copy", "resourceVersion": "1",
+		"labels": map[string]any{
+			v1alpha1.LabelKeyAgentName: "agent", objectsync.LabelCluster: cluster,
+			objectsync.LabelNameHash:      gotemplate.SHA1("web"),
+			objectsync.LabelNamespaceHash: gotemplate.SHA1("default"),
+		},
+		"annotations": map[string]any{
+			objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: "default",
+			objectsync.AnnotationKind: "Thing.ws.example.com",
+		},
+	}}
+}
+
+// TestBindingLooks follows objects of one workspace that are deleted one after the other.
+func TestBindingLooks(t *testing.T) {
+	type step struct {
+		version string // resource version of the object that is deleted
+		after   time.Duration
+		as      string // of the answer of the workspace by then, empty if there is none
+		leaving bool   // The binding is being deleted.
+		want    string // known, leaves, fails, or for how long it rests
+		asked   int    // questions by then
+	}
+	rest := bindingsEvery.String()
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []step
+	}{
+		"OneForAll": {
+			reason: "One look serves for all that were deleted before it.",
+			steps: []step{
+				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "1", as: "20", want: "known", asked: 1},
+				{version: "9", as: "20", want: "known", asked: 1},
+			},
+		},
+		"Later": {
+			reason: "Who was deleted later waits for the next look, which comes after a while.",
+			steps: []step{
+				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "10", as: "20", want: rest, asked: 1},
+				{version: "10", as: "20", after: bindingsEvery, want: "0s", asked: 2},
+				{version: "10", as: "20", want: "known", asked: 2},
+			},
+		},
+		"Leaves": {
+			reason: "That a workspace leaves is known of all that were deleted before.",
+			steps: []step{
+				{version: "1", as: "9", leaving: true, want: "0s", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
+		},
+		"Failed": {
+			reason: "A look that fails tells nothing, and the next one comes after a while.",
+			steps: []step{
+				{version: "1", want: "fails", asked: 1},
+				{version: "2", as: "9", want: rest, asked: 1},
+				{version: "2", as: "9", after: bindingsEvery, want: "0s", asked: 2},
+				{version: "2", as: "9", want: "known", asked: 2},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, asked := newTestPublication(t), 0
+				p.object(in("c", "web"))
+				for i, s := range tc.steps {
+					time.Sleep(s.after)
+					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+						map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
+					client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+						if asked++; s.as == "" {
+							return true, nil, errBoom
+						}
+						return true, bindingsAsOf(s.as, s.leaving), nil
+					})
+					u := &unstructured.Unstructured{Object: map[string]any{}}
+					u.SetResourceVersion(s.version)
+					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+					leaves, err := p.leaves(t.Context(), client, in("c", "web"), u)
+					got, later := "known", laterError{}
+					switch {
+					case errors.As(err, &later):
+						got = later.after.String()
+					case err != nil:
+						got = "fails"
+					case leaves:
+						got = "leaves"
+					}
+					if got != s.want || asked != s.asked {
+						t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked,
+							got, asked)
+					}
+				}
+			})
+		})
+	}
+}
+
+var errBoom = errors.New("boom")
+
+// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version.
+func bindingsAsOf(version string, leaving bool) runtime.Object {
+	b := unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{"name": "api"},
+		"status": map[string]any{
+			"boundResources": []any{map[string]any{"group": "ws.example.com", "resource": "things"}},
+		},
+	}}
+	if leaving {
+		b.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList",
+	}, Items: []unstructured.Unstructured{b}}
+	list.SetResourceVersion(version)
+	return list
+}
+
+// TestDepartureIsConfirmed shows that the copy of a workspace which the watch of bindings shows no more is deleted only
+// if the server confirms that the workspace has no binding: no answer, and an answer without any binding, confirm
+// nothing.
+func TestDepartureIsConfirmed(t *testing.T) {
+	showing := func(clusters ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			all := []any{}
+			for _, cluster := range clusters {
+				all = append(all, map[string]any{
+					"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding",
+					"metadata": map[string]any{
+						"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster},
+					},
+				})
+			}
+			_ = json.NewEncoder(w).Encode(list(all)) // Who does not get it fails.
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		bindings http.HandlerFunc
+		goes     bool
+	}{
+		"Others": {
+			reason:   "The server shows bindings, and none of the workspace.",
+			bindings: showing("stays"),
+			goes:     true,
+		},
+		"Bound": {reason: "The server still shows the binding.", bindings: showing("stays", "leaves"), goes: false},
+		"None": {
+			reason:   "A server that shows no binding at all may have just started.",
+			bindings: showing(),
+			goes:     false,
+		},
+		"Refused": {
+			reason:   "What may not be read is unknown.",
+			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) },
+			goes:     false,
+		},
+		"Failing": {
+			reason:   "So is what cannot be read.",
+			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
+			goes:     false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			item := in("leaves", "web")
+			item.Namespace = "default"
+			s := &server{copies: []any{copyOfWebIn("leaves")}, bindings: func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				tc.bindings(w, r)
+			}}
+			url, connect := s.start(t)
+			p, consumers := newThings(t, url, connect, "leaves", "stays")
+			p.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
+			p.open()
+			p.await()
+			go p.run()
+			defer p.stop(true)
+			consumers.Workspaces = boundTo(url, []string{"stays"})
+			p.adapt(consumers)
+			if tc.goes {
+				kube.Eventually(t, "deletion of the copy",
+					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
+				return
+			}
+			kube.Eventually(t, "several questions", func() (bool, string) {
+				p.queue.Add(item)
+				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
+			})
+			kube.Holds(t, "the copy stays", func() (bool, string) {
+				return s.deleted.Load() == 0, tc.reason
+			}, func() {
+				p.queue.Add(item)
+				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.queue.Len() == 0, "" })
+			})
+		})
+	}
+}

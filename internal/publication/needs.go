@@ -1,0 +1,183 @@
+package publication
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+type set[K comparable] = map[K]struct{}
+
+// An index tells which objects need what. Methods may be called concurrently.
+type index[K comparable] struct {
+	mu     sync.Mutex
+	needs  map[objectsync.Primary]set[K]
+	needed map[K]set[objectsync.Primary]
+}
+
+func newIndex[K comparable]() *index[K] {
+	return &index[K]{needs: map[objectsync.Primary]set[K]{}, needed: map[K]set[objectsync.Primary]{}}
+}
+
+// add adds to what an object needs.
+func (l *index[K]) add(p objectsync.Primary, k K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.needs[p] == nil {
+		l.needs[p] = set[K]{}
+	}
+	l.needs[p][k] = struct{}{}
+	l.insert(p, k)
+}
+
+// insert has an object found by what it needs. The caller holds the lock.
+func (l *index[K]) insert(p objectsync.Primary, k K) {
+	if l.needed[k] == nil {
+		l.needed[k] = set[objectsync.Primary]{}
+	}
+	l.needed[k][p] = struct{}{}
+}
+
+// set makes keys all that an object needs, and returns what it has needed and nobody needs any more.
+func (l *index[K]) set(p objectsync.Primary, keys set[K]) (over []K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.needs[p]
+	for k := range keys {
+		l.insert(p, k)
+	}
+	if l.needs[p] = keys; len(keys) == 0 {
+		delete(l.needs, p)
+	}
+	for k := range was {
+		if _, still := keys[k]; still {
+			continue
+		}
+		if delete(l.needed[k], p); len(l.needed[k]) == 0 {
+			delete(l.needed, k)
+			over = append(over, k)
+		}
+	}
+	return over
+}
+
+// of returns the objects that need something.
+func (l *index[K]) of(k K) []objectsync.Primary {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.needed[k]))
+}
+
+// by returns what an object needs.
+func (l *index[K]) by(p objectsync.Primary) []K {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.needs[p]))
+}
+
+// keys returns all that is needed.
+func (l *index[K]) keys() []K {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.needed))
+}
+
+// A use is what something is needed for.
+type use int
+
+const (
+	// toLook is a resource that an object looks at, or all of a namespace if it has no name. A change of it is a reason to
+	// sync the object.
+	toLook use = iota
+	// toStream is the stream of the related resources of a namespace of the service cluster. Those of an endpoint have its
+	// URL for a cluster.
+	toStream
+	// toClaim is a namespace of the service cluster that is looked at for the objects of a workspace, beside those of its
+	// copies. Each is a watch of its own, so that their number is bounded.
+	toClaim
+	// toWait is room for one more of these.
+	toWait
+)
+
+// A need is something that an object needs: of a workspace, or of the service cluster if cluster is empty.
+type need struct {
+	types.NamespacedName
+
+	cluster  string
+	resource schema.GroupVersionResource
+	use      use
+}
+
+// lookAt is the need to look at a resource.
+func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResource) need {
+	return need{NamespacedName: n, cluster: cluster, resource: r}
+}
+
+// setNeeds makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed;
+// those of an endpoint stay, as objects of all workspaces come by them.
+func (p *publication) setNeeds(item objectsync.Primary, needs set[need]) {
+	for _, k := range p.needs.set(item, needs) {
+		switch k.use {
+		case toStream:
+			p.closeStream(k)
+		case toClaim:
+			p.releaseClaim(k)
+		case toLook, toWait:
+		}
+	}
+}
+
+func (p *publication) closeStream(k need) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.related[k]; t != nil && len(p.needs.of(k)) == 0 {
+		t.Close()
+		delete(p.related, k)
+	}
+}
+
+// claim reports whether a namespace of the service cluster may be looked at for an object, and returns what the object
+// needs then, or else.
+func (p *publication) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.workspace(item.Cluster).namespaces
+	k = need{cluster: item.Cluster, use: toWait}
+	if _, ok = all[namespace]; ok || len(all) < objectsync.NamespacesMax {
+		all[namespace] = struct{}{}
+		k.Namespace, k.use, ok = namespace, toClaim, true
+	}
+	p.needs.add(item, k)
+	return k, ok
+}
+
+// releaseClaim gives up a namespace of a workspace that no object of it needs, and tries again those that there may be
+// room for by now.
+func (p *publication) releaseClaim(k need) {
+	p.mu.Lock()
+	released := len(p.needs.of(k)) == 0
+	if w := p.workspaces[k.cluster]; released && w != nil {
+		delete(w.namespaces, k.Namespace)
+	}
+	p.mu.Unlock()
+	if !released {
+		return
+	}
+	for _, waiting := range p.needs.of(need{cluster: k.cluster, use: toWait}) {
+		p.retry(waiting)
+	}
+}
+
+// wake adds to the queue who has looked at something, or at all of its namespace.
+func (p *publication) wake(k need) {
+	items := p.needs.of(k)
+	k.Name = ""
+	for _, item := range append(items, p.needs.of(k)...) {
+		p.queue.Add(item)
+	}
+}

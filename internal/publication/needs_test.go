@@ -1,0 +1,82 @@
+package publication
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// TestLinks shows that what nobody needs any more is named, and nothing is kept of it.
+func TestLinks(t *testing.T) {
+	l := newIndex[string]()
+	a, b := in("a", "1"), in("b", "1")
+	l.set(a, set[string]{"x": {}, "y": {}})
+	l.set(b, set[string]{"y": {}})
+	if diff := cmp.Diff([]string{"x"}, l.set(a, set[string]{"z": {}})); diff != "" {
+		t.Errorf("over: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]objectsync.Primary{b}, l.of("y")); diff != "" {
+		t.Errorf("who needs y: -want, +got:\n%s", diff)
+	}
+	l.set(a, nil)
+	if diff := cmp.Diff([]string{"y"}, l.set(b, nil)); diff != "" {
+		t.Errorf("over: -want, +got:\n%s", diff)
+	}
+	if len(l.needs)+len(l.needed) != 0 {
+		t.Errorf("it keeps %v %v", l.needs, l.needed)
+	}
+}
+
+// TestTenantNamespaces shows how many namespaces are looked at for one workspace, that another one has as many, and who
+// is tried again when one is given up.
+func TestTenantNamespaces(t *testing.T) {
+	p := newTestPublication(t)
+	claim := func(item objectsync.Primary, namespace string) bool {
+		_, ok := p.claim(item, namespace)
+		return ok
+	}
+	one, two, other := in("a", "one"), in("a", "two"), in("b", "other")
+	for i := range objectsync.NamespacesMax {
+		if !claim(one, fmt.Sprint("ns", i)) {
+			t.Fatalf("want room for %d, there was for %d", objectsync.NamespacesMax, i)
+		}
+	}
+	for _, step := range []struct {
+		reason    string
+		object    objectsync.Primary
+		namespace string
+		want      bool
+	}{
+		{reason: "There is no room for another one.", object: one, namespace: "more", want: false},
+		{reason: "Nor for another object of the workspace.", object: two, namespace: "more", want: false},
+		{reason: "What is looked at already costs nothing.", object: two, namespace: "ns0", want: true},
+		{reason: "Another workspace has room of its own.", object: other, namespace: "more", want: true},
+	} {
+		if got := claim(step.object, step.namespace); got != step.want {
+			t.Errorf("%s want %t, got %t", step.reason, step.want, got)
+		}
+	}
+	p.setNeeds(other, nil)
+	if got := drain(p.queue); got != nil {
+		t.Errorf("want nobody woken by another workspace, got %v", got)
+	}
+	p.setNeeds(one, set[need]{{NamespacedName: types.NamespacedName{Namespace: "ns0"}, cluster: "a", use: toClaim}: {}})
+	if diff := cmp.Diff([]string{"two"}, drain(p.queue)); diff != "" {
+		t.Errorf("woken when there is room: -want, +got:\n%s", diff)
+	}
+	if !claim(two, "more") {
+		t.Error("want room after others have been given up")
+	}
+	for _, item := range []objectsync.Primary{one, two, other} {
+		p.setNeeds(item, nil)
+	}
+	for cluster, w := range p.workspaces {
+		if len(w.namespaces) > 0 {
+			t.Errorf("want nothing kept, got %v in %s", w.namespaces, cluster)
+		}
+	}
+}
