@@ -206,10 +206,7 @@ func (x config) awaitFinalizer(t *testing.T) {
 // await waits for condition Ready.
 func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
 	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
-		if err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, x.c, x.pc, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
 		got := x.pc.GetCondition(xpv2.TypeReady)
 		return got.Status == s && got.Reason == r, fmt.Sprint(got)
 	})

@@ -46,10 +46,7 @@ func TestObserverSeesOurWrites(t *testing.T) {
 // awaitObserved waits until the status of an Object shows a ConfigMap with some data.
 func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
 		got := observed(t, o).Data
 		return cmp.Equal(want, got), cmp.Diff(want, got)
 	})

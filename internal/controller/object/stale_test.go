@@ -119,10 +119,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstructured.Unstructured) {
 	t.Helper()
 	tc := target.Client(t)
-	kube.Eventually(t, "the resource as it is in the status", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(resource), resource); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, resource, "the resource as it is in the status", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -134,10 +131,7 @@ func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstruc
 // awaitParts waits until a gadget has parts again.
 func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, "the parts to come back", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, gadget, "the parts to come back", func() (bool, string) {
 		parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
 		return len(parts) > 0, "there are none"
 	})
@@ -185,10 +179,7 @@ func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, 
 
 func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, want map[string]any) {
 	t.Helper()
-	kube.Eventually(t, "the part", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, gadget, "the part", func() (bool, string) {
 		got, _, _ := unstructured.NestedMap(gadget.Object, "spec", "part")
 		return cmp.Equal(want, got), cmp.Diff(want, got)
 	})

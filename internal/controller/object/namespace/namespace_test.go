@@ -67,10 +67,9 @@ func settle(t *testing.T, c client.Client, s build.Scope) tenant {
 		tn.made = append(tn.made, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, n)})
 	}
 	for _, o := range tn.objects {
-		kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
 			got := o.GetCondition(xpv2.TypeReady)
-			return err == nil && got.Status == corev1.ConditionTrue, got.Message
+			return got.Status == corev1.ConditionTrue, got.Message
 		})
 	}
 	return tn
@@ -125,10 +124,9 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	tn := settle(t, c, build.Namespaced())
 	remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
 	for _, o := range tn.objects {
-		kube.Eventually(t, "the Object to miss its credentials", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Await(t, c, o, "the Object to miss its credentials", func() (bool, string) {
 			got := o.GetCondition(xpv2.TypeSynced)
-			return err == nil && got.Status == corev1.ConditionFalse, got.Message
+			return got.Status == corev1.ConditionFalse, got.Message
 		})
 	}
 	remove(t, c, tn.config)

@@ -61,9 +61,8 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 	for _, x := range []client.Object{credentials, s.Config(ns, "target", build.FromSecret(ns, "credentials")), o} {
 		kube.Create(t, c, x)
 	}
-	kube.Eventually(t, "the Object to be ready", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+	kube.Await(t, c, o, "the Object to be ready", func() (bool, string) {
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			o.GetCondition(xpv2.TypeSynced).Message
 	})
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}

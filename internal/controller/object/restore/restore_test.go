@@ -75,9 +75,8 @@ func keep(t *testing.T, c client.Client, config, namespace, name string) {
 	t.Helper()
 	o := build.Cluster().Object("", config+"-"+name, config, build.ConfigMap(namespace, name, "color", "blue"))
 	create(t, c, o)
-	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+	kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			o.GetCondition(xpv2.TypeSynced).Message
 	})
 }

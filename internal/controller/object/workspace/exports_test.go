@@ -157,10 +157,7 @@ func TestExports(t *testing.T) {
 			kept = append(kept, keepManifest(t, c, s, ns+"-consumer",
 				manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
 			for _, o := range kept {
-				kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-					if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-						return false, err.Error()
-					}
+				kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
 					return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 						o.GetCondition(xpv2.TypeSynced).Message
 				})

@@ -97,10 +97,7 @@ func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
 	for _, obj := range []client.Object{s.Config(ns, name, spec), o} {
 		kube.Create(t, c, obj)
 	}
-	kube.Eventually(t, name+" to be ready", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, name+" to be ready", func() (bool, string) {
 		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
 	})
 }
