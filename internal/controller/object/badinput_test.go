@@ -89,11 +89,7 @@ func checkNeighbour(t *testing.T, w world, o build.Object) {
 // setManifest changes the manifest of an Object.
 func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest) {
 	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.Desired().ForProvider.Manifest = build.Raw(m)
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, o, func() { o.Desired().ForProvider.Manifest = build.Raw(m) })
 }
 
 func unreadableKind() sickness {

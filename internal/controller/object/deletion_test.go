@@ -91,11 +91,7 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 				awaitReady(t, c, o)
 				made := observed(t, o)
 
-				patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-				s.change(tns, o)
-				if err := c.Patch(t.Context(), o, patch); err != nil {
-					t.Fatal(err)
-				}
+				edit(t, c, o, func() { s.change(tns, o) })
 				awaitCondition(t, c, o, failed(s.want))
 				kube.Remove(t, c, o)
 				kube.AwaitGone(t, tc, made)

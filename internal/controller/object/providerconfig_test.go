@@ -28,11 +28,7 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 			return err == nil, message(err)
 		}, o)
 
-		patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-		setConfig(o, other.GetName())
-		if err := w.c.Patch(t.Context(), o, patch); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
 		kube.AwaitGone(t, w.c, config)
 
 		// The Object is kept through the other one.

@@ -88,11 +88,7 @@ func recorded(o build.Object) []string {
 // setReferences changes the references of an Object.
 func setReferences(t *testing.T, c client.Client, o build.Object, refs ...commonv1.Reference) {
 	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.Desired().References = refs
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, o, func() { o.Desired().References = refs })
 }
 
 // setData changes a value of a ConfigMap.

@@ -35,11 +35,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		awaitReady(t, c, o)
 		mark := target.Audit(t).Mark()
 
-		before := client.MergeFrom(crd.DeepCopy())
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green")
-		if err := tc.Patch(t.Context(), crd, before); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green") })
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		kube.Eventually(t, "the new default", func() (bool, string) {
@@ -78,11 +74,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
-		before := client.MergeFrom(crd.DeepCopy())
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green")
-		if err := tc.Patch(t.Context(), crd, before); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green") })
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		kube.Eventually(t, "an apply with the new default", func() (bool, string) {

@@ -96,11 +96,7 @@ func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderCo
 	spec commonv1.ProviderConfigSpec,
 ) {
 	t.Helper()
-	patch := client.MergeFrom(config.DeepCopy())
-	config.Spec = spec
-	if err := c.Patch(t.Context(), config, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, config, func() { config.Spec = spec })
 }
 
 // TestSecretOfOwnNamespace shows that a tenant need not say that a Secret is its own.

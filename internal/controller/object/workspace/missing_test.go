@@ -12,6 +12,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 // TestMissingWorkspace shows that an Object for a workspace that does not exist says so, and is kept when its
@@ -41,10 +42,7 @@ func TestMissingWorkspace(t *testing.T) {
 			if err := c.Patch(t.Context(), pc, body); err != nil {
 				t.Fatal(err)
 			}
-			kube.Await(t, c, o, "the Object to be ready", func() (bool, string) {
-				return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-					o.GetCondition(xpv2.TypeSynced).Message
-			})
+			provider.AwaitReady(t, c, o)
 		})
 	}
 }
