@@ -48,7 +48,7 @@ func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (na
 func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte) (namespace, name string) {
 	t.Helper()
 	namespace = local.Namespace(t)
-	kube.Create(t, c, secret(namespace, "credentials", kubeconfig),
+	kube.Create(t, c, build.Credentials(namespace, "credentials", kubeconfig),
 		s.Config(namespace, namespace, build.FromSecret(namespace, "credentials")))
 	return namespace, namespace
 }
@@ -100,7 +100,7 @@ func (w world) keep(t *testing.T, m build.Manifest) build.Object {
 func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()
 	name := w.namespace + "-other"
-	kube.Create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
+	kube.Create(t, w.c, build.Credentials(w.namespace, "other", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
 	return name
 }

@@ -110,7 +110,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
-	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+	kube.Create(t, c, build.Credentials(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
 		&mpcv1alpha1.ClusterProviderConfig{
 			ObjectMeta: build.Meta("", connection), Spec: spec,
 		}, build.Cluster().Config("", connection, spec))
