@@ -15,8 +15,8 @@ import (
 func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		config, other := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials")), w.scope.Config(w.namespace, w.config+"-other",
-			build.FromSecret(w.namespace, "credentials"))
+		spec := build.FromSecret(w.namespace, "credentials")
+		config, other := w.scope.Config(w.namespace, w.config, spec), w.scope.Config(w.namespace, w.config+"-other", spec)
 		kube.Create(t, w.c, other)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)

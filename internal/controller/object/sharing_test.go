@@ -23,7 +23,8 @@ import (
 func TestObserverSeesOurWrites(t *testing.T) {
 	const changes = 10
 	forWorlds(t, func(t *testing.T, w world) {
-		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config, build.ConfigMap(w.target, "settings", "step", "first"))
+		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config,
+			build.ConfigMap(w.target, "settings", "step", "first"))
 		kube.Create(t, w.c, writer)
 		awaitReady(t, w.c, writer)
 		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
@@ -110,7 +111,8 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
-	kube.Create(t, c, build.Credentials(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
+	kube.Create(t, c, build.Credentials(connection, "credentials", kubeconfig),
 		&mpcv1alpha1.ClusterProviderConfig{
 			ObjectMeta: build.Meta("", connection), Spec: spec,
 		}, build.Cluster().Config("", connection, spec))

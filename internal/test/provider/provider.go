@@ -85,8 +85,8 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 
 var once sync.Once
 
-// Once installs our CustomResourceDefinitions on a control plane and starts all controllers as user "provider", once for
-// all tests of a package, and returns a client of it.
+// Once installs our CustomResourceDefinitions on a control plane and starts all controllers as user "provider", once
+// for all tests of a package, and returns a client of it.
 func Once(t testing.TB, s *kube.Server, crds string) client.Client {
 	t.Helper()
 	once.Do(func() {

@@ -45,8 +45,8 @@ func settle(t *testing.T, c client.Client, s build.Scope) tenant {
 	const count = 5
 	ns, tns := local.Namespace(t), target.Namespace(t)
 	tn := tenant{namespace: ns, config: s.Config(ns, ns, build.FromSecret(ns, "credentials"))}
-	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))))
-	kube.Create(t, c, tn.config)
+	kubeconfig := kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kubeconfig), tn.config)
 	for i := range count {
 		n := fmt.Sprintf("%s-%d", tns, i)
 		o := s.Object(ns, n, ns, build.ConfigMap(tns, n))
