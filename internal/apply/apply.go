@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -41,9 +40,8 @@ func (c Client) DryRun(ctx context.Context, manifest *unstructured.Unstructured)
 func (c Client) apply(ctx context.Context, manifest *unstructured.Unstructured,
 	o metav1.PatchOptions,
 ) (*unstructured.Unstructured, error) {
-	body, _ := json.Marshal(manifest.Object) // What comes from JSON can be encoded.
 	o.FieldManager = c.Manager
-	u, err := c.Resources.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
+	u, err := c.Resources.Patch(ctx, manifest.GetName(), types.ApplyPatchType, encode(manifest.Object), o)
 	return u, errors.Wrapf(c.clean(manifest, err), "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
 

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,11 +151,11 @@ func keysOf(e fieldpath.PathElement) string {
 	if e.Value != nil {
 		return "="
 	}
-	keys := ""
+	var names []string
 	for _, k := range *e.Key {
-		keys += "/" + k.Name
+		names = append(names, k.Name)
 	}
-	return keys
+	return "/" + strings.Join(names, "/")
 }
 
 // nameOf returns a name that is the same for equal path elements, for 1 and 1.0 too.

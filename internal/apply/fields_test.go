@@ -2,7 +2,6 @@ package apply
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,17 +100,4 @@ func workOf(t *testing.T, do func(u *unstructured.Unstructured) error, u *unstru
 			t.Fatal(err)
 		}
 	})
-}
-
-func BenchmarkHashOwned(b *testing.B) {
-	for _, n := range []int{1000, 8000} {
-		u := keyed(n)
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := HashOwned(u, u, manager); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

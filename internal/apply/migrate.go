@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +66,7 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 	if err != nil || !changed {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
-	patch, _ := json.Marshal([]map[string]any{ // What comes from JSON can be encoded.
+	patch := encode([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
 	})

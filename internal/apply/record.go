@@ -15,9 +15,14 @@ import (
 // Hash returns the hexadecimal SHA-256 of the JSON of a value, of the content of a manifest, say. The order of map keys
 // does not matter.
 func Hash(v any) string {
-	b, _ := json.Marshal(v) // What comes from JSON can be encoded.
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(encode(v))
 	return hex.EncodeToString(sum[:])
+}
+
+// encode returns the JSON of a value that comes from JSON, and can be encoded therefore.
+func encode(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
 }
 
 // HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values.
@@ -40,8 +45,7 @@ func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, 
 		if parts := !below.Empty() || p[len(p)-1].Key != nil; held && (parts || given && isEmpty(desired)) {
 			v = true
 		}
-		b, _ := json.Marshal(v) // What comes from JSON can be encoded.
-		sum := sha256.Sum256(append([]byte(p.String()+"="), b...))
+		sum := sha256.Sum256(append([]byte(p.String()+"="), encode(v)...))
 		_, _ = h.Write(sum[:]) // It never fails.
 	})
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -21,7 +21,8 @@ func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
 	if live == nil {
 		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, nil, MaskedAfter))}}, nil
 	}
-	patch, err := jsonpatch.CreatePatch(encode(mask(live, wanted, Masked)).Raw, encode(mask(wanted, live, MaskedAfter)).Raw)
+	before, after := encode(mask(live, wanted, Masked)), encode(mask(wanted, live, MaskedAfter))
+	patch, err := jsonpatch.CreatePatch(before.Raw, after.Raw)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot compare resources")
 	}

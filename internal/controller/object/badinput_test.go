@@ -89,11 +89,7 @@ func checkNeighbour(t *testing.T, w world, o build.Object) {
 // setManifest changes the manifest of an Object.
 func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest) {
 	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.Desired().ForProvider.Manifest = build.Raw(m)
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, o, func() { o.Desired().ForProvider.Manifest = build.Raw(m) })
 }
 
 func unreadableKind() sickness {
@@ -248,7 +244,7 @@ func missingSecret() sickness {
 		},
 		want: commonv1.ReasonInvalidConnection, message: "/later does not exist",
 		heal: func(t *testing.T, w world, _ build.Object) {
-			kube.Create(t, w.c, secret(w.namespace, "later", kube.Kubeconfig(t, targetUser(t))))
+			kube.Create(t, w.c, build.Credentials(w.namespace, "later", kube.Kubeconfig(t, targetUser(t))))
 		},
 	}
 }
@@ -258,7 +254,7 @@ func kubeconfigThat(does string, content []byte, message string) sickness {
 	return sickness{
 		reason: "A kubeconfig that " + does + " is refused without being repeated, and its successor used.",
 		make: func(t *testing.T, w world) build.Object {
-			kube.Create(t, w.c, secret(w.namespace, "bad", content),
+			kube.Create(t, w.c, build.Credentials(w.namespace, "bad", content),
 				w.scope.Config(w.namespace, w.namespace+"-bad", build.FromSecret(w.namespace, "bad")))
 			o := w.object(build.ConfigMap(w.target, "waiting"))
 			setConfig(o, w.namespace+"-bad")
@@ -282,17 +278,10 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 `)
 }
 
-func secret(namespace, name string, kubeconfig []byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	}
-}
-
 // setKubeconfig replaces the content of a credentials Secret.
 func setKubeconfig(t *testing.T, c client.Client, namespace, name string, kubeconfig []byte) {
 	t.Helper()
-	kube.Update(t, c, secret(namespace, name, kubeconfig))
+	kube.Update(t, c, build.Credentials(namespace, name, kubeconfig))
 }
 
 // TestRejected shows that the API server refuses what can never be applied.

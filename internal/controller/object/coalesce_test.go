@@ -39,10 +39,7 @@ func queried(o build.Object, query string) build.Object {
 func awaitField(t *testing.T, c client.Client, o build.Object, want string, field ...string) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	kube.Eventually(t, fmt.Sprintf("%s to be shown", field), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, fmt.Sprintf("%s to be shown", field), func() (bool, string) {
 		seen := map[string]any{}
 		if err := json.Unmarshal(o.Observed().Manifest.Raw, &seen); err != nil {
 			return false, err.Error()

@@ -61,12 +61,12 @@ func TestConfigIsReady(t *testing.T) {
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
 
-		kube.Delete(t, c, secret(ns, "credentials", nil))
+		kube.Delete(t, c, build.Credentials(ns, "credentials", nil))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
 
 		account = &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
 		kube.Create(t, tc, account)
-		kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
+		kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 		awaitReady(t, c, o)
 
@@ -96,7 +96,7 @@ func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 			config := readConfig(t, c, s, ns, ns)
 			config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
 
-			kube.Create(t, c, secret(ns, "credentials", good))
+			kube.Create(t, c, build.Credentials(ns, "credentials", good))
 			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + tns + ":robot")
 			if diff := cmp.Diff(map[string]int{"get /version": 1}, got.Count()); diff != "" {
@@ -122,7 +122,7 @@ func TestConfigOfEachTenantIsReady(t *testing.T) {
 	ns := local.Namespace(t)
 	spec := build.FromSecret(ns, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "tenant"}
-	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
 	readConfig(t, c, s, ns, ns).await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 }
 
@@ -206,10 +206,7 @@ func (x config) awaitFinalizer(t *testing.T) {
 // await waits for condition Ready.
 func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
 	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
-		if err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, x.c, x.pc, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
 		got := x.pc.GetCondition(xpv2.TypeReady)
 		return got.Status == s && got.Reason == r, fmt.Sprint(got)
 	})

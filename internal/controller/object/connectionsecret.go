@@ -22,7 +22,10 @@ import (
 // purposeConnection is the connection secret of an Object.
 const purposeConnection informer.Purpose = "connection"
 
-var secretKind, secrets = corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithResource("secrets")
+var (
+	secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+	secrets    = corev1.SchemeGroupVersion.WithResource("secrets")
+)
 
 // A connectionSecret is the connection secret of an Object on the control plane, and what is to be in it.
 type connectionSecret struct {

@@ -33,6 +33,22 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 			change: func(tns string, o build.Object) { o.Desired().ForProvider.Manifest = build.Raw(misshapen(tns)) },
 			want:   commonv1.ReasonInvalidManifest,
 		},
+		"ManifestInvalid": {
+			reason: "Nor does one that the target refuses, as for a field that is immutable.",
+			change: func(tns string, o build.Object) {
+				o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "settings", "a key with spaces", "x"))
+			},
+			want: commonv1.ReasonInvalidManifest,
+		},
+		"List": {
+			reason: "Nor one that is a list.",
+			change: func(_ string, o build.Object) {
+				o.Desired().ForProvider.Manifest = build.Raw(build.Manifest{
+					"apiVersion": "v1", "kind": "List", "items": []any{},
+				})
+			},
+			want: commonv1.ReasonInvalidManifest,
+		},
 		"NamespaceRemoved": {
 			reason: "A manifest that lost its namespace was applied when it had one.",
 			change: func(_ string, o build.Object) {
@@ -75,11 +91,7 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 				awaitReady(t, c, o)
 				made := observed(t, o)
 
-				patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-				s.change(tns, o)
-				if err := c.Patch(t.Context(), o, patch); err != nil {
-					t.Fatal(err)
-				}
+				edit(t, c, o, func() { s.change(tns, o) })
 				awaitCondition(t, c, o, failed(s.want))
 				kube.Remove(t, c, o)
 				kube.AwaitGone(t, tc, made)

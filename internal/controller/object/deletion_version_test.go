@@ -53,11 +53,9 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 // serve makes a CustomResourceDefinition serve and store one of its versions only.
 func serve(t *testing.T, tc client.Client, crd *apiextensionsv1.CustomResourceDefinition, version string) {
 	t.Helper()
-	patch := client.MergeFrom(crd.DeepCopy())
-	for i, v := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Served, crd.Spec.Versions[i].Storage = v.Name == version, v.Name == version
-	}
-	if err := tc.Patch(t.Context(), crd, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, tc, crd, func() {
+		for i, v := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Served, crd.Spec.Versions[i].Storage = v.Name == version, v.Name == version
+		}
+	})
 }

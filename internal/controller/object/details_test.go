@@ -92,14 +92,10 @@ func (p published) awaitPublished(t *testing.T, want map[string]string) *corev1.
 func (p published) setDetails(t *testing.T, details ...commonv1.ConnectionDetail) {
 	t.Helper()
 	kube.Get(t, p.c, client.ObjectKeyFromObject(p.object), p.object)
-	patch := client.MergeFrom(p.object.DeepCopyObject().(client.Object))
 	for i := range details {
 		details[i].Namespace = p.target
 	}
-	p.object.Desired().ConnectionDetails = details
-	if err := p.c.Patch(t.Context(), p.object, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, p.c, p.object, func() { p.object.Desired().ConnectionDetails = details })
 }
 
 // TestConnectionDetails shows what of a resource arrives in the connection secret, and that the Object controls it.

@@ -147,10 +147,7 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
 		}
 		setManifest(t, w.c, o, build.ConfigMap(w.target, "another", "color", "red"))
-		kube.Eventually(t, "the Object to forget the resource", func() (bool, string) {
-			if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				return false, err.Error()
-			}
+		kube.Await(t, w.c, o, "the Object to forget the resource", func() (bool, string) {
 			raw := string(o.Observed().Manifest.Raw)
 			return raw == "" || raw == "null", raw
 		})

@@ -12,8 +12,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -34,46 +32,6 @@ func TestDeletedAtOnce(t *testing.T) {
 		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})
-}
-
-// TestDeletionOfGarbage shows that deletion does not depend on a manifest which can be applied: one whose edit the
-// target refuses, and one that is of no kind any more.
-//
-// provider-kubernetes tries an apply first even then, and so never comes to delete.
-func TestDeletionOfGarbage(t *testing.T) {
-	job := func(w world, image string) build.Manifest {
-		return build.Manifest{
-			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "work", "namespace": w.target},
-			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-				"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": image}},
-			}}},
-		}
-	}
-	for name, test := range map[string]struct {
-		spoilt func(world) build.Manifest
-	}{
-		"ImmutableField": {func(w world) build.Manifest { return job(w, "other") }},
-		"WrongType": {func(w world) build.Manifest {
-			m := job(w, "first")
-			m["spec"].(map[string]any)["parallelism"] = "many"
-			return m
-		}},
-		"List": {func(world) build.Manifest {
-			return build.Manifest{"apiVersion": "v1", "kind": "List", "items": []any{}}
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				o := w.keep(t, job(w, "first"))
-				made := &unstructured.Unstructured{Object: job(w, "first")}
-				setManifest(t, w.c, o, test.spoilt(w))
-				awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
-				w.exists(t, made, true)
-				kube.Remove(t, w.c, o)
-				w.exists(t, made, false)
-			})
-		})
-	}
 }
 
 // TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that
@@ -109,40 +67,6 @@ func TestAdopted(t *testing.T) {
 		kube.Remove(t, w.c, o)
 		w.exists(t, theirs, false)
 	})
-}
-
-// TestRemadeByOthers shows that a resource survives which others have made in place of the one an Object had made.
-//
-// provider-kubernetes deletes whatever bears the name.
-func TestRemadeByOthers(t *testing.T) {
-	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				if p != nil {
-					kube.Create(t, w.tc, emptySettings(w.target))
-				}
-				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				o.SetManagementPolicies(p)
-				kube.Create(t, w.c, o)
-				awaitReady(t, w.c, o)
-
-				pause(t, w.c, o)
-				kube.Delete(t, w.tc, emptySettings(w.target))
-				theirs := &corev1.ConfigMap{
-					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
-				}
-				kube.Create(t, w.tc, theirs)
-				kube.Delete(t, w.c, o)
-				unpause(t, w.c, o)
-				kube.AwaitGone(t, w.c, o)
-				was := theirs.GetResourceVersion()
-				w.exists(t, theirs, true)
-				if theirs.GetResourceVersion() != was {
-					t.Errorf("a resource of others must not be touched, got %v", theirs)
-				}
-			})
-		})
-	}
 }
 
 // TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be

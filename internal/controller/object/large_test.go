@@ -51,9 +51,8 @@ func TestLargeManifest(t *testing.T) {
 
 		cm := emptySettings(tns)
 		kube.Patch(t, tc, cm, `{"data":{"large":"drift"}}`)
-		kube.Eventually(t, "the drift to be reverted", func() (bool, string) {
-			err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
-			return err == nil && cm.Data["large"] != "drift", "it is not"
+		kube.Await(t, tc, cm, "the drift to be reverted", func() (bool, string) {
+			return cm.Data["large"] != "drift", "it is not"
 		})
 		kube.Remove(t, c, o)
 	})

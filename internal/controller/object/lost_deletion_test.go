@@ -29,11 +29,7 @@ func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
 	kube.Create(t, w.c, o)
 	awaitEnd := held.Delete(t, w.c, o)
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	setConfig(o, w.config)
-	if err := w.c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, w.c, o, func() { setConfig(o, w.config) })
 	awaitEnd()
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), w.scope.New()); !apierrors.IsNotFound(err) {
 		t.Fatalf("the Object must be gone without its finalizer having been removed: %v", err)

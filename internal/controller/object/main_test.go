@@ -3,17 +3,14 @@ package object_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -34,16 +31,10 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
-var startProvider sync.Once
-
 // provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	startProvider.Do(func() {
-		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
-		provider.Start(t, local.User(t, user, "system:masters"))
-	})
-	return local.Client(t, apis.AddToScheme)
+	return provider.Once(t, &local, "../../../package/crds")
 }
 
 // connect makes a ProviderConfig that reaches the target as a user, and returns its name and, for the namespaced scope,
@@ -57,7 +48,7 @@ func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (na
 func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte) (namespace, name string) {
 	t.Helper()
 	namespace = local.Namespace(t)
-	kube.Create(t, c, secret(namespace, "credentials", kubeconfig),
+	kube.Create(t, c, build.Credentials(namespace, "credentials", kubeconfig),
 		s.Config(namespace, namespace, build.FromSecret(namespace, "credentials")))
 	return namespace, namespace
 }
@@ -109,7 +100,7 @@ func (w world) keep(t *testing.T, m build.Manifest) build.Object {
 func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()
 	name := w.namespace + "-other"
-	kube.Create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
+	kube.Create(t, w.c, build.Credentials(w.namespace, "other", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
 	return name
 }
@@ -137,10 +128,7 @@ func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCond
 	t.Helper()
 	var message string
 	lacks := func(part string) bool { return !strings.Contains(message, part) }
-	kube.Eventually(t, fmt.Sprintf("%s of %s %q", want, o.GetName(), parts), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, fmt.Sprintf("%s of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		got := o.GetCondition(want.Type)
 		message = got.Message
 		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) &&

@@ -107,7 +107,8 @@ func (e previewer) seePreviewed(o Object) error {
 }
 
 func sameResource(a, b *unstructured.Unstructured) bool {
-	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && targetresource.Name(a) == targetresource.Name(b)
+	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() &&
+		targetresource.Name(a) == targetresource.Name(b)
 }
 
 // compareAgain is after how long a comparison is tried again that the target could not make.

@@ -105,9 +105,5 @@ func TestPreviewFollowsPolicy(t *testing.T) {
 // setPolicies changes the management policies of an Object.
 func setPolicies(t *testing.T, c client.Client, o build.Object, p xpv2.ManagementPolicies) {
 	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.SetManagementPolicies(p)
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, o, func() { o.SetManagementPolicies(p) })
 }

@@ -64,10 +64,7 @@ func setDryRun(t *testing.T, c client.Client, o build.Object, value string) {
 // awaitNoPreview waits until an Object says nothing of changes.
 func awaitNoPreview(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	kube.Eventually(t, o.GetName()+" to say nothing of changes", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, o.GetName()+" to say nothing of changes", func() (bool, string) {
 		u := o.GetCondition(commonv1.TypeUpToDate)
 		return u.Status == corev1.ConditionUnknown && o.Observed().Diff == nil && o.Observed().Compared == "",
 			string(u.Status) + " " + u.Message
@@ -77,10 +74,7 @@ func awaitNoPreview(t *testing.T, c client.Client, o build.Object) {
 // awaitFields waits until condition UpToDate names some fields.
 func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 	t.Helper()
-	kube.Eventually(t, "condition UpToDate to name "+fields, func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "condition UpToDate to name "+fields, func() (bool, string) {
 		m := o.GetCondition(commonv1.TypeUpToDate).Message
 		return m == "Applying the manifest would change "+fields, m
 	})

@@ -38,10 +38,7 @@ func TestDeletionPropagation(t *testing.T) {
 					map[string]string{"color": "red"})
 				holdDependents(t, w.tc, cm)
 				kube.Delete(t, w.c, o)
-				kube.Eventually(t, "the ConfigMap to be deleted", func() (bool, string) {
-					if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-						return false, err.Error()
-					}
+				kube.Await(t, w.tc, cm, "the ConfigMap to be deleted", func() (bool, string) {
 					return cm.DeletionTimestamp != nil, "it is not"
 				})
 				if got := collector(cm.Finalizers); got != s.want {

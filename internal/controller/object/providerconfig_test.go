@@ -15,8 +15,8 @@ import (
 func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		config, other := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials")), w.scope.Config(w.namespace, w.config+"-other",
-			build.FromSecret(w.namespace, "credentials"))
+		spec := build.FromSecret(w.namespace, "credentials")
+		config, other := w.scope.Config(w.namespace, w.config, spec), w.scope.Config(w.namespace, w.config+"-other", spec)
 		kube.Create(t, w.c, other)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
@@ -28,11 +28,7 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 			return err == nil, message(err)
 		}, o)
 
-		patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-		setConfig(o, other.GetName())
-		if err := w.c.Patch(t.Context(), o, patch); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
 		kube.AwaitGone(t, w.c, config)
 
 		// The Object is kept through the other one.

@@ -49,8 +49,9 @@ type reconciler[T Object] struct {
 // Reconcile reconciles one Object.
 func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &reconciliation{}
+	p.Amend, p.Shrink, p.Publish = p.amend, shrink, p.publish
 	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
-	ctx = p.with(ctx)
+	ctx = managedadapter.With(context.WithValue(ctx, reconciliationKey{}, p), &p.Reconciliation)
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
 	if c.finish(ctx, req.NamespacedName) {
 		res, err = p.Run(ctx, req, c.managed)
@@ -104,17 +105,6 @@ func (c *reconciler[T]) forget(n types.NamespacedName) {
 	c.options.References.Hide(c.kind.GVK, n)
 	c.drift.Forget(owner)
 	c.writes.Forget(n)
-}
-
-// pollHook returns how long until an Object is reconciled again without a reason. jitter is a fraction of the interval.
-func pollHook(jitter float64) managed.PollIntervalHook {
-	return func(mg resource.Managed, interval time.Duration) time.Duration {
-		p := managedadapter.Poll{Interval: interval, Jitter: jitter}
-		if !isReady(mg) {
-			return p.Waiting()
-		}
-		return p.Settled()
-	}
 }
 
 // Connect returns the client of an Object's target.

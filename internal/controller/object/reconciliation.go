@@ -49,12 +49,6 @@ type reconciliation struct {
 
 type reconciliationKey struct{}
 
-// with returns a context that carries a reconciliation.
-func (r *reconciliation) with(ctx context.Context) context.Context {
-	r.Amend, r.Shrink, r.Publish = r.amend, shrink, r.publish
-	return managedadapter.With(context.WithValue(ctx, reconciliationKey{}, r), &r.Reconciliation)
-}
-
 // reconciliationOf returns the reconciliation of a context. Our reconciler gives each context one.
 func reconciliationOf(ctx context.Context) *reconciliation {
 	return ctx.Value(reconciliationKey{}).(*reconciliation) //nolint:forcetypeassert // See above.

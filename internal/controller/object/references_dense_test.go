@@ -84,10 +84,7 @@ func (w world) timeToReady(t *testing.T, name string) time.Duration {
 	o := w.keeper(name)
 	begin := time.Now()
 	kube.Create(t, w.c, o)
-	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, w.c, o, o.GetName()+" to be ready", func() (bool, string) {
 		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, conditions(o)
 	})
 	return time.Since(begin)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -52,9 +51,8 @@ func TestRandomReferencesVanish(t *testing.T) {
 			kube.AwaitGone(t, w.c, o)
 		}
 		for _, cm := range kept {
-			kube.Eventually(t, cm.GetName()+" to have no finalizer", func() (bool, string) {
-				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
-				return err == nil && len(cm.GetFinalizers()) == 0, strconv.Itoa(len(cm.GetFinalizers()))
+			kube.Await(t, w.c, cm, cm.GetName()+" to have no finalizer", func() (bool, string) {
+				return len(cm.GetFinalizers()) == 0, strconv.Itoa(len(cm.GetFinalizers()))
 			})
 		}
 	})

@@ -63,10 +63,7 @@ func referred(o build.Object) string { return commonv1.FinalizerReferredPrefix +
 // awaitPinned waits until a resource has, or has not, the finalizer of an Object.
 func awaitPinned(t *testing.T, c client.Client, o build.Object, x client.Object, want bool) {
 	t.Helper()
-	kube.Eventually(t, "finalizer of "+o.GetName()+" on "+x.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(x), x); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, x, "finalizer of "+o.GetName()+" on "+x.GetName(), func() (bool, string) {
 		return slices.Contains(x.GetFinalizers(), referred(o)) == want, strings.Join(x.GetFinalizers(), ", ")
 	})
 }
@@ -74,10 +71,7 @@ func awaitPinned(t *testing.T, c client.Client, o build.Object, x client.Object,
 // awaitRecorded waits until the status of an Object names just these resources as pinned.
 func awaitRecorded(t *testing.T, c client.Client, o build.Object, want ...string) {
 	t.Helper()
-	kube.Eventually(t, "record of what "+o.GetName()+" refers to", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "record of what "+o.GetName()+" refers to", func() (bool, string) {
 		got := recorded(o)
 		return slices.Equal(got, want), strings.Join(got, ", ")
 	})
@@ -94,11 +88,7 @@ func recorded(o build.Object) []string {
 // setReferences changes the references of an Object.
 func setReferences(t *testing.T, c client.Client, o build.Object, refs ...commonv1.Reference) {
 	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.Desired().References = refs
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, o, func() { o.Desired().References = refs })
 }
 
 // setData changes a value of a ConfigMap.

@@ -74,7 +74,7 @@ func about(requests kube.Requests, w world) kube.Requests {
 func TestReferencesStayInNamespace(t *testing.T) {
 	c := provide(t)
 	foreign := local.Namespace(t)
-	theirs := secret(foreign, "theirs", []byte("hidden"))
+	theirs := build.Credentials(foreign, "theirs", []byte("hidden"))
 	theirs.SetLabels(map[string]string{"app": "theirs"})
 	kube.Create(t, c, theirs)
 	for name, tc := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 // where the status shows such values. Package discreet_test shows the same where it does not.
 func TestReferenceToSecretOfObject(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
-		theirs := secret(w.target, "theirs", []byte("first"))
+		theirs := build.Credentials(w.target, "theirs", []byte("first"))
 		kube.Create(t, w.tc, theirs)
 		source := w.scope.Object(w.namespace, w.name("source"), w.config, build.Manifest{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},

@@ -64,11 +64,7 @@ func TestWaitForReady(t *testing.T) {
 		kube.Create(t, w.c, first, second)
 		awaitCondition(t, w.c, first, synced)
 		awaitCondition(t, w.c, second, failed(commonv1.ReasonWaitingForReference), w.name("first")+" to be ready")
-		patch := client.MergeFrom(first.DeepCopyObject().(client.Object))
-		first.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate
-		if err := w.c.Patch(t.Context(), first, patch); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, w.c, first, func() { first.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate })
 		awaitReady(t, w.c, second)
 	})
 }

@@ -43,7 +43,7 @@ func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
 }
 
 // edit changes the spec of an Object.
-func edit(t *testing.T, c client.Client, o build.Object, change func()) {
+func edit(t *testing.T, c client.Client, o client.Object, change func()) {
 	t.Helper()
 	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 	change()

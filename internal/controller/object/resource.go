@@ -142,5 +142,5 @@ func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migr
 // remove requests the deletion of the live resource.
 func (e *remote) remove(ctx context.Context, o Object) error {
 	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
-	return e.Resource.Delete(ctx, e.live, p)
+	return e.Delete(ctx, e.live, p)
 }

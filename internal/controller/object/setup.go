@@ -1,9 +1,12 @@
 package object
 
 import (
+	"time"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -59,7 +62,14 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithInitializers(c), managed.WithReferenceResolver(c),
-		managed.WithFinalizer(c), managed.WithRecorder(c.events), managed.WithPollIntervalHook(pollHook(o.PollJitter)),
+		managed.WithFinalizer(c), managed.WithRecorder(c.events),
+		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
+			p := managedadapter.Poll{Interval: interval, Jitter: o.PollJitter}
+			if !isReady(mg) {
+				return p.Waiting()
+			}
+			return p.Settled()
+		}),
 	}
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))

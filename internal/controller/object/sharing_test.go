@@ -23,7 +23,8 @@ import (
 func TestObserverSeesOurWrites(t *testing.T) {
 	const changes = 10
 	forWorlds(t, func(t *testing.T, w world) {
-		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config, build.ConfigMap(w.target, "settings", "step", "first"))
+		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config,
+			build.ConfigMap(w.target, "settings", "step", "first"))
 		kube.Create(t, w.c, writer)
 		awaitReady(t, w.c, writer)
 		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
@@ -46,10 +47,7 @@ func TestObserverSeesOurWrites(t *testing.T) {
 // awaitObserved waits until the status of an Object shows a ConfigMap with some data.
 func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
 		got := observed(t, o).Data
 		return cmp.Equal(want, got), cmp.Diff(want, got)
 	})
@@ -113,7 +111,8 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
-	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
+	kube.Create(t, c, build.Credentials(connection, "credentials", kubeconfig),
 		&mpcv1alpha1.ClusterProviderConfig{
 			ObjectMeta: build.Meta("", connection), Spec: spec,
 		}, build.Cluster().Config("", connection, spec))

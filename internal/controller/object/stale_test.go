@@ -35,11 +35,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		awaitReady(t, c, o)
 		mark := target.Audit(t).Mark()
 
-		before := client.MergeFrom(crd.DeepCopy())
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green")
-		if err := tc.Patch(t.Context(), crd, before); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green") })
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		kube.Eventually(t, "the new default", func() (bool, string) {
@@ -78,11 +74,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		kube.Create(t, c, o)
 		awaitReady(t, c, o)
 
-		before := client.MergeFrom(crd.DeepCopy())
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green")
-		if err := tc.Patch(t.Context(), crd, before); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green") })
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		kube.Eventually(t, "an apply with the new default", func() (bool, string) {
@@ -119,10 +111,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstructured.Unstructured) {
 	t.Helper()
 	tc := target.Client(t)
-	kube.Eventually(t, "the resource as it is in the status", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(resource), resource); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, resource, "the resource as it is in the status", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -134,10 +123,7 @@ func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstruc
 // awaitParts waits until a gadget has parts again.
 func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, "the parts to come back", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, gadget, "the parts to come back", func() (bool, string) {
 		parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
 		return len(parts) > 0, "there are none"
 	})
@@ -185,10 +171,7 @@ func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, 
 
 func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, want map[string]any) {
 	t.Helper()
-	kube.Eventually(t, "the part", func() (bool, string) {
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, tc, gadget, "the part", func() (bool, string) {
 		got, _, _ := unstructured.NestedMap(gadget.Object, "spec", "part")
 		return cmp.Equal(want, got), cmp.Diff(want, got)
 	})

@@ -26,12 +26,12 @@ import (
 func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	obs, seen, was := o.Observed(), present(live, opts), map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
-	_, managed, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
-	unwanted := opts.RemoveManagedFields && managed
+	_, shown, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
+	unwanted := opts.RemoveManagedFields && shown
 	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
-	raw, _ := json.Marshal(seen) // What comes from JSON can be encoded.
+	raw := encode(seen)
 	if staysOmitted(o, live, int64(len(raw))) {
 		return nil
 	}
@@ -80,18 +80,15 @@ func decode(raw []byte, into any) error {
 	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot decode")
 }
 
-// fits reports whether the control plane can be expected to store an Object, by what is large in one.
+// encode returns the JSON of a value that comes from JSON, and can be encoded therefore.
+func encode(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
+}
+
+// fits reports whether the control plane can be expected to store an Object.
 func fits(o Object) bool {
-	size := len(o.Desired().ForProvider.Manifest.Raw) + len(o.Observed().Manifest.Raw)
-	for k, v := range o.GetAnnotations() {
-		size += len(k) + len(v)
-	}
-	for _, f := range o.GetManagedFields() {
-		if f.FieldsV1 != nil {
-			size += len(f.FieldsV1.GetRawBytes())
-		}
-	}
-	return size <= managedadapter.FitsMost
+	return len(encode(o)) <= managedadapter.FitsMost
 }
 
 // shrink leaves all of the resource out of the status but what identifies it, if it is in there. Conditions and the
@@ -102,7 +99,7 @@ func shrink(obj client.Object) bool {
 		return false
 	}
 	obs.OmittedBytes = int64(len(obs.Manifest.Raw))
-	obs.Manifest.Raw, _ = json.Marshal(id.Object) // What comes from JSON can be encoded.
+	obs.Manifest.Raw = encode(id.Object)
 	return true
 }
 
@@ -164,7 +161,7 @@ func maskSecret(raw *runtime.RawExtension) error {
 	}
 	if diff.IsSecret(content) {
 		hideValues(content)
-		raw.Raw, _ = json.Marshal(content) // What comes from JSON can be encoded.
+		raw.Raw = encode(content)
 	}
 	return nil
 }

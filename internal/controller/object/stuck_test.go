@@ -19,10 +19,7 @@ var deleting = wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse
 // awaitMessage waits until the message of a condition of an Object is as wanted.
 func awaitMessage(t *testing.T, c client.Client, o build.Object, in wantCondition, want string) {
 	t.Helper()
-	kube.Eventually(t, in.String()+": "+want, func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, in.String()+": "+want, func() (bool, string) {
 		got := o.GetCondition(in.Type)
 		return got.Status == in.Status && got.Reason == in.Reason &&
 			got.Message == want, string(got.Reason) + ": " + got.Message

@@ -96,18 +96,14 @@ func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderCo
 	spec commonv1.ProviderConfigSpec,
 ) {
 	t.Helper()
-	patch := client.MergeFrom(config.DeepCopy())
-	config.Spec = spec
-	if err := c.Patch(t.Context(), config, patch); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, c, config, func() { config.Spec = spec })
 }
 
 // TestSecretOfOwnNamespace shows that a tenant need not say that a Secret is its own.
 func TestSecretOfOwnNamespace(t *testing.T) {
 	c := provide(t)
 	s, tns, ns := build.Namespaced(), target.Namespace(t), local.Namespace(t)
-	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		s.Config(ns, ns, build.FromSecret("", "credentials")))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 	kube.Create(t, c, o)
@@ -133,7 +129,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	one, other, connection := newTenant(t, c, tc), newTenant(t, c, tc), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
-	kube.Create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
+	kube.Create(t, c, build.Credentials(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec})
 	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
 		o := build.Namespaced().Object(ns, name, connection,
@@ -205,7 +201,7 @@ func TestImpersonatedUser(t *testing.T) {
 		spec := build.FromSecret(ns, "credentials")
 		spec.Impersonate = &commonv1.Impersonation{User: tns + "-jane"}
 		config := s.Config(ns, ns, spec)
-		kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
+		kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
 		o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden), tns+"-jane")
@@ -222,7 +218,7 @@ func TestServiceAccountNeedsNamespace(t *testing.T) {
 	s, ns := build.Cluster(), local.Namespace(t)
 	spec := build.FromSecret(ns, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
-	kube.Create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
 	o := s.Object(ns, ns, ns, build.ConfigMap(ns, "settings"))
 	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "spec.impersonate.serviceAccountName")

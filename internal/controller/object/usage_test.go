@@ -14,10 +14,7 @@ import (
 // awaitUsers waits until a ProviderConfig counts so many users.
 func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64) {
 	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("%d users of %s", want, config.GetName()), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, config, fmt.Sprintf("%d users of %s", want, config.GetName()), func() (bool, string) {
 		n := config.(resource.ProviderConfig).GetUsers()
 		return n == want, fmt.Sprintf("%d users", n)
 	})

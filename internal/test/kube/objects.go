@@ -66,6 +66,17 @@ func List(tb testing.TB, c client.Client, l client.ObjectList, opts ...client.Li
 	}
 }
 
+// Await reads an object again and again, until it satisfies a check.
+func Await(tb testing.TB, c client.Client, o client.Object, what string, check func() (ok bool, state string)) {
+	tb.Helper()
+	Eventually(tb, what, func() (bool, string) {
+		if err := c.Get(tb.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		return check()
+	})
+}
+
 // AwaitGone waits until objects do not exist.
 func AwaitGone(tb testing.TB, c client.Client, objs ...client.Object) {
 	tb.Helper()

@@ -3,12 +3,14 @@ package provider
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,6 +28,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // Defaults of the settings that tests leave alone.
@@ -77,6 +81,27 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 		}
 	}()
 	return func() { <-ended }
+}
+
+var once sync.Once
+
+// Once installs our CustomResourceDefinitions on a control plane and starts all controllers as user "provider", once
+// for all tests of a package, and returns a client of it.
+func Once(t testing.TB, s *kube.Server, crds string) client.Client {
+	t.Helper()
+	once.Do(func() {
+		s.InstallCRDs(t, crds)
+		Start(t, s.User(t, "provider", "system:masters"))
+	})
+	return s.Client(t, apis.AddToScheme)
+}
+
+// AwaitReady waits until an Object is ready.
+func AwaitReady(t testing.TB, c client.Client, o build.Object) {
+	t.Helper()
+	kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+	})
 }
 
 func newManager(cfg *rest.Config) (ctrl.Manager, error) {

@@ -5,8 +5,6 @@ package namespace_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -29,15 +26,9 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
-var startProvider sync.Once
-
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	startProvider.Do(func() {
-		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-		provider.Start(t, local.User(t, "provider", "system:masters"))
-	})
-	return local.Client(t, apis.AddToScheme)
+	return provider.Once(t, &local, "../../../../package/crds")
 }
 
 // A tenant is a namespace with a connection and some Objects.
@@ -54,46 +45,19 @@ func settle(t *testing.T, c client.Client, s build.Scope) tenant {
 	const count = 5
 	ns, tns := local.Namespace(t), target.Namespace(t)
 	tn := tenant{namespace: ns, config: s.Config(ns, ns, build.FromSecret(ns, "credentials"))}
-	create(t, c, &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "credentials"),
-		Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))},
-	})
-	create(t, c, tn.config)
+	kubeconfig := kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kubeconfig), tn.config)
 	for i := range count {
 		n := fmt.Sprintf("%s-%d", tns, i)
 		o := s.Object(ns, n, ns, build.ConfigMap(tns, n))
-		create(t, c, o)
+		kube.Create(t, c, o)
 		tn.objects = append(tn.objects, o)
 		tn.made = append(tn.made, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, n)})
 	}
 	for _, o := range tn.objects {
-		kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			got := o.GetCondition(xpv2.TypeReady)
-			return err == nil && got.Status == corev1.ConditionTrue, got.Message
-		})
+		provider.AwaitReady(t, c, o)
 	}
 	return tn
-}
-
-func create(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Create(t, c, o)
-}
-
-func remove(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Delete(t, c, o)
-}
-
-func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			return apierrors.IsNotFound(err), fmt.Sprintf("%v", o)
-		})
-	}
 }
 
 // checkGone checks that nothing a tenant has made is left on the target.
@@ -113,8 +77,7 @@ func (tn tenant) checkGone(t *testing.T) {
 func TestNamespaceDeleted(t *testing.T) {
 	c := provide(t)
 	tn := settle(t, c, build.Namespaced())
-	remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
-	awaitGone(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	kube.Remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	tn.checkGone(t)
 }
 
@@ -123,15 +86,14 @@ func TestNamespaceDeleted(t *testing.T) {
 func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	c := provide(t)
 	tn := settle(t, c, build.Namespaced())
-	remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
+	kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
 	for _, o := range tn.objects {
-		kube.Eventually(t, "the Object to miss its credentials", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Await(t, c, o, "the Object to miss its credentials", func() (bool, string) {
 			got := o.GetCondition(xpv2.TypeSynced)
-			return err == nil && got.Status == corev1.ConditionFalse, got.Message
+			return got.Status == corev1.ConditionFalse, got.Message
 		})
 	}
-	remove(t, c, tn.config)
+	kube.Delete(t, c, tn.config)
 	usage := &mpcv1alpha1.ProviderConfigUsage{}
 	if err := c.DeleteAllOf(t.Context(), usage, client.InNamespace(tn.namespace)); err != nil {
 		t.Fatal(err)
@@ -141,8 +103,7 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
 			return err == nil, fmt.Sprint(err)
 		})
-	remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
-	awaitGone(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	kube.Remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	tn.checkGone(t)
 }
 
@@ -153,15 +114,15 @@ func TestAllDeletedAtOnce(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			tn := settle(t, c, s)
-			remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
-			remove(t, c, tn.config)
+			kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
+			kube.Delete(t, c, tn.config)
 			for _, o := range tn.objects {
-				remove(t, c, o)
+				kube.Delete(t, c, o)
 			}
 			for _, o := range tn.objects {
-				awaitGone(t, c, o)
+				kube.AwaitGone(t, c, o)
 			}
-			awaitGone(t, c, tn.config)
+			kube.AwaitGone(t, c, tn.config)
 			tn.checkGone(t)
 		})
 	}

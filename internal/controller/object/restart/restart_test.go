@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,17 +54,10 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 	c, tc, s := local.Client(t, apis.AddToScheme), target.Client(t), build.Namespaced()
 	stop := start(t)
 	ns, tns := local.Namespace(t), target.Namespace(t)
-	credentials := &corev1.Secret{ObjectMeta: build.Meta(ns, "credentials")}
-	credentials.Data = map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", admins))}
 	o := s.Object(ns, "settings", "target", build.ConfigMap(tns, "settings", "ours", "yes"))
-	for _, x := range []client.Object{credentials, s.Config(ns, "target", build.FromSecret(ns, "credentials")), o} {
-		kube.Create(t, c, x)
-	}
-	kube.Eventually(t, "the Object to be ready", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-			o.GetCondition(xpv2.TypeSynced).Message
-	})
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, target.User(t, "provider", admins))),
+		s.Config(ns, "target", build.FromSecret(ns, "credentials")), o)
+	provider.AwaitReady(t, c, o)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
 	kube.Patch(t, tc, cm, `{"data":{"theirs":"new"}}`)
 	stop()

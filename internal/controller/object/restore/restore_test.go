@@ -6,18 +6,15 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -38,48 +35,28 @@ var local, target kube.Server
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
-var startProvider sync.Once
-
 // provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	startProvider.Do(func() {
-		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-		provider.Start(t, local.User(t, "provider", admins))
-	})
-	return local.Client(t, apis.AddToScheme)
+	return provider.Once(t, &local, "../../../../package/crds")
 }
 
 // connect makes a ProviderConfig for the target, and returns its name.
 func connect(t *testing.T, c client.Client) string {
 	t.Helper()
 	name := local.Namespace(t)
-	create(t, c,
-		&corev1.Secret{
-			ObjectMeta: build.Meta(name, "credentials"),
-			Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", admins))},
-		},
+	kube.Create(t, c,
+		build.Credentials(name, "credentials", kube.Kubeconfig(t, target.User(t, "provider", admins))),
 		build.Cluster().Config("", name, build.FromSecret(name, "credentials")))
 	return name
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		kube.Create(t, c, o)
-	}
 }
 
 // keep makes an Object that keeps a ConfigMap of the same name, and waits until it is ready.
 func keep(t *testing.T, c client.Client, config, namespace, name string) {
 	t.Helper()
 	o := build.Cluster().Object("", config+"-"+name, config, build.ConfigMap(namespace, name, "color", "blue"))
-	create(t, c, o)
-	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-			o.GetCondition(xpv2.TypeSynced).Message
-	})
+	kube.Create(t, c, o)
+	provider.AwaitReady(t, c, o)
 }
 
 // paint changes the color that an Object keeps.
@@ -111,7 +88,7 @@ func goAhead(t *testing.T, s *kube.Server, namespace string) {
 	var writing sync.WaitGroup
 	for w := range writers {
 		cm := &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, fmt.Sprintf("counter-%d", w))}
-		create(t, c, cm)
+		kube.Create(t, c, cm)
 		writing.Go(func() {
 			for i := range ahead / writers {
 				write(t.Context(), c, cm, i)
@@ -125,7 +102,7 @@ func goAhead(t *testing.T, s *kube.Server, namespace string) {
 func goOn(t *testing.T, s *kube.Server, namespace string) {
 	t.Helper()
 	c, cm := s.Client(t), &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, "heart")}
-	create(t, c, cm)
+	kube.Create(t, c, cm)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var writing sync.WaitGroup
 	writing.Go(func() {

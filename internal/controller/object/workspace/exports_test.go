@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 // widgets is an API as kcp's guide to exporting has it, with the schema that is left out there: the schema of a
@@ -139,10 +139,7 @@ func TestExports(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
-			kube.Create(t, c, &corev1.Secret{
-				ObjectMeta: build.Meta(ns, "kcp"),
-				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
-			})
+			kube.Create(t, c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, workspaces.Config("root"))))
 			exporter, _ := workspaces.Workspace(t)
 			consumer, in := workspaces.Workspace(t)
 			var kept []build.Object
@@ -157,13 +154,7 @@ func TestExports(t *testing.T) {
 			kept = append(kept, keepManifest(t, c, s, ns+"-consumer",
 				manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
 			for _, o := range kept {
-				kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-					if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-						return false, err.Error()
-					}
-					return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-						o.GetCondition(xpv2.TypeSynced).Message
-				})
+				provider.AwaitReady(t, c, o)
 			}
 			b := &apisv1alpha1.APIBinding{}
 			kube.Eventually(t, "the binding to be bound", func() (bool, string) {

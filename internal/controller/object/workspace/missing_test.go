@@ -12,6 +12,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 // TestMissingWorkspace shows that an Object for a workspace that does not exist says so, and is kept when its
@@ -31,10 +32,9 @@ func TestMissingWorkspace(t *testing.T) {
 			} {
 				kube.Create(t, c, obj)
 			}
-			kube.Eventually(t, "the Object to say that there is no such workspace", func() (bool, string) {
-				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			kube.Await(t, c, o, "the Object to say that there is no such workspace", func() (bool, string) {
 				message := o.GetCondition(xpv2.TypeSynced).Message
-				return err == nil && strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`),
+				return strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`),
 					message
 			})
 			path, _ := workspaces.Workspace(t)
@@ -42,11 +42,7 @@ func TestMissingWorkspace(t *testing.T) {
 			if err := c.Patch(t.Context(), pc, body); err != nil {
 				t.Fatal(err)
 			}
-			kube.Eventually(t, "the Object to be ready", func() (bool, string) {
-				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-				return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-					o.GetCondition(xpv2.TypeSynced).Message
-			})
+			provider.AwaitReady(t, c, o)
 		})
 	}
 }

@@ -3,18 +3,14 @@ package workspace_test
 
 import (
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
@@ -29,16 +25,10 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 
-var startProvider sync.Once
-
 // provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	startProvider.Do(func() {
-		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-		provider.Start(t, local.User(t, "provider", "system:masters"))
-	})
-	return local.Client(t, apis.AddToScheme)
+	return provider.Once(t, &local, "../../../../package/crds")
 }
 
 // TestWorkspacePath shows that one kubeconfig and a workspace path each reach different workspaces, in both scopes.
@@ -47,10 +37,7 @@ func TestWorkspacePath(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
-			kube.Create(t, c, &corev1.Secret{
-				ObjectMeta: build.Meta(ns, "kcp"),
-				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
-			})
+			kube.Create(t, c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, workspaces.Config("root"))))
 			path, cfg := workspaces.Workspace(t)
 			other, otherCfg := workspaces.Workspace(t)
 			keep(t, c, s, ns, ns+"-one", path)
@@ -97,12 +84,7 @@ func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
 	for _, obj := range []client.Object{s.Config(ns, name, spec), o} {
 		kube.Create(t, c, obj)
 	}
-	kube.Eventually(t, name+" to be ready", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
-		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
-	})
+	provider.AwaitReady(t, c, o)
 }
 
 func awaitData(t *testing.T, c client.Client, want map[string]string) {
