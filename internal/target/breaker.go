@@ -75,6 +75,7 @@ type breaker struct {
 	seen    sight
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
 	flights map[*flight]struct{}
+	slow    map[string]time.Time // when the first late request of a lane began, by lane
 }
 
 // A flight is a request that waits for its answer.
@@ -91,7 +92,7 @@ func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
-		flights: map[*flight]struct{}{},
+		flights: map[*flight]struct{}{}, slow: map[string]time.Time{},
 	}
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
 	return b
@@ -158,25 +159,22 @@ func (b *breaker) enter(f *flight) error {
 	if b.seen.err != nil {
 		return b.seen.err
 	}
-	if late, since := b.late(f.lane); late >= lateMost {
-		return unreachableError{cause: errSlow, since: since}
+	if b.late(f.lane) >= lateMost {
+		return unreachableError{cause: errSlow, since: b.slow[f.lane]}
 	}
 	b.flights[f] = struct{}{}
 	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
 	return nil
 }
 
-// late returns how many requests of a lane are late, and when the first of them began. The caller holds the lock.
-func (b *breaker) late(lane string) (number int, since time.Time) {
+// late returns how many requests of a lane are late. The caller holds the lock.
+func (b *breaker) late(lane string) (number int) {
 	for f := range b.flights {
 		if f.late && f.lane == lane {
 			number++
-			if since.IsZero() || f.began.Before(since) {
-				since = f.began
-			}
 		}
 	}
-	return number, since
+	return number
 }
 
 // overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
@@ -188,15 +186,18 @@ func (b *breaker) overdue(f *flight) {
 		return
 	}
 	age := time.Since(f.began)
-	switch late, since := b.late(f.lane); {
+	switch late := b.late(f.lane); {
 	case age < lateAfter:
 		b.doubt()
 		f.timer.Reset(lateAfter - age)
 	case f.late:
 		f.cancel(unreachableError{cause: errSlow})
 	case late >= lateMost:
-		f.cancel(unreachableError{cause: errSlow, since: since})
+		f.cancel(unreachableError{cause: errSlow, since: b.slow[f.lane]})
 	default:
+		if late == 0 {
+			b.slow[f.lane] = f.began
+		}
 		f.late = true
 		f.timer.Reset(f.most - age)
 	}
@@ -208,6 +209,9 @@ func (b *breaker) leave(f *flight) {
 	defer b.mu.Unlock()
 	delete(b.flights, f)
 	f.timer.Stop()
+	if b.late(f.lane) == 0 {
+		delete(b.slow, f.lane)
+	}
 }
 
 // explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until
