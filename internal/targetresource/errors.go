@@ -1,6 +1,7 @@
 package targetresource
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -52,32 +53,50 @@ func IsCutOff(err error) bool {
 		errors.As(err, &refused)
 }
 
-// ReasonOf returns the reason of condition Synced for an error about a target, empty if there is no better one than
-// ReconcileError.
-func ReasonOf(err error) xpv2.ConditionReason {
-	switch {
-	case err == nil:
-		return ""
-	case target.IsUnreachable(err):
-		return commonv1.ReasonTargetUnreachable
-	case target.IsInvalidConnection(err), errors.Is(err, scope.ErrNoConfig):
-		return commonv1.ReasonInvalidConnection
-	case target.IsNoKind(err):
-		return commonv1.ReasonUnknownKind
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return commonv1.ReasonNamespaceTerminating
-	case apply.IsQuotaExceeded(err):
-		return commonv1.ReasonQuotaExceeded
-	case apierrors.IsForbidden(err):
-		return commonv1.ReasonForbidden
-	case apierrors.IsUnauthorized(err):
-		return commonv1.ReasonUnauthorized
-	case isNamespaceMissing(err):
-		return commonv1.ReasonNamespaceMissing
-	case IsSchemaError(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return commonv1.ReasonInvalidManifest
+// A Cause is what errors of one kind mean to an owner.
+type Cause struct {
+	// Is reports whether an error has the cause.
+	Is func(error) bool
+	// Reason of condition Synced, empty if there is no better one than ReconcileError.
+	Reason xpv2.ConditionReason
+	// Woken reports whether the owner is woken when the cause goes, so that nothing has to be tried before.
+	Woken bool
+}
+
+// onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
+// answers, so that nobody wakes the owner.
+var onTarget = []Cause{
+	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
+	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
+	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
+	{target.IsNoKind, commonv1.ReasonUnknownKind, true},
+	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
+	{apply.IsQuotaExceeded, commonv1.ReasonQuotaExceeded, false},
+	{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
+	{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
+	{isNamespaceMissing, commonv1.ReasonNamespaceMissing, false},
+	{IsSchemaError, commonv1.ReasonInvalidManifest, false},
+	{apierrors.IsInvalid, commonv1.ReasonInvalidManifest, false},
+	{apierrors.IsBadRequest, commonv1.ReasonInvalidManifest, false},
+}
+
+// By returns what reports whether an error is caused by another one.
+func By(cause error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, cause) }
+}
+
+// CauseOf returns the first cause that an error has: of those of an owner's own, and then of those of targets. It is
+// zero for any other error.
+func CauseOf(err error, own ...Cause) Cause {
+	all := append(slices.Clone(own), onTarget...)
+	if i := slices.IndexFunc(all, func(c Cause) bool { return err != nil && c.Is(err) }); i >= 0 {
+		return all[i]
 	}
-	return ""
+	return Cause{}
+}
+
+func isNamespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource

@@ -18,7 +18,7 @@ import (
 func TestReasonOfTermination(t *testing.T) {
 	err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	if got := ReasonOf(errors.Wrap(err, "cannot apply")); got != commonv1.ReasonNamespaceTerminating {
+	if got := CauseOf(errors.Wrap(err, "cannot apply")).Reason; got != commonv1.ReasonNamespaceTerminating {
 		t.Errorf("want NamespaceTerminating, got %s", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestReasonOfForbidden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New(tc.answer))
-			if diff := cmp.Diff(tc.want, ReasonOf(errors.Wrap(err, "cannot apply"))); diff != "" {
+			if diff := cmp.Diff(tc.want, CauseOf(errors.Wrap(err, "cannot apply")).Reason); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -185,7 +185,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
-	case isWoken(err):
+	case causeOf(err).Woken:
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil && p.cluster != nil:
 		return retryLater(p.cluster.RetryAfter(p.owner, err, targetresource.Work(p.remote.Manifest, err)), err)

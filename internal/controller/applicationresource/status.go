@@ -1,6 +1,7 @@
 package applicationresource
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -35,36 +37,20 @@ func (e missingError) Error() string {
 	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
 }
 
-// reason returns the reason of condition Synced for an error.
-func reason(err error) xpv2.ConditionReason {
-	var (
-		local   controlPlaneError
-		missing missingError
-	)
-	switch {
-	case errors.As(err, &local):
-		return xpv2.ReasonReconcileError
-	case errors.As(err, &missing):
-		return workloadv1alpha1.ReasonWaitingForSecret
-	case errors.Is(err, errConflict):
-		return commonv1.ReasonNameTaken
-	case errors.Is(err, errInvalidTemplate):
-		return commonv1.ReasonInvalidManifest
-	}
-	if r := targetresource.ReasonOf(err); r != "" {
-		return r
-	}
-	return xpv2.ReasonReconcileError
-}
+func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
 
-// isWoken reports whether an owner that fails with an error is woken when its cause goes, so that it need not be tried
-// again before.
-func isWoken(err error) bool {
-	woken := []xpv2.ConditionReason{
-		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
-		commonv1.ReasonNameTaken, workloadv1alpha1.ReasonWaitingForSecret,
-	}
-	return slices.Contains(woken, reason(err)) || errors.Is(err, errInvalidTemplate)
+func isSecretMissing(err error) bool { return errors.As(err, &missingError{}) }
+
+// causeOf returns what an error means to a KubernetesApplicationResource.
+func causeOf(err error) targetresource.Cause {
+	return targetresource.CauseOf(err,
+		targetresource.Cause{Is: isControlPlane},
+		targetresource.Cause{Is: isSecretMissing, Reason: workloadv1alpha1.ReasonWaitingForSecret, Woken: true},
+		targetresource.Cause{Is: targetresource.By(errConflict), Reason: commonv1.ReasonNameTaken, Woken: true},
+		targetresource.Cause{
+			Is: targetresource.By(errInvalidTemplate), Reason: commonv1.ReasonInvalidManifest, Woken: true,
+		},
+		targetresource.Cause{Is: target.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true})
 }
 
 // waits reports whether an error means that something is not there yet, and not that somebody refuses the resource.
@@ -73,7 +59,7 @@ func waits(err error) bool {
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
 		workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing, commonv1.ReasonNamespaceTerminating,
 	}
-	return slices.Contains(waiting, reason(err))
+	return slices.Contains(waiting, causeOf(err).Reason)
 }
 
 // stateOf returns the state of a KubernetesApplicationResource after a pass.
@@ -108,7 +94,7 @@ func describe(p *pass, err error) error {
 	switch {
 	case err != nil:
 		synced = xpv2.ReconcileError(err)
-		synced.Reason = reason(err)
+		synced.Reason = cmp.Or(causeOf(err).Reason, synced.Reason)
 	case o.Status.State == workloadv1alpha1.StatePending:
 		synced = xpv2.ReconcileError(errors.New("Not scheduled to a cluster yet"))
 		synced.Reason = workloadv1alpha1.ReasonUnscheduled

@@ -18,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
@@ -117,7 +118,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
-	case isWoken(err):
+	case targetresource.CauseOf(err, causes...).Woken:
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err

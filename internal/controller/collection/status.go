@@ -1,12 +1,15 @@
 package collection
 
 import (
+	"cmp"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -26,37 +29,27 @@ type controlPlaneError struct{ error }
 // Unwrap returns the cause.
 func (e controlPlaneError) Unwrap() error { return e.error }
 
-// isWoken reports whether a collection is woken when the cause of an error goes, so that it need not be tried again
-// before. That is so for all causes that have a reason of their own.
-func isWoken(err error) bool {
-	return err != nil && reason(err) != xpv2.ReasonReconcileError
-}
+func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
 
-// reason returns the reason of condition Synced for an error.
-func reason(err error) xpv2.ConditionReason {
-	var local controlPlaneError
-	switch {
-	case errors.As(err, &local) && apierrors.IsInvalid(err):
-		return commonv1.ReasonInvalidTemplate
-	case errors.As(err, &local):
-		return xpv2.ReasonReconcileError
-	case errors.Is(err, errNameTaken):
-		return commonv1.ReasonNameTaken
-	case errors.Is(err, errInvalidSelection):
-		return commonv1.ReasonInvalidSelection
-	}
-	// A collection has no manifest.
-	if r := targetresource.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest {
-		return r
-	}
-	return xpv2.ReasonReconcileError
+// causes are those of collections. Their streams tell when what a target has denied is allowed.
+var causes = []targetresource.Cause{
+	{
+		Is:     func(err error) bool { return isControlPlane(err) && apierrors.IsInvalid(err) },
+		Reason: commonv1.ReasonInvalidTemplate, Woken: true,
+	},
+	{Is: isControlPlane},
+	{Is: targetresource.By(errNameTaken), Reason: commonv1.ReasonNameTaken, Woken: true},
+	{Is: targetresource.By(errInvalidSelection), Reason: commonv1.ReasonInvalidSelection, Woken: true},
+	{Is: target.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
+	{Is: apierrors.IsForbidden, Reason: commonv1.ReasonForbidden, Woken: true},
+	{Is: apierrors.IsUnauthorized, Reason: commonv1.ReasonUnauthorized, Woken: true},
 }
 
 // conclude sets the conditions that follow from how a pass ended.
 func conclude(c Collection, err error) {
 	if err != nil {
 		synced := xpv2.ReconcileError(err)
-		synced.Reason = reason(err)
+		synced.Reason = cmp.Or(targetresource.CauseOf(err, causes...).Reason, synced.Reason)
 		setCondition(c, synced)
 		return
 	}

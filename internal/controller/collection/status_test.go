@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 func TestReason(t *testing.T) {
@@ -73,11 +73,8 @@ func TestReason(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, reason(tc.err)); diff != "" {
-				t.Errorf("%s\nreason: -want, +got:\n%s", tc.reason, diff)
-			}
-			if got := isWoken(tc.err); got != tc.woken {
-				t.Errorf("%s\nisWoken: want %t, got %t", tc.reason, tc.woken, got)
+			if got := targetresource.CauseOf(tc.err, causes...).Woken; got != tc.woken {
+				t.Errorf("%s\nWoken: want %t, got %t", tc.reason, tc.woken, got)
 			}
 			c := &collectionv1alpha1.ObservedObjectCollection{}
 			conclude(c, nil)

@@ -69,7 +69,7 @@ func (r *reconciliation) fail(err error) error {
 	if r.Suppressed = targetresource.IsSuppressed(err); !r.Suppressed {
 		err = brief(err, seen && meta.WasDeleted(last))
 	}
-	r.err, r.woken = err, r.woken || isWoken(err)
+	r.err, r.woken = err, r.woken || causeOf(err).Woken
 	return err
 }
 
@@ -90,7 +90,7 @@ func (r *reconciliation) amend(obj client.Object) {
 	}
 	endPreview(o)
 	synced := o.GetCondition(xpv2.TypeSynced)
-	if why := reason(r.err); why != "" && synced.Reason == xpv2.ReasonReconcileError {
+	if why := causeOf(r.err).Reason; why != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = why
 		if target.IsUnreachable(r.err) {
 			synced.Message = r.err.Error() // crossplane-runtime adds what was tried.
@@ -108,25 +108,17 @@ func (r *reconciliation) amend(obj client.Object) {
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
-// isWoken reports whether an Object is woken when the cause of an error goes.
-func isWoken(err error) bool {
-	return reference.IsAwaited(err) || errors.Is(err, errInvalidManifest) || target.IsNoKind(err)
-}
-
-// reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
-func reason(err error) xpv2.ConditionReason {
+// causeOf returns what an error means to an Object.
+func causeOf(err error) targetresource.Cause {
 	if r := reference.ReasonOf(err); r != "" {
-		return r
+		return targetresource.Cause{Reason: r, Woken: reference.IsAwaited(err)}
 	}
-	switch {
-	case errors.Is(err, errControlPlane):
-		return ""
-	case errors.Is(err, errDependents):
-		return commonv1.ReasonWaitingForDependents
-	case errors.Is(err, errInvalidManifest):
-		return commonv1.ReasonInvalidManifest
-	}
-	return targetresource.ReasonOf(err)
+	return targetresource.CauseOf(err,
+		targetresource.Cause{Is: targetresource.By(errControlPlane)},
+		targetresource.Cause{Is: targetresource.By(errDependents), Reason: commonv1.ReasonWaitingForDependents},
+		targetresource.Cause{
+			Is: targetresource.By(errInvalidManifest), Reason: commonv1.ReasonInvalidManifest, Woken: true,
+		})
 }
 
 // isReady reports whether an Object was last seen ready.
