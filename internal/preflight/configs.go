@@ -23,20 +23,24 @@ const (
 	pause    = 20 * time.Millisecond
 )
 
-// A credentialCheck returns why the credentials of a ProviderConfig are refused, nil if they are not.
-type credentialCheck func(ctx context.Context, c commonv1.Connection) error
+// A credentialCheck returns why a provider with a change of its options refuses the credentials of a ProviderConfig, nil
+// if it does not.
+type credentialCheck func(ctx context.Context, c commonv1.Connection, with ...func(*target.Options)) error
 
-// A flag is one that would have a ProviderConfig accepted.
-type flag struct {
-	name  string
-	check credentialCheck
+// flags are those that would have a ProviderConfig accepted.
+var flags = []struct {
+	name string
+	set  func(*target.Options)
+}{
+	{"--allow-kubeconfig-exec", func(o *target.Options) { o.AllowExec = true }},
+	{"--allow-namespaced-provider-credentials", func(o *target.Options) { o.AllowProviderCredentials = true }},
+	{"--allow-cross-namespace-references", func(o *target.Options) { o.AllowCrossNamespace = true }},
 }
 
 // configs judges ProviderConfigs of all kinds.
 type configs struct {
 	t     *tally
-	check credentialCheck // as the provider will run
-	flags []flag          // that it runs without
+	check credentialCheck
 }
 
 // judge adds what becomes of a ProviderConfig.
@@ -63,8 +67,8 @@ func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Conne
 
 // cure returns what to do about a ProviderConfig that is refused.
 func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
-	for _, f := range x.flags {
-		if f.check(ctx, c) == nil {
+	for _, f := range flags {
+		if x.check(ctx, c, f.set) == nil {
 			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: " +
 				"docs/identities.md, docs/tenancy.md"
 		}
@@ -75,64 +79,21 @@ func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
 	return "change the ProviderConfig or its Secret"
 }
 
-// registries are Registries of target that judge credentials. They read Secrets, and connect to nothing else.
-type registries struct{ all []*target.Registry }
-
-// open returns a check of credentials by a provider with options.
-func (r *registries) open(o target.Options) (credentialCheck, error) {
-	registry, err := target.NewRegistry(o)
-	if err != nil {
-		return nil, err
-	}
-	r.all = append(r.all, registry)
-	return func(ctx context.Context, c commonv1.Connection) error { return checkOnce(ctx, registry, c) }, nil
-}
-
-func (r *registries) close() {
-	for _, registry := range r.all {
-		registry.Close()
-	}
-}
-
-// checkOnce checks credentials as soon as their Secrets have been read.
-func checkOnce(ctx context.Context, r *target.Registry, c commonv1.Connection) error {
-	o := informer.Owner{
-		Controller: controllerName, NamespacedName: types.NamespacedName{Namespace: c.Tenant, Name: controllerName},
-	}
-	defer r.Forget(o)
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-		last = r.Check(ctx, o, c)
-		return !apierrors.IsConflict(last), nil // It is too early to tell.
-	})
-	if err != nil && last == nil {
-		return err
-	}
-	return last
-}
-
-// openFlags returns the check of a provider that runs with options, and those of providers with one flag more.
-func (r *registries) openFlags(o target.Options) (credentialCheck, []flag, error) {
-	check, err := r.open(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	exec, own, others := o, o, o
-	exec.AllowExec, own.AllowProviderCredentials, others.AllowCrossNamespace = true, true, true
-	var flags []flag
-	for _, f := range []struct {
-		name string
-		with target.Options
-	}{
-		{"--allow-kubeconfig-exec", exec},
-		{"--allow-namespaced-provider-credentials", own},
-		{"--allow-cross-namespace-references", others},
-	} {
-		with, err := r.open(f.with)
-		if err != nil {
-			return nil, nil, err
+// checkBy returns a check by a Registry, as soon as Secrets have been read. It connects to no target.
+func checkBy(r *target.Registry) credentialCheck {
+	return func(ctx context.Context, c commonv1.Connection, with ...func(*target.Options)) error {
+		o := informer.Owner{
+			Controller: controllerName, NamespacedName: types.NamespacedName{Namespace: c.Tenant, Name: controllerName},
 		}
-		flags = append(flags, flag{f.name, with})
+		defer r.Forget(o)
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
+			last = r.Check(ctx, o, c, with...)
+			return !apierrors.IsConflict(last), nil // It is too early to tell.
+		})
+		if err != nil && last == nil {
+			return err
+		}
+		return last
 	}
-	return check, flags, nil
 }

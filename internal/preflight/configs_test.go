@@ -17,14 +17,13 @@ import (
 func TestJudgeConfig(t *testing.T) {
 	const what = "ProviderConfig of x"
 	says := func(err error) credentialCheck {
-		return func(context.Context, commonv1.Connection) error { return err }
+		return func(context.Context, commonv1.Connection, ...func(*target.Options)) error { return err }
 	}
 	refusal := invalidOf(t)
 	nebius := &commonv1.Identity{Type: commonv1.IdentityNebius}
 	for name, tc := range map[string]struct {
 		reason string
 		check  credentialCheck
-		flags  []flag
 		spec   commonv1.ProviderConfigSpec
 		want   Finding
 	}{
@@ -51,16 +50,23 @@ func TestJudgeConfig(t *testing.T) {
 		},
 		"FlagHelps": {
 			reason: "The flag that would have it accepted is the cure.",
-			check:  says(refusal),
-			flags:  []flag{{"--this", says(refusal)}, {"--that", says(nil)}},
+			check: func(_ context.Context, _ commonv1.Connection, with ...func(*target.Options)) error {
+				o := target.Options{}
+				for _, set := range with {
+					set(&o)
+				}
+				if o.AllowCrossNamespace {
+					return nil
+				}
+				return refusal
+			},
 			want: one("a", refused(what+" that is refused", refusal.Error(),
-				"start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, "+
-					"docs/tenancy.md")),
+				"start this provider, and this check, with --allow-cross-namespace-references, or change the "+
+					"ProviderConfig: docs/identities.md, docs/tenancy.md")),
 		},
 		"NoFlagHelps": {
 			reason: "Without such a flag the ProviderConfig is to be changed.",
 			check:  says(refusal),
-			flags:  []flag{{"--this", says(refusal)}},
 			want:   one("a", refused(what+" that is refused", refusal.Error(), "change the ProviderConfig or its Secret")),
 		},
 		"IdentityNotBuiltIn": {
@@ -88,7 +94,7 @@ func TestJudgeConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := newTally()
-			x := &configs{t: tally, check: tc.check, flags: tc.flags}
+			x := &configs{t: tally, check: tc.check}
 			x.judge(t.Context(), what, "a", commonv1.Connection{Spec: &tc.spec})
 			if diff := cmp.Diff([]Finding{tc.want}, tallied(tally)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
@@ -100,13 +106,7 @@ func TestJudgeConfig(t *testing.T) {
 // invalidOf returns an error about credentials, which only package target can make.
 func invalidOf(t *testing.T) error {
 	t.Helper()
-	registries := &registries{}
-	t.Cleanup(registries.close)
-	check, err := registries.open(target.Options{Injected: nowhere})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = check(t.Context(), commonv1.Connection{
+	err := checkNowhere(t)(t.Context(), commonv1.Connection{
 		Tenant: "team",
 		Spec: &commonv1.ProviderConfigSpec{
 			Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
@@ -116,6 +116,17 @@ func invalidOf(t *testing.T) error {
 		t.Fatalf("want an error about credentials, got %v", err)
 	}
 	return err
+}
+
+// checkNowhere returns a check that reaches no server.
+func checkNowhere(t *testing.T) credentialCheck {
+	t.Helper()
+	registry, err := target.NewRegistry(target.Options{Injected: nowhere})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	return checkBy(registry)
 }
 
 // TestCheck shows what is judged of credentials without a server: that of the provider itself, and by which flag.
@@ -175,12 +186,7 @@ func TestCheck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			registries := &registries{}
-			defer registries.close()
-			check, flags, err := registries.openFlags(target.Options{Injected: nowhere})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check := checkNowhere(t)
 			c := commonv1.Connection{Spec: &tc.spec, Tenant: tc.tenant}
 			got := ""
 			if err := check(t.Context(), c); err != nil {
@@ -191,7 +197,7 @@ func TestCheck(t *testing.T) {
 			}
 			var help []string
 			for _, f := range flags {
-				if f.check(t.Context(), c) == nil {
+				if check(t.Context(), c, f.set) == nil {
 					help = append(help, f.name)
 				}
 			}

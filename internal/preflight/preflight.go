@@ -58,13 +58,13 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 	if p.reader, err = newReader(p.t, o.ControlPlane); err != nil {
 		return Report{}, err
 	}
-	registries := &registries{}
-	defer registries.close()
 	o.Target.Injected = o.ControlPlane
-	p.configs = &configs{t: p.t}
-	if p.configs.check, p.configs.flags, err = registries.openFlags(o.Target); err != nil {
+	registry, err := target.NewRegistry(o.Target)
+	if err != nil {
 		return Report{}, errors.Wrap(err, "cannot check credentials")
 	}
+	defer registry.Close()
+	p.configs = &configs{t: p.t, check: checkBy(registry)}
 	switch from {
 	case ProviderKubernetes:
 		err = p.providerKubernetes(ctx)

@@ -129,21 +129,28 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 // another process cannot see.
 var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
 
-// Check returns the error that Connect would return about the credentials of a ProviderConfig. It reads Secrets, makes
-// no connection to the target, and mints no token. Errors are those of Connect, and ErrNotHere.
-func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
-	if err := r.options.admit(described); err != nil {
+// Check returns the error that Connect would return about the credentials of a ProviderConfig, if the Registry had other
+// options. It reads Secrets, makes no connection to the target, and mints no token. Errors are those of Connect, and
+// ErrNotHere.
+func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection,
+	with ...func(*Options),
+) error {
+	options := r.options
+	for _, set := range with {
+		set(&options)
+	}
+	if err := options.admit(described); err != nil {
 		return invalidConnectionError{err}
 	}
 	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
 		notHere(described.Spec.Identity.ProviderCredentials) {
 		return ErrNotHere
 	}
-	creds, err := r.options.resolve(ctx, r.local, o, described)
+	creds, err := options.resolve(ctx, r.local, o, described)
 	if err != nil {
 		return err
 	}
-	if _, err := r.options.access(creds); err != nil {
+	if _, err := options.access(creds); err != nil {
 		return invalidConnectionError{err}
 	}
 	return nil
