@@ -73,6 +73,6 @@ func tokens(pointer string) []string {
 }
 
 func encode(v any) *apiextensionsv1.JSON {
-	b, _ := json.Marshal(v) // What comes from JSON can be encoded.
+	b, _ := json.Marshal(v) //nolint:errchkjson // What comes from JSON can be encoded.
 	return &apiextensionsv1.JSON{Raw: b}
 }
