@@ -58,14 +58,12 @@ func TestShrink(t *testing.T) {
 			reason: "What cannot shrink is not tried again.",
 			shrink: func(client.Object) bool { return false },
 			writes: 1,
-			ok:     false,
 		},
 		"Nobody": {reason: "Nor is what nobody can shrink.", shrink: nil, writes: 1, ok: false},
 		"Still": {
 			reason: "What is still too large is an error.",
 			shrink: func(client.Object) bool { return true },
 			writes: 2,
-			ok:     false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,8 +93,7 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, scope, targetUser(t))
 				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
+				createReady(t, c, o)
 				made := observed(t, o)
 
 				edit(t, c, o, func() { s.change(tns, o) })
@@ -129,8 +128,7 @@ func TestDeletionBesideMuteWatch(t *testing.T) {
 		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
 		ns, pc := connect(t, w.c, w.scope, server.Config())
 		o := w.scope.Object(ns, w.target+"-muted", pc, build.ConfigMap(w.target, "muted", "color", "blue"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
 		kube.Remove(t, w.c, o)
 		kube.AwaitGone(t, w.tc, w.kept("muted"))
@@ -154,8 +152,7 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 			"apiVersion": group + "/v1", "kind": "Gadget",
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 		})
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		serve(t, tc, crd, "v2")
 		gadget := &unstructured.Unstructured{}

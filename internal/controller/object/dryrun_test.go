@@ -82,8 +82,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		key := types.NamespacedName{Namespace: tns, Name: "settings"}
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue", "shape", "round"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 
@@ -167,8 +166,7 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		who := tns + "-deleter"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 		mark := target.Audit(t).Mark()

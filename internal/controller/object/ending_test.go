@@ -111,8 +111,7 @@ func TestOthersHoldPartial(t *testing.T) {
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		o.SetManagementPolicies(observeUpdate)
 		o.SetFinalizers([]string{theirFinalizer})
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		kube.Delete(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
@@ -260,8 +259,7 @@ func TestUnreachableTarget(t *testing.T) {
 									kube.Create(t, w.tc, emptySettings(w.target))
 									o.SetManagementPolicies(p)
 								}
-								kube.Create(t, c, o)
-								awaitReady(t, c, o)
+								createReady(t, c, o)
 								l.lose(t, w, o)
 								kube.Delete(t, c, o)
 								awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
@@ -295,8 +293,7 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 					kube.Create(t, w.tc, emptySettings(w.target))
 					o := w.object(build.ConfigMap(w.target, "settings"))
 					o.SetManagementPolicies(p)
-					kube.Create(t, c, o)
-					awaitReady(t, c, o)
+					createReady(t, c, o)
 					setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
 					awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
 					began := time.Now()
@@ -314,8 +311,7 @@ func TestOrphanDeletesWhatItCan(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		kube.Remove(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
 	})

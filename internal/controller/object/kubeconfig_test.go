@@ -48,8 +48,7 @@ func TestFilesystemKubeconfig(t *testing.T) {
 	}}
 	kube.Create(t, c, s.Config(ns, ns, spec))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 }
 
 // TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of

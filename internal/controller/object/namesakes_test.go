@@ -133,8 +133,7 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 			t.Parallel()
 			tns := target.Namespace(t)
 			first, second := namesakes(t, c, scopes, tns)
-			kube.Create(t, c, first)
-			awaitReady(t, c, first)
+			createReady(t, c, first)
 			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 				map[string]string{"first": "yes"})
 			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
@@ -180,8 +179,7 @@ func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 		s.Object(firstNS, tns+"warm-first", firstPC, build.ConfigMap(tns, "warm-first")),
 		s.Object(secondNS, tns+"warm-second", secondPC, build.ConfigMap(tns, "warm-second")),
 	} {
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 	}
 	kube.Create(t, c, asClientObjects(all)...)
 	for i := range pairs {

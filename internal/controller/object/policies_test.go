@@ -337,8 +337,7 @@ func TestRightsSuffice(t *testing.T) {
 				}
 				o := s.Object(ns, tns, pc, manifest)
 				o.SetManagementPolicies(test.policies)
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
+				createReady(t, c, o)
 				kube.Remove(t, c, o)
 				for _, e := range target.Audit(t).Since(mark).By(who) {
 					if e.Code == 403 {

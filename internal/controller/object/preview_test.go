@@ -160,8 +160,7 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 		delete(m, "data")
 		o := s.Object(ns, tns, pc, m)
 		o.SetManagementPolicies(observeOnly)
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		awaitNoPreview(t, c, o)
 		if n := target.Audit(t).Since(kube.Mark{}).By(who).Count()["patch configmaps"]; n > 0 {
 			t.Errorf("dry runs for an Object that only names a resource: want none, got %d", n)
@@ -298,8 +297,7 @@ func TestPreviewBesideBrokenWebhook(t *testing.T) {
 	kube.Create(t, tc, hook)
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 	o.SetManagementPolicies(observeOnly)
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	cannot := wantCondition{
 		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
 	}

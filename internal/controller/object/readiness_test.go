@@ -152,8 +152,7 @@ func TestReadyMeansReadyNow(t *testing.T) {
 func TestReadyFollowsItsKind(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	crd := twoVersions(group)
 	kube.Delete(t, w.tc, crd)
 	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}, "does not serve the kind")

@@ -83,8 +83,7 @@ func TestPatchedValues(t *testing.T) {
 			w.from("source", "data.color", "data.color", shout),
 			w.from("source", "data.size", "data.size"),
 			w.from("source", "data.region", "metadata.labels[example.org/region]"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
 		if got := cm.GetLabels()["example.org/region"]; got != "here" {
@@ -125,8 +124,7 @@ func equateRaw() cmp.Option {
 func TestFromObject(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		first := w.keeper("first")
-		kube.Create(t, w.c, first)
-		awaitReady(t, w.c, first)
+		createReady(t, w.c, first)
 		from := func(path string, to *string) commonv1.Reference {
 			return commonv1.Reference{
 				ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path},

@@ -79,8 +79,7 @@ func TestCopiedManifest(t *testing.T) {
 	metadata["creationTimestamp"], metadata["generation"] = "2020-01-01T00:00:00Z", int64(3)
 	metadata["managedFields"] = []any{map[string]any{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}}
 	o := w.object(m)
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	told := awaitEvent(t, c, o, "LeftOutOfManifest")
 	want := "Fields that only a server sets are left out of the manifest: metadata.creationTimestamp, " +
 		"metadata.generation, metadata.managedFields, metadata.resourceVersion, metadata.uid"
@@ -123,8 +122,7 @@ func TestAdoptedFromKubectl(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := w.object(service(80))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	setManifest(t, c, o, service(8080))
 	kube.Eventually(t, "the port to change", func() (bool, string) {
 		s := &corev1.Service{}
@@ -182,8 +180,7 @@ func (w world) awaitGate(t *testing.T, group string, want map[string]any) *unstr
 func TestVersionMovesOn(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	before := w.awaitGate(t, group, map[string]any{"size": "big", "more": "x", "access": "deny"})
 	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small"))
 	after := w.awaitGate(t, group, map[string]any{"size": "small", "access": "deny"})
@@ -198,8 +195,7 @@ func TestVersionMovesOn(t *testing.T) {
 func TestLostManagedFields(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	report := func(phase string) {
 		t.Helper()
 		u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
@@ -245,8 +241,7 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
 	if err := w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,

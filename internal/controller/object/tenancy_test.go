@@ -74,8 +74,7 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 			foreign, _ := connect(t, c, s, targetUser(t))
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-			kube.Create(t, c, o)
-			awaitReady(t, c, o)
+			createReady(t, c, o)
 
 			config := &mpcv1alpha1.ProviderConfig{}
 			kube.Get(t, c, types.NamespacedName{Namespace: ns, Name: pc}, config)
@@ -106,8 +105,7 @@ func TestSecretOfOwnNamespace(t *testing.T) {
 	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		s.Config(ns, ns, build.FromSecret("", "credentials")))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 }
 
 // newTenant makes a namespace on the control plane and one of the same name on the target, where a ServiceAccount may
@@ -139,8 +137,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 	for _, ns := range []string{one, other} {
 		o := object(ns, ns, "own")
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 	}
 	thief := object(one, other, "stolen")
 	kube.Create(t, c, thief)
@@ -182,8 +179,7 @@ func TestScopesDoNotShareConnections(t *testing.T) {
 	for _, s := range build.Scopes() {
 		ns, pc := connectWith(t, c, s, kubeconfig)
 		o := s.Object(ns, tns+"-"+pc, pc, build.ConfigMap(tns, pc))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 	}
 	if watches := target.Audit(t).Watches(kube.Mark{}).By(tns); len(watches) != 2 {
 		t.Errorf("watches of both scopes: want two, got:\n%s", watches)

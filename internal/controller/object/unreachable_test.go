@@ -47,8 +47,7 @@ func TestTargetRestarts(t *testing.T) {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-			kube.Create(t, c, o)
-			awaitReady(t, c, o)
+			createReady(t, c, o)
 
 			target.Stop(t)
 			setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
@@ -120,8 +119,7 @@ func TestOrphanWithoutCredentials(t *testing.T) {
 	ns, pc := connect(t, c, s, cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 	o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 
 	kube.Delete(t, tc, account)
 	awaitDenied(t, cfg, tns, apierrors.IsUnauthorized)
