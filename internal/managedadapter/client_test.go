@@ -9,8 +9,10 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -147,6 +149,45 @@ func TestStaleCache(t *testing.T) {
 			res, err := r.Reconcile(t.Context(), req)
 			if err != nil || (res.RequeueAfter == retryStale) != tc.stale || tc.stale && reads > 0 {
 				t.Errorf("%s Got %v, %v, and %d reads", tc.reason, res, err, reads)
+			}
+		})
+	}
+}
+
+func TestDesiredStateChanged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after []string // finalizers
+		version       string   // after 9
+		deleted       bool
+		want          bool
+	}{
+		"Released": {
+			reason: "A deleted object that loses a finalizer may go on.",
+			before: []string{"a", "b"}, after: []string{"a"}, version: "10", deleted: true, want: true,
+		},
+		"Unchanged": {
+			reason: "Other changes of it do not matter.",
+			before: []string{"a"}, after: []string{"a"}, version: "10", deleted: true,
+		},
+		"NotDeleted": {
+			reason: "Nor do finalizers of an object that stays.",
+			before: []string{"a", "b"}, after: []string{"a"}, version: "10",
+		},
+		"WentBack": {reason: "What is older than it was has changed, whatever its generation is.", version: "8", want: true},
+		"Resync":   {reason: "What is as old has not.", version: "9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := metadata(nil), metadata(nil)
+			before.SetFinalizers(tc.before)
+			before.SetResourceVersion("9")
+			after.SetFinalizers(tc.after)
+			after.SetResourceVersion(tc.version)
+			if tc.deleted {
+				after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+			}
+			if got := DesiredStateChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}
