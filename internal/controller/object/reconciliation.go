@@ -69,7 +69,8 @@ func (r *reconciliation) fail(err error) error {
 	if r.Suppressed = targetresource.IsSuppressed(err); !r.Suppressed {
 		err = brief(err, seen && meta.WasDeleted(last))
 	}
-	r.err, r.woken = err, r.woken || isWoken(err)
+	r.err = err
+	r.woken = r.woken || reference.IsAwaited(err) || errors.Is(err, errInvalidManifest) || target.IsNoKind(err)
 	return err
 }
 
@@ -106,11 +107,6 @@ func (r *reconciliation) amend(obj client.Object) {
 		ready = xpv2.Unavailable().WithMessage(r.verdict.Message)
 	}
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
-}
-
-// isWoken reports whether an Object is woken when the cause of an error goes.
-func isWoken(err error) bool {
-	return reference.IsAwaited(err) || errors.Is(err, errInvalidManifest) || target.IsNoKind(err)
 }
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
