@@ -19,9 +19,9 @@ func Hash(v any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the JSON of a value that comes from JSON, and can be encoded therefore.
+// encode returns the JSON of a value that comes from JSON.
 func encode(v any) []byte {
-	b, _ := json.Marshal(v)
+	b, _ := json.Marshal(v) //nolint:errchkjson // What comes from JSON can be encoded.
 	return b
 }
 

@@ -50,7 +50,6 @@ func TestRecorder(t *testing.T) {
 			reason: "A failure the condition tells already is not.",
 			obj:    withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))),
 			event:  event.Warning("X", errBoom),
-			want:   nil,
 		},
 		"OtherFailure": {
 			reason: "Another failure is told.",
@@ -62,7 +61,6 @@ func TestRecorder(t *testing.T) {
 			reason: "Nor is what is missing, at each look.",
 			obj:    withConditions(xpv2.ReconcileError(errors.New("may not create: " + MessageMissing))),
 			event:  event.Warning("X", errors.New(MessageMissing)),
-			want:   nil,
 		},
 		"FirstDeletion": {
 			reason: "The first request to delete is told.",
@@ -74,7 +72,6 @@ func TestRecorder(t *testing.T) {
 			reason: "Its repetition is not.",
 			obj:    withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()),
 			event:  event.Normal(reasonDeleted, "d"),
-			want:   nil,
 		},
 		"FirstPause": {
 			reason: "A pause is told.",
@@ -86,7 +83,6 @@ func TestRecorder(t *testing.T) {
 			reason: "Its duration is not.",
 			obj:    withConditions(xpv2.ReconcilePaused()),
 			event:  event.Normal(reasonPaused, "p"),
-			want:   nil,
 		},
 		"Creation": {
 			reason: "Each other change is told.",
@@ -161,17 +157,14 @@ func TestSameMetadata(t *testing.T) {
 		"Annotation": {
 			reason: "Any other annotation counts.",
 			change: func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" },
-			want:   false,
 		},
 		"Label": {
 			reason: "A label counts.",
 			change: func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} },
-			want:   false,
 		},
 		"Finalizer": {
 			reason: "A finalizer counts.",
 			change: func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} },
-			want:   false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

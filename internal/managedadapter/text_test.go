@@ -161,38 +161,32 @@ func TestSameText(t *testing.T) {
 			reason: "Another server is another meaning.",
 			a:      "dial tcp 10.0.0.1:443: refused",
 			b:      "dial tcp 10.0.0.2:443: refused",
-			want:   false,
 		},
 		"Count": {reason: "Another count is.", a: "waiting for 2 of 3", b: "waiting for 1 of 3", want: false},
 		"Quantity": {
 			reason: "Another quantity is.",
 			a:      "exceeded quota: used cpu=100m",
 			b:      "exceeded quota: used cpu=200m",
-			want:   false,
 		},
 		"Digest": {
 			reason: "Another image is.",
 			a:      "image sha256:0a1b2c3d4e5f",
 			b:      "image sha256:1a1b2c3d4e5f",
-			want:   false,
 		},
 		"Name": {
 			reason: "Another Pod is.",
 			a:      "pod web-7d4b9c6f5 is not ready",
 			b:      "pod web-7d4b9c6f6 is not ready",
-			want:   false,
 		},
 		"UID": {
 			reason: "Another resource is.",
 			a:      "uid 8d2c1f0e-1111 in precondition",
 			b:      "uid 8d2c1f0e-2222 in precondition",
-			want:   false,
 		},
 		"StatusCode": {
 			reason: "Another status is.",
 			a:      "the server answers 502",
 			b:      "the server answers 503",
-			want:   false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,8 +49,7 @@ func TestSharedResource(t *testing.T) {
 					tc.change(first)
 				}
 				for _, o := range []build.Object{first, other} {
-					kube.Create(t, w.c, o)
-					awaitReady(t, w.c, o)
+					createReady(t, w.c, o)
 				}
 				kube.Remove(t, w.c, first)
 				w.exists(t, w.kept("shared"), tc.kept)
@@ -94,8 +93,7 @@ func TestSharedReplaced(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		first, other := w.sharer("first", nil), w.sharer("other", nil)
 		for _, o := range []build.Object{first, other} {
-			kube.Create(t, w.c, o)
-			awaitReady(t, w.c, o)
+			createReady(t, w.c, o)
 		}
 		before := w.kept("shared")
 		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), before)

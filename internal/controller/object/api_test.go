@@ -6,12 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -221,6 +226,100 @@ func undocumented(t *testing.T, crd, path string, s apiextensionsv1.JSONSchemaPr
 		undocumented(t, crd, path+"."+name, p)
 		if p.Items != nil && p.Items.Schema != nil {
 			undocumented(t, crd, path+"."+name, *p.Items.Schema)
+		}
+	}
+}
+
+// TestRefusedAtOnce shows what the control plane refuses, and what it does not, as it is written.
+func TestRefusedAtOnce(t *testing.T) {
+	c := provide(t)
+	policies := func(p ...xpv2.ManagementAction) func(build.Object) {
+		return func(o build.Object) { o.SetManagementPolicies(p) }
+	}
+	query := func(text string) func(build.Object) {
+		return func(o build.Object) { queried(o, text) }
+	}
+	from := func(path string) func(build.Object) {
+		return func(o build.Object) {
+			o.Desired().References = []commonv1.Reference{patches(commonv1.PatchesFrom{
+				Name: "source", FieldPath: path,
+			})}
+		}
+	}
+	const (
+		combined = "managementPolicies must be"
+		equals   = "compare with == and not with ="
+		path     = "is not JSONPath"
+	)
+	for name, tc := range map[string]struct {
+		change func(build.Object)
+		want   string // in the message, empty if it is accepted
+	}{
+		"All":          {change: policies("*"), want: ""},
+		"None":         {change: policies(), want: ""},
+		"Observe":      {change: policies("Observe"), want: ""},
+		"ObserveLate":  {change: policies("Observe", "LateInitialize"), want: ""},
+		"Create":       {change: policies("Observe", "Create"), want: ""},
+		"Update":       {change: policies("Update", "Observe"), want: ""},
+		"UpdateLate":   {change: policies("Observe", "Update", "LateInitialize"), want: ""},
+		"Delete":       {change: policies("Observe", "Delete"), want: ""},
+		"Kept":         {change: policies("Observe", "Create", "Update"), want: ""},
+		"Fixed":        {change: policies("Observe", "Create", "Delete", "LateInitialize"), want: ""},
+		"Each":         {change: policies("Observe", "Create", "Update", "Delete", "LateInitialize"), want: ""},
+		"Blind":        {change: policies("Create", "Delete"), want: combined},
+		"AllAndOne":    {change: policies("*", "Observe"), want: combined},
+		"UpdateDelete": {change: policies("Observe", "Update", "Delete"), want: combined},
+		"DeleteLate":   {change: policies("Observe", "Delete", "LateInitialize"), want: combined},
+		"Query": {
+			change: query(`object.data.a == "b=c" && size(object.data) >= 1 && object.data.d != 'it"s=' || object.x <= 2`),
+			want:   "",
+		},
+		"QueryComment": {change: query("object.data.a == 'b' // it's = b"), want: ""},
+		"QueryLong":    {change: query(`object.data.a == """a "b" = c"""`), want: ""},
+		"QueryEscaped": {change: query(`object.data.a == "b\"=c"`), want: ""},
+		"QueryMacro": {
+			change: query("object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"),
+			want:   "",
+		},
+		"QueryAssigns":      {change: query(`object.data.a = "b"`), want: equals},
+		"QueryAssignsLast":  {change: query(`object.data.a == "b" && object.data.c="d"`), want: equals},
+		"QueryJavaScript":   {change: query(`object.data.a === "b"`), want: equals},
+		"Path":              {change: from("status.atProvider.manifest.data.a"), want: ""},
+		"PathBrackets":      {change: from("metadata.annotations[example.org/{a}]"), want: ""},
+		"PathJSON":          {change: from("{.data.x}"), want: path},
+		"PathDot":           {change: from(".data.x"), want: path},
+		"PathDollar":        {change: from("$.data.x"), want: path},
+		"ConfigKind":        {change: configKind("ProviderConfig"), want: ""},
+		"ConfigKindCluster": {change: configKind("ClusterProviderConfig"), want: ""},
+		"ConfigKindMisspelt": {
+			change: configKind("ClusterProviderconfig"),
+			want:   `supported values: "ProviderConfig", "ClusterProviderConfig"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				o := s.Object("default", "refused", "any", build.ConfigMap("default", "settings"))
+				tc.change(o)
+				if _, namespaced := o.(*mobjectv1alpha1.Object); !namespaced && strings.HasPrefix(name, "ConfigKind") {
+					return // It refers by name alone.
+				}
+				err := c.Create(t.Context(), o, client.DryRunAll)
+				switch {
+				case tc.want == "" && err != nil:
+					t.Errorf("want it accepted, got: %v", err)
+				case tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)):
+					t.Errorf("want it refused with %q, got: %v", tc.want, err)
+				}
+			})
+		})
+	}
+}
+
+// configKind changes the kind that a namespaced Object refers to.
+func configKind(kind string) func(build.Object) {
+	return func(o build.Object) {
+		if o, ok := o.(*mobjectv1alpha1.Object); ok {
+			o.Spec.ProviderConfigReference.Kind = kind
 		}
 	}
 }

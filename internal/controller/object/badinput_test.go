@@ -64,8 +64,7 @@ func (s sickness) run(t *testing.T, c, tc client.Client, scope build.Scope) time
 	ns, pc := connect(t, c, scope, targetUser(t))
 	w := world{c: c, tc: tc, scope: scope, namespace: ns, config: pc, target: target.Namespace(t)}
 	neighbour := scope.Object(ns, w.target+"-neighbour", pc, build.ConfigMap(w.target, "neighbour"))
-	kube.Create(t, c, neighbour)
-	awaitReady(t, c, neighbour)
+	createReady(t, c, neighbour)
 
 	o := s.make(t, w)
 	kube.Create(t, c, o)
@@ -325,8 +324,7 @@ func TestCredentialsRotate(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, target.User(t, tns+"-old", "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "a", "1"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, target.User(t, tns+"-new", "system:masters")))
 		audit := target.Audit(t)

@@ -134,8 +134,7 @@ func TestLongName(t *testing.T) {
 		want := map[string]string{"color": "blue"}
 		long := w.target + "-" + strings.Repeat("x", nameMax-len(w.target)-1)
 		o := w.scope.Object(w.namespace, long, w.config, build.ConfigMap(w.target, "settings", "color", "blue"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		cm := awaitData(t, w.tc, key, want)
 		for _, f := range cm.GetManagedFields() {
 			if len(f.Manager) > managerMax {
@@ -160,8 +159,7 @@ func TestDeletionsAreSlowedDown(t *testing.T) {
 	tns := target.Namespace(t)
 	ns, pc := connect(t, c, s, targetUser(t))
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	deletions := 0
 	kube.Eventually(t, "the resource to stay away", func() (bool, string) {
 		err := tc.Delete(t.Context(), emptySettings(tns))

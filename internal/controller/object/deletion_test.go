@@ -3,12 +3,18 @@ package object_test
 import (
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -87,8 +93,7 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 				tns := target.Namespace(t)
 				ns, pc := connect(t, c, scope, targetUser(t))
 				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				kube.Create(t, c, o)
-				awaitReady(t, c, o)
+				createReady(t, c, o)
 				made := observed(t, o)
 
 				edit(t, c, o, func() { s.change(tns, o) })
@@ -113,5 +118,201 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
 			t.Errorf("a resource this Object has not applied must survive: %v", err)
 		}
+	})
+}
+
+// TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open,
+// tells nothing any more.
+func TestDeletionBesideMuteWatch(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
+		ns, pc := connect(t, w.c, w.scope, server.Config())
+		o := w.scope.Object(ns, w.target+"-muted", pc, build.ConfigMap(w.target, "muted", "color", "blue"))
+		createReady(t, w.c, o)
+		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, w.tc, w.kept("muted"))
+	})
+}
+
+// TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied
+// in is not served any more.
+func TestDeletionAfterVersionIsGone(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		group := tns + ".example.org"
+		ns, pc := connect(t, c, s, targetUser(t))
+		crd := gadgets(group)
+		second := crd.Spec.Versions[0]
+		second.Name, second.Storage = "v2", false
+		crd.Spec.Versions = append(crd.Spec.Versions, second)
+		kube.Create(t, tc, crd)
+		o := s.Object(ns, tns, pc, build.Manifest{
+			"apiVersion": group + "/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": tns},
+		})
+		createReady(t, c, o)
+
+		serve(t, tc, crd, "v2")
+		gadget := &unstructured.Unstructured{}
+		gadget.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"})
+		gadget.SetNamespace(tns)
+		gadget.SetName("gadget")
+		kube.Eventually(t, "version v1 not to be served", func() (bool, string) {
+			err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget.DeepCopy())
+			return err != nil, "it is"
+		})
+		kube.Remove(t, c, o)
+		gadget.SetAPIVersion(group + "/v2")
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); client.IgnoreNotFound(err) != nil ||
+			err == nil {
+			t.Errorf("the resource must be gone before its Object is: %v", err)
+		}
+	})
+}
+
+// serve makes a CustomResourceDefinition serve and store one of its versions only.
+func serve(t *testing.T, tc client.Client, crd *apiextensionsv1.CustomResourceDefinition, version string) {
+	t.Helper()
+	edit(t, tc, crd, func() {
+		for i, v := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Served, crd.Spec.Versions[i].Storage = v.Name == version, v.Name == version
+		}
+	})
+}
+
+// TestDeletionPropagation shows that a resource is deleted as deletionPropagationPolicy says, also if that is empty, as
+// provider-kubernetes has stored it: the API server takes such Objects, with changes, and the target their deletion.
+func TestDeletionPropagation(t *testing.T) {
+	for name, s := range map[string]struct {
+		reason string
+		policy string // in JSON
+		want   string // finalizer on the resource while it is being deleted, if any
+	}{
+		// provider-kubernetes stores the empty policy, with which servers refuse to delete.
+		"Empty":      {reason: "Empty means the default.", policy: `""`, want: ""},
+		"Background": {reason: "Dependents follow.", policy: `"Background"`, want: ""},
+		"Foreground": {reason: "Dependents go first.", policy: `"Foreground"`, want: metav1.FinalizerDeleteDependents},
+		"Orphan":     {reason: "Dependents stay.", policy: `"Orphan"`, want: metav1.FinalizerOrphanDependents},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				kube.Create(t, w.c, o)
+				patch := `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":` + s.policy + `}}}`
+				kube.Patch(t, w.c, o, patch)
+				awaitReady(t, w.c, o)
+				setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+				cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
+					map[string]string{"color": "red"})
+				holdDependents(t, w.tc, cm)
+				kube.Delete(t, w.c, o)
+				kube.Await(t, w.tc, cm, "the ConfigMap to be deleted", func() (bool, string) {
+					return cm.DeletionTimestamp != nil, "it is not"
+				})
+				if got := collector(cm.Finalizers); got != s.want {
+					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
+				}
+				letGo(t, w.tc, cm)
+				kube.AwaitGone(t, w.c, o)
+			})
+		})
+	}
+}
+
+// collector returns the finalizer that the garbage collector is to act on.
+func collector(finalizers []string) string {
+	for _, f := range finalizers {
+		if f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents {
+			return f
+		}
+	}
+	return ""
+}
+
+// holdDependents keeps a resource from going when it is deleted.
+func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
+	t.Helper()
+	patch := `{"metadata":{"finalizers":["example.org/hold"]}}`
+	kube.Patch(t, tc, cm, patch)
+}
+
+// letGo ends all that keeps a resource from going.
+func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
+	t.Helper()
+	kube.Patch(t, tc, cm, `{"metadata":{"finalizers":null}}`)
+}
+
+// deleting is condition Ready of an Object whose resource is not gone yet.
+var deleting = wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonDeleting}
+
+// awaitMessage waits until the message of a condition of an Object is as wanted.
+func awaitMessage(t *testing.T, c client.Client, o build.Object, in wantCondition, want string) {
+	t.Helper()
+	kube.Await(t, c, o, in.String()+": "+want, func() (bool, string) {
+		got := o.GetCondition(in.Type)
+		return got.Status == in.Status && got.Reason == in.Reason &&
+			got.Message == want, string(got.Reason) + ": " + got.Message
+	})
+}
+
+// TestStuckDeletionSaysWhy shows that a deleted Object names the finalizers its resource waits for, as they come and
+// go.
+func TestStuckDeletionSaysWhy(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
+		cm := emptySettings(w.target)
+		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
+		kube.Delete(t, w.c, o)
+		awaitMessage(t, w.c, o, deleting,
+			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
+		awaitCondition(t, w.c, o, synced)
+		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold"]}}`)
+		awaitMessage(t, w.c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
+		staysUnwritten(t, w.c, o)
+		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":null}}`)
+		kube.AwaitGone(t, w.c, o)
+	})
+}
+
+// TestStuckNamespaceSaysWhy shows that a deleted Object repeats what a Namespace says that is not gone. No controller
+// works on this target: the test says and does what that of namespaces would.
+func TestStuckNamespaceSaysWhy(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		name := w.target + "-team"
+		o := w.keep(t, build.Namespace(name))
+		kube.Delete(t, w.c, o)
+		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
+		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
+		merge(t, w.tc, ns, true, `{"status":{"conditions":[
+			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
+			`"message":"All resources successfully discovered"},
+			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain",`+
+			`"message":"Some content has finalizers: x in 1"},
+			{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain",`+
+			`"message":"Some resources are remaining: pods. has 1"}]}}`)
+		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
+			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; "+
+			"NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
+		kube.Get(t, w.tc, client.ObjectKeyFromObject(ns), ns)
+		ns.Spec.Finalizers = nil
+		if err := w.tc.SubResource("finalize").Update(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+		kube.AwaitGone(t, w.c, o)
+	})
+}
+
+// TestStuckReplacementSaysWhy shows that an Object names the finalizers which the resource waits for that it replaces.
+func TestStuckReplacementSaysWhy(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
+		release := hold(t, w.tc, emptySettings(w.target))
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "other"))
+		awaitMessage(t, w.c, o, failed(commonv1.ReasonReplacing),
+			"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
+		release()
+		awaitReady(t, w.c, o)
 	})
 }

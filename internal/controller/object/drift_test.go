@@ -80,8 +80,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		who := tns + "-writer"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
 			map[string]string{"color": "blue"})
 
@@ -115,8 +114,7 @@ func TestNamesakeSurvives(t *testing.T) {
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				o.SetManagementPolicies(p)
-				kube.Create(t, w.c, o)
-				awaitReady(t, w.c, o)
+				createReady(t, w.c, o)
 
 				// It is made again while the Object is paused, and the Object is deleted before it can look.
 				pause(t, w.c, o)

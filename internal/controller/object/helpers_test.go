@@ -1,16 +1,16 @@
 package object_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -95,4 +95,24 @@ func conditions(o build.Object) string {
 		s.LastTransitionTime.String() +
 		", Ready " + string(r.Status) + " " + string(r.Reason) + " " + r.Message + " since " +
 		r.LastTransitionTime.String()
+}
+
+// A wantCondition is a condition a test waits for; an empty reason stands for any.
+type wantCondition struct {
+	Type   xpv2.ConditionType
+	Status corev1.ConditionStatus
+	Reason xpv2.ConditionReason
+}
+
+// String names the condition in messages.
+func (w wantCondition) String() string { return fmt.Sprintf("%s=%s %s", w.Type, w.Status, w.Reason) }
+
+var (
+	synced = wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionTrue}
+	ready  = wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionTrue}
+)
+
+// failed is condition Synced=False for a reason.
+func failed(r xpv2.ConditionReason) wantCondition {
+	return wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: r}
 }

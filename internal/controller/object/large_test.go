@@ -29,8 +29,7 @@ func TestLargeManifest(t *testing.T) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"},
 			"data": data,
 		})
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		if o.Observed().OmittedBytes < 100_000 || len(o.Observed().Manifest.Raw) > 1000 {
 			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
 				len(o.Observed().Manifest.Raw))
@@ -83,14 +82,12 @@ func TestLargeDefinition(t *testing.T) {
 		}
 		ns, pc := connect(t, c, s, target.User(t, tns+"-maker", "system:masters"))
 		o := s.Object(ns, tns, pc, definition)
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		ns, pc = connect(t, c, s, target.User(t, tns+"-reader", "system:masters"))
 		reader := s.Object(ns, tns+"-reader", pc, definition)
 		reader.SetManagementPolicies(observeOnly)
-		kube.Create(t, c, reader)
-		awaitReady(t, c, reader)
+		createReady(t, c, reader)
 		if seen := reader.Observed().OmittedBytes; seen < 1<<20 {
 			t.Errorf("want more than 1 MiB left out of the status, got %d bytes", seen)
 		}

@@ -91,8 +91,7 @@ func (w world) object(m build.Manifest) build.Object {
 func (w world) keep(t *testing.T, m build.Manifest) build.Object {
 	t.Helper()
 	o := w.object(m)
-	kube.Create(t, w.c, o)
-	awaitReady(t, w.c, o)
+	createReady(t, w.c, o)
 	return o
 }
 
@@ -136,6 +135,13 @@ func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCond
 			string(got.Status) + " " + string(got.Reason) + ": " + got.Message
 	})
 	return message
+}
+
+// createReady creates an Object and waits until it is Synced and Ready.
+func createReady(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	kube.Create(t, c, o)
+	awaitReady(t, c, o)
 }
 
 // awaitReady waits until an Object is Synced and Ready.

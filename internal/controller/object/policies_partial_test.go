@@ -61,8 +61,7 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 			"size":     int64(3),
 		})
 		o.SetManagementPolicies(observeUpdate)
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		kube.Remove(t, w.c, o)
 		w.exists(t, theirs, true)
 		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {

@@ -43,8 +43,7 @@ func TestRightsInOneNamespace(t *testing.T) {
 		ns, pc := connect(t, c, s, target.User(t, who))
 		key := types.NamespacedName{Namespace: tns, Name: "settings"}
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		// Each touch makes a reconcile. The change of the manifest comes last, and is the only one that needs a
 		// request.
@@ -95,8 +94,7 @@ func TestWithdrawnRightsAreReported(t *testing.T) {
 		proxy, cfg := kube.NewProxy(t, target.User(t, who))
 		ns, pc := connect(t, c, s, cfg)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		kube.Delete(t, tc, binding)
 		awaitDenied(t, target.User(t, who), tns, apierrors.IsForbidden)
@@ -123,8 +121,7 @@ func TestExpiredTokenIsReported(t *testing.T) {
 	proxy, cfg := kube.NewProxy(t, direct)
 	ns, pc := connect(t, c, s, cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 
 	kube.Delete(t, tc, account)
 	awaitDenied(t, direct, tns, apierrors.IsUnauthorized)

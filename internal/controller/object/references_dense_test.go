@@ -1,16 +1,16 @@
 package object_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -88,4 +88,99 @@ func (w world) timeToReady(t *testing.T, name string) time.Duration {
 		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, conditions(o)
 	})
 	return time.Since(begin)
+}
+
+// TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in
+// each other's way: the finalizers of many come and go with one request, and none of them fails. A defect of
+// provider-kubernetes: a finalizer that meets a conflict is missing for good.
+func TestCrowdedReference(t *testing.T) {
+	const crowd = 60
+	forWorlds(t, func(t *testing.T, w world) {
+		source := w.source(t, "source", nil)
+		all := make([]build.Object, crowd)
+		audit := local.Audit(t)
+		mark := audit.Mark()
+		patches := func() kube.Requests {
+			var found kube.Requests
+			for _, e := range about(audit.Since(mark).By(user), w) {
+				if e.Verb == "patch" && e.Subject() == "configmaps" {
+					found = append(found, e)
+				}
+			}
+			return found
+		}
+		for i := range all {
+			all[i] = w.keeper(strconv.Itoa(i), w.onConfigMap("source"))
+			kube.Create(t, w.c, all[i])
+		}
+		for _, o := range all {
+			awaitReady(t, w.c, o)
+			awaitPinned(t, w.c, o, source, true)
+		}
+		t.Logf("patches: %d", len(patches()))
+		if got := patches(); len(got) == 0 || len(got) > crowd {
+			t.Errorf("patches of the one resource: want at most %d, got\n%s", crowd, got)
+		}
+
+		mark = audit.Mark()
+		for _, o := range all {
+			kube.Delete(t, w.c, o)
+		}
+		for _, o := range all {
+			kube.AwaitGone(t, w.c, o)
+		}
+		if got := patches(); len(got) == 0 || len(got) > crowd {
+			t.Errorf("patches of the one resource in the end: want at most %d, got\n%s", crowd, got)
+		}
+		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil ||
+			len(source.GetFinalizers()) > 0 {
+			t.Errorf("nothing must be stranded, got %v, %v", source.GetFinalizers(), err)
+		}
+	})
+}
+
+// TestRandomReferencesVanish makes Objects that refer to each other at random, in cycles, too, changes references of
+// some, and deletes all in random order. It shows that all of them go, and that no finalizer is left on what others
+// keep.
+func TestRandomReferencesVanish(t *testing.T) {
+	const objects, sources = 50, 3
+	forWorlds(t, func(t *testing.T, w world) {
+		random := rand.New(rand.NewPCG(1, 50))
+		var kept []*corev1.ConfigMap
+		for i := range sources {
+			kept = append(kept, w.source(t, "source"+strconv.Itoa(i), nil))
+		}
+		some := func() []commonv1.Reference {
+			var refs []commonv1.Reference
+			for range random.IntN(3) {
+				refs = append(refs, w.on(strconv.Itoa(random.IntN(objects))))
+			}
+			if random.IntN(2) == 0 {
+				refs = append(refs, w.onConfigMap("source"+strconv.Itoa(random.IntN(sources))))
+			}
+			return refs
+		}
+		all := make([]build.Object, objects)
+		for i := range all {
+			all[i] = w.keeper(strconv.Itoa(i), some()...)
+			kube.Create(t, w.c, all[i])
+		}
+		for range objects / 2 {
+			setReferences(t, w.c, all[random.IntN(objects)], some()...)
+		}
+		for _, i := range random.Perm(objects) {
+			if random.IntN(4) == 0 {
+				setReferences(t, w.c, all[i], some()...)
+			}
+			kube.Delete(t, w.c, all[i])
+		}
+		for _, o := range all {
+			kube.AwaitGone(t, w.c, o)
+		}
+		for _, cm := range kept {
+			kube.Await(t, w.c, cm, cm.GetName()+" to have no finalizer", func() (bool, string) {
+				return len(cm.GetFinalizers()) == 0, strconv.Itoa(len(cm.GetFinalizers()))
+			})
+		}
+	})
 }

@@ -23,8 +23,7 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		a, b := w.source(t, "a", nil), w.source(t, "b", nil)
 		o := w.keeper("settings")
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 
 		mark := local.Audit(t).Mark()
 		setReferences(t, w.c, o, w.onConfigMap("a"))
@@ -98,8 +97,7 @@ func TestPinningIsConflictSafe(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", nil)
 		o := w.keeper("settings")
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 
 		stop := make(chan struct{})
 		theirs := make(chan []string)
@@ -156,8 +154,7 @@ func TestReferredResourceStays(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"color": "red"})
 		o := w.keeper("settings", w.from("source", "data.color", "data.color"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		kube.Delete(t, w.c, source)
 		touch(t, w.c, o)
 		awaitPinned(t, w.c, o, source, true)
@@ -190,8 +187,7 @@ func TestDeletionNeedsNoReference(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", map[string]string{"name": "chosen"})
 		o := w.keeper("settings", w.from("source", "data.name", "metadata.name"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		pause(t, w.c, o)
 		unpin(t, w.c, source)
 		kube.Remove(t, w.c, source)

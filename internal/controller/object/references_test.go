@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"encoding/base64"
 	"strconv"
 	"testing"
 	"time"
@@ -82,8 +83,7 @@ func TestPatchedValues(t *testing.T) {
 			w.from("source", "data.color", "data.color", shout),
 			w.from("source", "data.size", "data.size"),
 			w.from("source", "data.region", "metadata.labels[example.org/region]"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
 		if got := cm.GetLabels()["example.org/region"]; got != "here" {
@@ -124,8 +124,7 @@ func equateRaw() cmp.Option {
 func TestFromObject(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		first := w.keeper("first")
-		kube.Create(t, w.c, first)
-		awaitReady(t, w.c, first)
+		createReady(t, w.c, first)
 		from := func(path string, to *string) commonv1.Reference {
 			return commonv1.Reference{
 				ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path},
@@ -249,5 +248,34 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		})
 		awaitReady(t, w.c, o)
 		awaitPinned(t, w.c, o, gadget, true)
+	})
+}
+
+// TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes,
+// where the status shows such values. Package discreet_test shows the same where it does not.
+func TestReferenceToSecretOfObject(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := build.Credentials(w.target, "theirs", []byte("first"))
+		kube.Create(t, w.tc, theirs)
+		source := w.scope.Object(w.namespace, w.name("source"), w.config, build.Manifest{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},
+		})
+		source.SetManagementPolicies(observeOnly)
+		reader := w.keeper("reader", commonv1.Reference{
+			ToFieldPath: new("data.color"),
+			PatchesFrom: &commonv1.PatchesFrom{
+				Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
+			},
+		})
+		kube.Create(t, w.c, source, reader)
+		awaitReady(t, w.c, reader)
+		for _, value := range []string{"second", "third"} {
+			encoded := base64.StdEncoding.EncodeToString([]byte(value))
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"kubeconfig":"`+encoded+`"}}`))
+			if err := w.tc.Patch(t.Context(), &corev1.Secret{ObjectMeta: nameOnly(theirs)}, patch); err != nil {
+				t.Fatal(err)
+			}
+			awaitData(t, w.tc, client.ObjectKeyFromObject(w.kept("reader")), map[string]string{"color": encoded})
+		}
 	})
 }

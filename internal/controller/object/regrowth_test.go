@@ -16,8 +16,7 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 	made.SetManagementPolicies(observeDelete)
 	kube.Create(t, w.tc, w.kept("made"))
 	for _, o := range []build.Object{maker, made} {
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 	}
 	awaitPinned(t, w.c, made, maker, true)
 	return maker, made

@@ -158,8 +158,7 @@ func TestReplacedByPolicy(t *testing.T) {
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 				o.SetManagementPolicies(test.policies)
-				kube.Create(t, w.c, o)
-				awaitReady(t, w.c, o)
+				createReady(t, w.c, o)
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
 				kube.Eventually(t, "the Object to see the other resource", func() (bool, string) {
 					err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)

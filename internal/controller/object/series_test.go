@@ -15,8 +15,7 @@ import (
 func TestMetricsNameNoObject(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.scope.Object(w.namespace, w.target+"-series", w.config, build.ConfigMap(w.target, "series-of-settings"))
-		kube.Create(t, w.c, o)
-		awaitReady(t, w.c, o)
+		createReady(t, w.c, o)
 		families, err := metrics.Registry.Gather()
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -79,8 +78,7 @@ func TestCopiedManifest(t *testing.T) {
 	metadata["creationTimestamp"], metadata["generation"] = "2020-01-01T00:00:00Z", int64(3)
 	metadata["managedFields"] = []any{map[string]any{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}}
 	o := w.object(m)
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	told := awaitEvent(t, c, o, "LeftOutOfManifest")
 	want := "Fields that only a server sets are left out of the manifest: metadata.creationTimestamp, " +
 		"metadata.generation, metadata.managedFields, metadata.resourceVersion, metadata.uid"
@@ -123,8 +121,7 @@ func TestAdoptedFromKubectl(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := w.object(service(80))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	setManifest(t, c, o, service(8080))
 	kube.Eventually(t, "the port to change", func() (bool, string) {
 		s := &corev1.Service{}
@@ -182,8 +179,7 @@ func (w world) awaitGate(t *testing.T, group string, want map[string]any) *unstr
 func TestVersionMovesOn(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	before := w.awaitGate(t, group, map[string]any{"size": "big", "more": "x", "access": "deny"})
 	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small"))
 	after := w.awaitGate(t, group, map[string]any{"size": "small", "access": "deny"})
@@ -198,8 +194,7 @@ func TestVersionMovesOn(t *testing.T) {
 func TestLostManagedFields(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	report := func(phase string) {
 		t.Helper()
 		u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
@@ -245,8 +240,7 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	createReady(t, c, o)
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
 	if err := w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,
@@ -285,4 +279,90 @@ func TestKubectlKeepsItsOwn(t *testing.T) {
 	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
 	kube.Remove(t, c, o)
 	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
+}
+
+// A spelling is a manifest that a server does not store as it is written.
+type spelling struct {
+	reason string
+	edit   func(build.Manifest)
+	path   []string // what is compared of the resource
+	want   any
+	drift  string // a merge patch that another one makes
+}
+
+// TestSpellings shows that what a server stores otherwise than it is written costs nothing at rest, and that a change
+// of it is reverted.
+func TestSpellings(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]spelling{
+		"Quantity": {
+			reason: "The server stores the shortest form of a quantity.",
+			edit: func(m build.Manifest) {
+				m["kind"] = "ResourceQuota"
+				m["spec"] = map[string]any{"hard": map[string]any{"cpu": "2000m", "memory": "1024Mi"}}
+			},
+			path:  []string{"spec", "hard"},
+			want:  map[string]any{"cpu": "2", "memory": "1Gi"},
+			drift: `{"spec":{"hard":{"cpu":"3"}}}`,
+		},
+		"Null": {
+			reason: "A field that is null is as one that is not there.",
+			edit: func(m build.Manifest) {
+				m["data"] = map[string]any{"color": "blue"}
+				m["immutable"] = nil
+				m["binaryData"] = nil
+			},
+			path:  []string{"data"},
+			want:  map[string]any{"color": "blue"},
+			drift: `{"data":{"color":"red"}}`,
+		},
+		"DefaultInKey": {
+			reason: "The protocol, which the server sets, is part of the key of a port.",
+			edit: func(m build.Manifest) {
+				m["kind"] = "Service"
+				m["spec"] = map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"port": 80, "name": "web"}}}
+			},
+			path: []string{"spec", "ports"},
+			want: []any{map[string]any{
+				"name": "web", "port": int64(80), "protocol": "TCP", "targetPort": int64(80),
+			}},
+			drift: `{"spec":{"ports":[{"name":"other","port":80,"protocol":"TCP","targetPort":80}]}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			m := build.ConfigMap(w.target, "settings")
+			delete(m, "data")
+			tc.edit(m)
+			tc.run(t, w, m)
+		})
+	}
+}
+
+// run applies a manifest, and has another one change the resource.
+func (s spelling) run(t *testing.T, w world, m build.Manifest) {
+	t.Helper()
+	o := w.keep(t, m)
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": m["apiVersion"], "kind": m["kind"]}}
+	key := types.NamespacedName{Namespace: w.target, Name: (&unstructured.Unstructured{Object: m}).GetName()}
+	holds := func() (bool, string) {
+		if err := w.tc.Get(t.Context(), key, u); err != nil {
+			return false, err.Error()
+		}
+		got, _, _ := unstructured.NestedFieldNoCopy(u.Object, s.path...)
+		return cmp.Equal(s.want, got), cmp.Diff(s.want, got)
+	}
+	if ok, state := holds(); !ok {
+		t.Fatalf("%s: -want, +got:\n%s", s.reason, state)
+	}
+	audit := target.Audit(t)
+	mark := audit.Mark()
+	staysUnwritten(t, w.c, o)
+	for _, e := range audit.Since(mark).By(user) {
+		if e.Namespace == w.target {
+			t.Errorf("%s: want no request at rest, got %s %s", s.reason, e.Verb, e.Subject())
+		}
+	}
+	kube.Patch(t, w.tc, u, s.drift)
+	kube.Eventually(t, s.reason+" The change to be reverted", holds)
 }

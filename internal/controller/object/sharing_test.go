@@ -25,12 +25,10 @@ func TestObserverSeesOurWrites(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config,
 			build.ConfigMap(w.target, "settings", "step", "first"))
-		kube.Create(t, w.c, writer)
-		awaitReady(t, w.c, writer)
+		createReady(t, w.c, writer)
 		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
 		reader.SetManagementPolicies(observeOnly)
-		kube.Create(t, w.c, reader)
-		awaitReady(t, w.c, reader)
+		createReady(t, w.c, reader)
 
 		step := 0
 		kube.Eventually(t, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
@@ -64,8 +62,7 @@ func TestTakeoverIsNoticed(t *testing.T) {
 		who := tns + "-pair"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		first := s.Object(ns, tns+"-first", pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, first)
-		awaitReady(t, c, first)
+		createReady(t, c, first)
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
@@ -126,8 +123,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	}
 	all = append(all, build.Cluster().Object("", tns, connection, build.ConfigMap(tns, "settings")))
 	for _, o := range all {
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 	}
 	audit := target.Audit(t)
 	if watches := audit.Watches(kube.Mark{}).By(tns); len(watches) != 1 {
@@ -138,8 +134,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	}
 	mark := audit.Mark()
 	another := build.Cluster().Object("", tns+"-another", connection, build.ConfigMap(tns, "settings"))
-	kube.Create(t, c, another)
-	awaitReady(t, c, another)
+	createReady(t, c, another)
 	if watches := audit.Watches(mark).By(tns); len(watches) != 1 {
 		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s",
 			watches)

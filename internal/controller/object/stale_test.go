@@ -31,8 +31,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 			"spec":     map[string]any{"part": map[string]any{"size": "small"}},
 		})
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		mark := target.Audit(t).Mark()
 
 		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green") })
@@ -71,8 +70,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 			"spec":     map[string]any{"parts": []any{map[string]any{"size": "small"}}},
 		})
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 
 		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green") })
 		gadget := parse(t, `{"apiVersion":"`+tns+
@@ -187,8 +185,7 @@ func TestRetargetedObject(t *testing.T) {
 		kube.Create(t, lc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tns}})
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		key, want := types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"}
 		awaitData(t, tc, key, want)
 

@@ -80,9 +80,9 @@ func decode(raw []byte, into any) error {
 	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot decode")
 }
 
-// encode returns the JSON of a value that comes from JSON, and can be encoded therefore.
+// encode returns the JSON of a value that comes from JSON.
 func encode(v any) []byte {
-	b, _ := json.Marshal(v)
+	b, _ := json.Marshal(v) //nolint:errchkjson // What comes from JSON can be encoded.
 	return b
 }
 

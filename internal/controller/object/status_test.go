@@ -1,11 +1,17 @@
 package object
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
+	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 )
@@ -110,6 +116,135 @@ func TestRecord(t *testing.T) {
 			}
 			if diff := cmp.Diff(content(t, tc.live), live); diff != "" {
 				t.Errorf("%s\nThe resource belongs to the watch: -before, +after:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// sized returns a ConfigMap with a UID and a value of a size.
+func sized(uid, version string, size int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": strings.Repeat("x", size)},
+		"metadata": map[string]any{"namespace": "n", "name": "c", "uid": uid, "resourceVersion": version},
+	}}
+}
+
+// TestOmit shows that a resource which the control plane has found too large stays left out of the status as long as it
+// is no smaller, that nothing changes in the status then, and that it is shown again when it has shrunk or is another
+// one.
+func TestOmit(t *testing.T) {
+	const identity = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"n","uid":"u"}}`
+	for name, tc := range map[string]struct {
+		reason string
+		later  *unstructured.Unstructured
+		shown  bool
+	}{
+		"Same":    {reason: "It stays left out.", later: sized("u", "1", 1000)},
+		"Version": {reason: "A longer resource version makes no difference.", later: sized("u", "123456", 1000)},
+		"Larger":  {reason: "So it does if it grows.", later: sized("u", "2", 5000)},
+		"Huge":    {reason: "So it does if it cannot fit.", later: sized("u", "2", 5_000_000)},
+		"Smaller": {reason: "One that has shrunk is shown.", later: sized("u", "2", 500), shown: true},
+		"Other":   {reason: "Another one is.", later: sized("v", "2", 1000), shown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &objectv1alpha2.Object{}
+			if err := record(o, sized("u", "1", 1000), Options{}); err != nil || o.Observed().OmittedBytes != 0 {
+				t.Fatalf("want it shown at first, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
+			}
+			if !shrink(o) || shrink(o) {
+				t.Fatal("want the content dropped, once")
+			}
+			if got := string(o.Observed().Manifest.Raw); got != identity {
+				t.Errorf("want %s, got %s", identity, got)
+			}
+			before := *o.Observed()
+			if err := record(o, tc.later, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if shown := o.Observed().OmittedBytes == 0; shown != tc.shown {
+				t.Errorf("%s\nwant shown %t, got omittedBytes %d", tc.reason, tc.shown, o.Observed().OmittedBytes)
+			}
+			if diff := cmp.Diff(before, *o.Observed()); !tc.shown && diff != "" {
+				t.Errorf("%s\nstatus.atProvider: -before, +after:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestFits shows that a resource is left out which cannot fit beside the manifest, without a try.
+func TestFits(t *testing.T) {
+	o := &objectv1alpha2.Object{}
+	o.Desired().ForProvider.Manifest.Raw = []byte(`"` + strings.Repeat("x", 900_000) + `"`)
+	if err := record(o, sized("u", "1", 900_000), Options{}); err != nil || o.Observed().OmittedBytes < 900_000 {
+		t.Errorf("want it left out, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
+	}
+	o.Desired().ForProvider.Manifest.Raw = nil
+	if err := record(o, sized("v", "1", 900_000), Options{}); err != nil || o.Observed().OmittedBytes != 0 {
+		t.Errorf("want it shown, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
+	}
+}
+
+// snapshots is a change log that keeps what it is given.
+type snapshots struct{ last resource.Managed }
+
+func (s *snapshots) Log(_ context.Context, mg resource.Managed, _ changelogs.OperationType, _ error,
+	_ managed.AdditionalDetails,
+) error {
+	s.last = mg
+	return nil
+}
+
+func TestDiscreetLogger(t *testing.T) {
+	const (
+		wanted = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`
+		seen   = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s",` +
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hunter2"}},"data":{"password":"aHVudGVyMg=="}}`
+		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"}}`
+	)
+	for name, tc := range map[string]struct {
+		reason               string
+		desired, observed    string
+		wantSpec, wantStatus string
+	}{
+		"Secret": {
+			reason: "Values are masked in spec and status.", desired: wanted, observed: seen,
+			wantSpec: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},` +
+				`"data":{"redacted":null}}`,
+			wantStatus: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":{}},"data":{"redacted":null}}`,
+		},
+		"NotSeenYet": {reason: "There may be no status yet.", desired: config, wantSpec: config},
+		"OtherKind": {
+			reason:     "Other kinds are logged as they are.",
+			desired:    config,
+			observed:   config,
+			wantSpec:   config,
+			wantStatus: config,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &objectv1alpha2.Object{}
+			o.Desired().ForProvider.Manifest = runtime.RawExtension{Raw: []byte(tc.desired)}
+			if tc.observed != "" {
+				o.Observed().Manifest = runtime.RawExtension{Raw: []byte(tc.observed)}
+			}
+			before := o.DeepCopy()
+			next := &snapshots{}
+			if err := (discreetLogger{next: next}).Log(t.Context(), o, 0, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			got := next.last.(*objectv1alpha2.Object)
+			if diff := cmp.Diff(content(t, tc.wantSpec),
+				content(t, string(got.Desired().ForProvider.Manifest.Raw))); diff != "" {
+				t.Errorf("%s\nspec: -want, +got:\n%s", tc.reason, diff)
+			}
+			if tc.wantStatus != "" {
+				if diff := cmp.Diff(content(t, tc.wantStatus),
+					content(t, string(got.Observed().Manifest.Raw))); diff != "" {
+					t.Errorf("%s\nstatus: -want, +got:\n%s", tc.reason, diff)
+				}
+			}
+			if diff := cmp.Diff(before, o); diff != "" {
+				t.Errorf("%s\nthe Object is in use: -before, +after:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -115,8 +115,7 @@ func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 		ns, pc := connect(t, c, s, targetUser(t))
 		began := time.Now()
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		kube.Create(t, c, o)
-		awaitReady(t, c, o)
+		createReady(t, c, o)
 		return time.Since(began)
 	})
 }
