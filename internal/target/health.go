@@ -106,7 +106,7 @@ func (c *Cluster) TryCredentials(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, unreachableError{cause: errSlow})
 	defer cancel()
-	err := c.kinds.client.Get().AbsPath("/version").Do(ctx).Error()
+	err := c.kinds.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return ErrUnauthorized
