@@ -41,7 +41,7 @@ func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
 // nothing is said.
 func (p *publication) isLost(item objectsync.Primary) bool {
 	w := p.whatOf(item.Cluster)
-	if w.gone || !w.bound {
+	if w.gone || !w.Bound {
 		return w.gone
 	}
 	e := p.endpointOf(item.Cluster)
@@ -92,7 +92,7 @@ func (p *publication) giveUp(
 	w, suspect := p.whatOf(item.Cluster), false
 	p.update(item, func(o *object) { suspect = o.suspect })
 	stays := w.gone && !p.deletesLeft()
-	if orphaned && (stays || !w.gone) || !w.bound && !w.gone && !suspect {
+	if orphaned && (stays || !w.gone) || !w.Bound && !w.gone && !suspect {
 		return true, nil
 	}
 	if w.gone {
