@@ -77,7 +77,6 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 		return nil
 	}
 	p.setNeeds(item, p.needsOfLeft(item, copied))
-	p.update(item, func(o *object) { *o = object{orphaned: o.orphaned} })
 	p.noteOrphan(item, p.isOrphan(copied))
 	return nil
 }
@@ -102,8 +101,11 @@ func (p *publication) giveUp(
 		return false, err
 	}
 	if stays || suspect {
-		_, err := p.syncer.Abandon(ctx, in)
-		return err == nil, err
+		if _, err := p.syncer.Abandon(ctx, in); err != nil {
+			return false, err
+		}
+		p.update(item, func(o *object) { o.suspect = false })
+		return true, nil
 	}
 	res, err := p.syncer.Release(ctx, in)
 	return err == nil && res.Waiting == "", err
