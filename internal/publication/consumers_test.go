@@ -71,7 +71,7 @@ func TestGone(t *testing.T) {
 			for _, c := range tc.then {
 				p.follow(c)
 			}
-			got := want{p.whatOf("a").bound, p.whatOf("a").gone}
+			got := want{p.whatOf("a").Bound, p.whatOf("a").gone}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -79,7 +79,7 @@ func TestGone(t *testing.T) {
 			next.inherit(p)
 			next.object(in("a", "web"))
 			next.follow(tc.then[len(tc.then)-1])
-			if diff := cmp.Diff(tc.want, want{next.whatOf("a").bound, next.whatOf("a").gone},
+			if diff := cmp.Diff(tc.want, want{next.whatOf("a").Bound, next.whatOf("a").gone},
 				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("what comes after it knows as much: %s\n-want, +got:\n%s", tc.reason, diff)
 			}

@@ -31,7 +31,7 @@ func (p *publication) endpointOf(cluster string) *endpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workspaces[cluster]; w != nil {
-		return p.endpoints[w.home]
+		return p.endpoints[w.Endpoint]
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	p.mu.Lock()
 	p.object(item).added = true
 	if p.endpoints[e.url] == e {
-		p.workspace(item.Cluster).home = e.url
+		p.workspace(item.Cluster).Endpoint = e.url
 	}
 	p.mu.Unlock()
 	p.queue.Add(item)

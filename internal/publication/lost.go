@@ -41,7 +41,7 @@ func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
 // nothing is said.
 func (p *publication) isLost(item objectsync.Primary) bool {
 	w := p.whatOf(item.Cluster)
-	if w.gone || !w.bound {
+	if w.gone || !w.Bound {
 		return w.gone
 	}
 	e := p.endpointOf(item.Cluster)
@@ -77,7 +77,6 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 		return nil
 	}
 	p.setNeeds(item, p.needsOfLeft(item, copied))
-	p.update(item, func(o *object) { *o = object{orphaned: o.orphaned} })
 	p.noteOrphan(item, p.isOrphan(copied))
 	return nil
 }
@@ -92,7 +91,7 @@ func (p *publication) giveUp(
 	w, suspect := p.whatOf(item.Cluster), false
 	p.update(item, func(o *object) { suspect = o.suspect })
 	stays := w.gone && !p.deletesLeft()
-	if orphaned && (stays || !w.gone) || !w.bound && !w.gone && !suspect {
+	if orphaned && (stays || !w.gone) || !w.Bound && !w.gone && !suspect {
 		return true, nil
 	}
 	if w.gone {
@@ -102,8 +101,11 @@ func (p *publication) giveUp(
 		return false, err
 	}
 	if stays || suspect {
-		_, err := p.syncer.Abandon(ctx, in)
-		return err == nil, err
+		if _, err := p.syncer.Abandon(ctx, in); err != nil {
+			return false, err
+		}
+		p.update(item, func(o *object) { o.suspect = false })
+		return true, nil
 	}
 	res, err := p.syncer.Release(ctx, in)
 	return err == nil && res.Waiting == "", err

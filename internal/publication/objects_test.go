@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
-	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -40,84 +38,29 @@ func newTestPublication(t *testing.T) *publication {
 	return p
 }
 
-// TestPauses shows how long an object rests at most that fails again and again.
+// TestPauses shows how long an object rests at most that fails again and again. What only a change cures is not tried
+// for long after half a minute.
 func TestPauses(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		err    error
-		want   time.Duration
-	}{
-		"Unknown": {reason: "A cause that may pass is tried again soon.", err: errors.New("boom"), want: 30 * time.Second},
-		"Foreign": {
-			reason: "That a name is taken only a change cures, which is a reason to look again.",
-			err:    errors.Wrap(objectsync.ErrForeign, "a"),
-			want:   lastingMost,
-		},
-		"Exists": {
-			reason: "Likewise, of a name that the operator has taken.",
-			err:    errors.Wrap(objectsync.ErrExists, "a"),
-			want:   lastingMost,
-		},
-		"Invalid": {
-			reason: "What a server does not accept it does not accept a second time.",
-			err:    errors.Wrap(&objectsync.RefusalError{}, "cannot create"), want: lastingMost,
-		},
-		"OneOfTwo": {
-			reason: "Nor beside another failure.",
-			err: kerrors.NewAggregate([]error{
-				errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create"),
-			}), want: lastingMost,
-		},
-		"Template": {
-			reason: "A template yields nothing for an object before that, or its copy, is another.",
-			err:    errors.Wrap(gotemplate.ErrFailed, "a"),
-			want:   lastingMost,
-		},
-		"Costly": {
-			reason: "Nor does it become cheaper.",
-			err:    errors.Wrap(gotemplate.ErrTooCostly, "a"),
-			want:   lastingMost,
-		},
-		"Long": {reason: "Nor a text shorter.", err: errors.Wrap(jsonpath.ErrTooLong, "a"), want: lastingMost},
-		"Credential": {
-			reason: "Nor a credential another Secret.",
-			err:    errors.Wrap(objectsync.ErrCredential, "a"),
-			want:   lastingMost,
-		},
-		"Panic": {
-			reason: "A mistake of the program is made again.",
-			err:    errors.Wrap(errPanic, "a"),
-			want:   lastingMost,
-		},
-		"Early": {reason: "What is not known yet is known soon.", err: errEndpointGone, want: time.Second},
+	boom := errors.New("boom")
+	beside := errors.WithStack(kerrors.NewAggregate([]error{boom, &objectsync.RefusalError{}}))
+	causes := map[error]time.Duration{
+		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost, beside: lastingMost,
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			o := &object{}
-			got := o.pause(tc.err)
-			if got != 50*time.Millisecond {
-				t.Errorf("the first pause: got %s", got)
-			}
-			if tc.want == lastingMost {
-				wantNoneAfterHalfAMinute(t, o, tc.err, got)
-			}
-			for range 20 {
-				got = o.pause(tc.err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
+	for _, err := range lasting {
+		causes[err] = lastingMost
 	}
-}
-
-// wantNoneAfterHalfAMinute checks that an object is not tried for long after half a minute from its first failure,
-// whose pause is given.
-func wantNoneAfterHalfAMinute(t *testing.T, o *object, err error, first time.Duration) {
-	t.Helper()
-	for at := first; at < 5*time.Minute; at += o.pause(err) {
-		if at > time.Minute/2 {
-			t.Errorf("tried %s after it has failed", at)
+	for err, most := range causes {
+		o, pauses, after := &object{}, []time.Duration(nil), time.Duration(0)
+		for range 20 {
+			pauses = append(pauses, o.pause(errors.Wrap(err, "cannot sync")))
+		}
+		if first, last := pauses[0], pauses[len(pauses)-1]; first != 50*time.Millisecond || last != most {
+			t.Errorf("%v: want 50ms, and %s at most, got %s and %s", err, most, first, last)
+		}
+		for _, pause := range pauses {
+			if after += pause; most == lastingMost && after > time.Minute/2 && after < 5*time.Minute {
+				t.Errorf("%v: tried %s after it has failed", err, after)
+			}
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (p *publication) counts() *v1alpha1.ObjectCounts {
 	orphans, failures := map[string]int64{}, map[string]*v1alpha1.WorkspaceFailures{}
 	p.mu.Lock()
 	for item, o := range p.objects {
-		name := cmp.Or(p.workspace(item.Cluster).path, item.Cluster)
+		name := cmp.Or(p.workspace(item.Cluster).Path, item.Cluster)
 		if o.orphaned {
 			out.Orphaned++
 			orphans[name]++

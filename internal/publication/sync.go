@@ -66,7 +66,7 @@ func (p *publication) input(at *pass) (in objectsync.Input, source *unstructured
 	in = objectsync.Input{
 		Undone:    restored,
 		MayLook:   at.mayLook,
-		Workspace: objectsync.Workspace{Side: emptySide, Cluster: item.Cluster, Path: w.path},
+		Workspace: objectsync.Workspace{Side: emptySide, Cluster: item.Cluster, Path: w.Path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
 	}
@@ -77,7 +77,7 @@ func (p *publication) input(at *pass) (in objectsync.Input, source *unstructured
 	if err := e.objects.Ready(); err != nil {
 		return in, nil, err
 	}
-	if source != nil && source.GetDeletionTimestamp() == nil && w.path == "" && p.config.Sync.Spec.EnableWorkspacePaths {
+	if source != nil && source.GetDeletionTimestamp() == nil && w.Path == "" && p.config.Sync.Spec.EnableWorkspacePaths {
 		return in, nil, errNoPath
 	}
 	if at.workspace, err = e.cluster.In(item.Cluster); err != nil {

@@ -48,11 +48,10 @@ type Workspace struct {
 // be asked: endpoints refuse to tell of workspaces without a binding in the same words as of those that do not exist or
 // are of another shard.
 type workspace struct {
-	path       string
-	home       string // the URL of the endpoint that it was last seen at
+	// Workspace is what its binding says. Its Endpoint is the one that it was last seen at.
+	Workspace
+
 	shown      bool
-	bound      bool
-	hidden     string
 	gone       bool        // It is known not to bind the APIExport any more. See whatOf.
 	left       time.Time   // when it was shown no more
 	objects    int         // how many of its objects, copies and states are known
@@ -78,7 +77,7 @@ func (p *publication) whatOf(cluster string) workspace {
 	}
 	is := *w
 	is.gone = !w.shown && slices.ContainsFunc(p.consumers.Endpoints,
-		func(e Endpoint) bool { return e.Listed && e.URL == w.home })
+		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
 	return is
 }
 
@@ -99,7 +98,7 @@ func (p *publication) knows(cluster string) bool {
 
 // hides reports whether a workspace has not accepted the permission claim for a resource.
 func (p *publication) hides(cluster, resource string) bool {
-	return slices.Contains(strings.Split(p.whatOf(cluster).hidden, ","), resource)
+	return slices.Contains(strings.Split(p.whatOf(cluster).Hidden, ","), resource)
 }
 
 // inherit takes over from an earlier publication where workspaces are, and which objects a restore may have undone.
@@ -108,7 +107,8 @@ func (p *publication) inherit(from *publication) {
 	defer from.mu.Unlock()
 	p.restored = from.restored
 	for cluster, w := range from.workspaces {
-		p.workspaces[cluster] = &workspace{path: w.path, home: w.home, left: w.left, namespaces: set[string]{}}
+		is := p.workspace(cluster)
+		is.Path, is.Endpoint, is.left = w.Path, w.Endpoint, w.left
 	}
 	for item, o := range from.objects {
 		if o.suspect {
@@ -124,15 +124,15 @@ func (p *publication) follow(c Consumers) (changed bool, allowed []string) {
 	p.consumers = c
 	for cluster, is := range c.Workspaces {
 		w := p.workspace(cluster)
-		if w.bound != is.Bound || w.hidden != is.Hidden {
+		if w.Bound != is.Bound || w.Hidden != is.Hidden {
 			allowed = append(allowed, cluster)
 		}
-		w.path, w.home = cmp.Or(is.Path, w.path), is.Endpoint
-		w.shown, w.bound, w.hidden = true, is.Bound, is.Hidden
+		is.Path = cmp.Or(is.Path, w.Path)
+		w.Workspace, w.shown = is, true
 	}
 	for cluster, w := range p.workspaces {
 		if _, still := c.Workspaces[cluster]; w.shown && !still {
-			w.shown, w.bound, w.hidden, w.left, w.look = false, false, "", time.Now(), nil
+			w.shown, w.Bound, w.Hidden, w.left, w.look = false, false, "", time.Now(), nil
 			p.forgetWorkspace(cluster)
 		}
 	}
