@@ -13,15 +13,16 @@ const bytesPerUnit = 16
 // only where it knows the types of all arguments before the evaluation, which it does not of what it finds in resources.
 type estimator struct{}
 
-// comparing are the functions that read no more than the shorter argument. cel-go charges them so.
+// comparing are the functions that read no more than the shorter argument.
 var comparing = map[string]bool{"_==_": true, "_!=_": true, "startsWith": true, "endsWith": true}
 
-// CallCost returns the cost of a call that was made, nil for those that cel-go charges.
+// CallCost returns the cost of a call that was made.
 func (estimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	if comparing[function] {
-		return nil
-	}
 	cost := 1 + charge("", result)
+	if comparing[function] && len(args) == 2 {
+		cost += min(charge(function, args[0]), charge(function, args[1]))
+		return &cost
+	}
 	for _, v := range args {
 		cost += charge(function, v)
 	}
@@ -46,5 +47,5 @@ func charge(function string, v ref.Val) uint64 {
 // goesThrough are the functions that look at each element of a list.
 var goesThrough = map[string]bool{
 	"@in": true, "sort": true, "@sortByAssociatedKeys": true, "flatten": true, "join": true, "reverse": true,
-	"slice": true, "math.@min": true, "math.@max": true,
+	"slice": true, "math.@min": true, "math.@max": true, "_==_": true, "_!=_": true,
 }
