@@ -9,8 +9,8 @@ import (
 // bytesPerUnit is how many bytes of texts a call reads and makes for one unit of cost.
 const bytesPerUnit = 16
 
-// An estimator charges calls by the texts that they read and make, and by the lists that they go through. cel-go does so
-// only where it knows the types of all arguments before the evaluation, which it does not of what it finds in resources.
+// An estimator charges calls by the texts that they read and make, and by the lists that they go through. cel-go does
+// so only where it knows the types of all arguments before the evaluation, which it does not of what is in resources.
 type estimator struct{}
 
 // comparing are the functions that read no more than the shorter argument.

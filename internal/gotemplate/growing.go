@@ -87,8 +87,8 @@ func indented(a arguments) int { return product(a.size(0), 1+strings.Count(a.tex
 
 var digits = regexp.MustCompile(`\d+`)
 
-// formatted bounds what printf makes: each verb may write all arguments, and be as wide as a number says, which with * is
-// an argument.
+// formatted bounds what printf makes: each verb may write all arguments, and be as wide as a number says, which is an
+// argument for *.
 func formatted(a arguments) int {
 	format := a.text(0)
 	n, widest, all := 0, 0, 0
