@@ -25,7 +25,7 @@ const (
 // arguments count as much as a byte that is made. Patterns count as cel-go has it, which takes them for programs of a
 // fourth of their length. Other functions make or compare about as much as they are given.
 var pairsPerUnit = map[string]int{
-	"replace": math.MaxInt, "join": 1, "format": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,
+	"replace": math.MaxInt, "format": math.MaxInt, "join": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,
 	"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 1,
 	"matches": 4, "regex.extract": 4, "regex.extractAll": 4, "regex.replace": 4,
 }

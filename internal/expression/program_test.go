@@ -181,6 +181,12 @@ func TestJSON(t *testing.T) {
 			v:      large("x"),
 			want:   want{err: ErrTooCostly},
 		},
+		"Compare": {
+			reason: "To compare costs what the shorter text is long.",
+			text:   "v.items.all(i, i != v.text && v.text.startsWith('x'))",
+			v:      large("x"),
+			want:   want{value: true},
+		},
 		"Plus": {
 			reason: "Texts of unknown type cost what they are long.",
 			text:   "v.items.map(i, size(v.text + v.text))",

@@ -87,17 +87,17 @@ func indented(a arguments) int { return product(a.size(0), 1+strings.Count(a.tex
 
 var digits = regexp.MustCompile(`\d+`)
 
-// formatted bounds what printf makes: each verb may write all arguments, and be as wide as any number says. With * it is
-// an argument that says so.
+// formatted bounds what printf makes: each verb may write all arguments, and be as wide as a number says, which is an
+// argument for *.
 func formatted(a arguments) int {
 	format := a.text(0)
-	widest, all := 0, 0
+	n, widest, all := 0, 0, 0
 	for _, d := range digits.FindAllString(format, -1) {
-		n, err := strconv.Atoi(d)
+		w, err := strconv.Atoi(d)
 		if err != nil {
 			return math.MaxInt
 		}
-		widest = max(widest, n)
+		n += min(w, costMax+1)
 	}
 	for i := range a {
 		all += len(fmt.Sprint(a[i]))
@@ -105,7 +105,7 @@ func formatted(a arguments) int {
 			widest = max(widest, a.size(i))
 		}
 	}
-	return product(strings.Count(format, "%"), min(widest, costMax)+all)
+	return n + product(strings.Count(format, "%"), widest+all)
 }
 
 // match bounds a search for one match: each state of the expression may be looked at for each byte of the text.

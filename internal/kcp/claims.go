@@ -43,24 +43,25 @@ func (c Claim) Covers(other Claim) bool {
 // AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that
 // claim was added here and is not kept by anyone.
 func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
-	claims := d.list(fieldClaims)
-	i := indexOf(claims, "resource", c.GroupResource)
-	if i < 0 {
+	claims := d.entries(fieldClaims)
+	if entry := find(claims, "resource", c.GroupResource); entry == nil {
 		claims = append(claims, claimEntry(c))
-		sortClaims(claims)
+		// Only a new claim sorts them, as api-syncagent does: an order that somebody else chose is not worth a write.
+		slices.SortStableFunc(claims, func(a, b map[string]any) int {
+			return compareResources(claimOf(a).GroupResource, claimOf(b).GroupResource)
+		})
 		d.setAdded(append(d.addedClaims(), c.String()))
-	} else if err := d.widen(claims[i], c, kept); err != nil {
+	} else if err := d.widen(entry, c, kept); err != nil {
 		return err
 	}
-	if err := d.setList(fieldClaims, claims); err != nil {
+	if err := d.setEntries(fieldClaims, claims); err != nil {
 		return err
 	}
 	return d.showV1Alpha1(c)
 }
 
 // widen makes the entry of a resource claim at least what a Claim says.
-func (d *Draft) widen(claim any, c Claim, kept func(Claim) bool) error {
-	entry, _ := claim.(map[string]any)
+func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) error {
 	has := claimOf(entry)
 	if has.IdentityHash != c.IdentityHash {
 		if !d.added(c.GroupResource) || kept(has) {
@@ -74,16 +75,6 @@ func (d *Draft) widen(claim any, c Claim, kept func(Claim) bool) error {
 	return nil
 }
 
-// sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims
-// compare equal. Only a new claim sorts them: an order that somebody else chose is not worth a write.
-func sortClaims(claims []any) {
-	slices.SortStableFunc(claims, func(a, b any) int {
-		x, _ := a.(map[string]any)
-		y, _ := b.(map[string]any)
-		return compareResources(claimOf(x).GroupResource, claimOf(y).GroupResource)
-	})
-}
-
 func compareResources(a, b schema.GroupResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
@@ -95,12 +86,7 @@ func (d *Draft) RemoveClaim(r schema.GroupResource) error {
 	}
 	added := slices.DeleteFunc(d.addedClaims(), func(s string) bool { return s == r.String() })
 	d.setAdded(added)
-	claims := d.list(fieldClaims)
-	i := indexOf(claims, "resource", r)
-	if i < 0 {
-		return nil
-	}
-	if err := d.setList(fieldClaims, slices.Delete(claims, i, i+1)); err != nil {
+	if err := d.remove(fieldClaims, "resource", r); err != nil {
 		return err
 	}
 	return d.hideV1Alpha1(r)
@@ -115,10 +101,8 @@ func LacksIdentity(err error) bool {
 // Claims returns what an APIExport claims.
 func (d *Draft) Claims() []Claim {
 	var claims []Claim
-	for _, e := range d.list(fieldClaims) {
-		if m, ok := e.(map[string]any); ok {
-			claims = append(claims, claimOf(m))
-		}
+	for _, e := range d.entries(fieldClaims) {
+		claims = append(claims, claimOf(e))
 	}
 	return claims
 }
@@ -135,10 +119,8 @@ func claimEntry(c Claim) map[string]any {
 }
 
 func claimOf(entry map[string]any) Claim {
-	c := Claim{}
-	c.Group, _, _ = unstructured.NestedString(entry, "group")
-	c.Resource, _, _ = unstructured.NestedString(entry, "resource")
-	c.IdentityHash, _, _ = unstructured.NestedString(entry, "identityHash")
+	c := Claim{IdentityHash: textOf(entry, "identityHash")}
+	c.Group, c.Resource = textOf(entry, "group"), textOf(entry, "resource")
 	c.Verbs, _, _ = unstructured.NestedStringSlice(entry, "verbs")
 	return c
 }

@@ -77,23 +77,14 @@ func (d *Draft) SetLocalPolicy() error {
 
 // Schema returns the name of the schema by which a resource is exported, empty if it is not.
 func (d *Draft) Schema(r schema.GroupResource) string {
-	entries := d.list(fieldResources)
-	if i := indexOf(entries, "name", r); i >= 0 {
-		entry := entries[i].(map[string]any) //nolint:forcetypeassert // indexOf has seen it.
-		name, _, _ := unstructured.NestedString(entry, "schema")
-		return name
-	}
-	return ""
+	return textOf(find(d.entries(fieldResources), "name", r), "schema")
 }
 
 // Schemas returns the names of all schemas by which resources are exported.
 func (d *Draft) Schemas() []string {
 	var names []string
-	for _, e := range d.list(fieldResources) {
-		if m, ok := e.(map[string]any); ok {
-			name, _, _ := unstructured.NestedString(m, "schema")
-			names = append(names, name)
-		}
+	for _, e := range d.entries(fieldResources) {
+		names = append(names, textOf(e, "schema"))
 	}
 	return names
 }
@@ -101,51 +92,68 @@ func (d *Draft) Schemas() []string {
 // SetSchema exports a resource by a schema. It fails if the resource is exported otherwise than by a schema that
 // describes what is stored, which is somebody else's doing.
 func (d *Draft) SetSchema(r schema.GroupResource, name string) error {
-	entries := d.list(fieldResources)
-	i := indexOf(entries, "name", r)
-	if i < 0 {
-		return d.setList(fieldResources, append(entries, map[string]any{
+	entries := d.entries(fieldResources)
+	entry := find(entries, "name", r)
+	if entry == nil {
+		return d.setEntries(fieldResources, append(entries, map[string]any{
 			"name": r.Resource, "group": r.Group, "schema": name, "storage": map[string]any{"crd": map[string]any{}},
 		}))
 	}
-	entry, _ := entries[i].(map[string]any)
 	if _, virtual, _ := unstructured.NestedMap(entry, "storage", "virtual"); virtual {
 		return errors.Errorf("APIExport has resource %s of virtual storage", r)
 	}
 	entry["schema"] = name
-	return d.setList(fieldResources, entries)
+	return d.setEntries(fieldResources, entries)
 }
 
 // RemoveResource exports a resource no more.
 func (d *Draft) RemoveResource(r schema.GroupResource) error {
-	entries := d.list(fieldResources)
-	i := indexOf(entries, "name", r)
+	return d.remove(fieldResources, "name", r)
+}
+
+// remove removes the entry of a resource from a list of the spec. The entries name it in a field.
+func (d *Draft) remove(list, field string, r schema.GroupResource) error {
+	entries := d.entries(list)
+	if find(entries, field, r) == nil {
+		return nil
+	}
+	return d.setEntries(list, slices.DeleteFunc(entries, func(e map[string]any) bool { return isOf(e, field, r) }))
+}
+
+// entries returns a list of the spec, which may be changed.
+func (d *Draft) entries(list string) []map[string]any {
+	all, _, _ := unstructured.NestedSlice(d.next.Object, "spec", list)
+	var out []map[string]any
+	for _, e := range all {
+		m, _ := e.(map[string]any)
+		out = append(out, m)
+	}
+	return out
+}
+
+func (d *Draft) setEntries(list string, entries []map[string]any) error {
+	all := make([]any, 0, len(entries))
+	for _, e := range entries {
+		all = append(all, e)
+	}
+	return errors.Wrapf(unstructured.SetNestedSlice(d.next.Object, all, "spec", list),
+		"cannot set field %s of APIExport", list)
+}
+
+// find returns the entry of a resource, nil if there is none.
+func find(entries []map[string]any, field string, r schema.GroupResource) map[string]any {
+	i := slices.IndexFunc(entries, func(e map[string]any) bool { return isOf(e, field, r) })
 	if i < 0 {
 		return nil
 	}
-	return d.setList(fieldResources, slices.Delete(entries, i, i+1))
+	return entries[i]
 }
 
-// list returns a list of the spec, which may be changed.
-func (d *Draft) list(field string) []any {
-	l, _, _ := unstructured.NestedSlice(d.next.Object, "spec", field)
-	return l
+func isOf(entry map[string]any, field string, r schema.GroupResource) bool {
+	return textOf(entry, "group") == r.Group && textOf(entry, field) == r.Resource
 }
 
-func (d *Draft) setList(field string, l []any) error {
-	return errors.Wrapf(unstructured.SetNestedSlice(d.next.Object, l, "spec", field),
-		"cannot set field %s of APIExport", field)
-}
-
-// indexOf returns the index of the entry of a resource, -1 if there is none. The entries name it in a field.
-func indexOf(entries []any, field string, r schema.GroupResource) int {
-	return slices.IndexFunc(entries, func(e any) bool {
-		m, ok := e.(map[string]any)
-		if !ok {
-			return false
-		}
-		group, _, _ := unstructured.NestedString(m, "group")
-		name, _, _ := unstructured.NestedString(m, field)
-		return group == r.Group && name == r.Resource
-	})
+func textOf(entry map[string]any, field string) string {
+	s, _, _ := unstructured.NestedString(entry, field)
+	return s
 }

@@ -60,8 +60,8 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 	return newEvaluation(m.CEL)
 }
 
-// newReplacement returns a step that changes texts. The rule alone decides on what it leaves if it keeps nothing of what
-// was there.
+// newReplacement returns a step that changes texts. The rule alone decides on what it leaves if it keeps nothing of
+// what was there.
 func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
 	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {

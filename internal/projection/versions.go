@@ -61,13 +61,10 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	}
 	if !slices.ContainsFunc(s.Versions,
 		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
-		highest := 0
-		for i, v := range s.Versions {
-			if version.CompareKubeAwareVersionStrings(v.Name, s.Versions[highest].Name) > 0 {
-				highest = i
-			}
-		}
-		s.Versions[highest].Storage = true
+		highest := slices.MaxFunc(s.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
+		})
+		VersionOf(p.CRD, highest.Name).Storage = true
 	}
 	for _, v := range s.Versions {
 		p.Versions = append(p.Versions, Version{Source: v.Name, Name: v.Name, Storage: v.Storage})

@@ -35,6 +35,12 @@
 // Two PublishedResources may not offer the same resource in one APIExport. The one that has published it keeps it, also
 // after a restart, because the status records it. Two providers do not share that lock.
 //
+// # Memory
+//
+// What is kept of a PublishedResource between reconciles is one structure without a lock, because one worker has a
+// PublishedResource at a time. Only what PublishedResources ask of each other is locked: which of them has which
+// resource of an APIExport.
+//
 // # Several providers
 //
 // A selector decides which PublishedResources a provider reconciles. The others stay in its cache, because they may

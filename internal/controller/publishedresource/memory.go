@@ -43,7 +43,7 @@ type exportedResource struct {
 }
 
 // Memories are those of all PublishedResources that are reconciled here, by name. Only one PublishedResource may
-// publish a resource in an APIExport: the first one has it until it goes or moves. Then those that wait for it are woken.
+// publish a resource in an APIExport: the first one has it until it goes or moves, which wakes those that wait for it.
 type memories struct {
 	wake func(name string)
 

@@ -140,7 +140,10 @@ func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoi
 	at schema.GroupVersionResource,
 ) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
-	if name == "" {
+	switch {
+	case name == "" && len(endpoints) == 0:
+		return objectsync.Resource{}, nil // There are no consumers.
+	case name == "":
 		return e.remember(apiAt{at, endpoints[0].URL}, func() (objectsync.Resource, error) {
 			return discoverAtOne(endpoints, at)
 		})
