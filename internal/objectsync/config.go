@@ -1,6 +1,8 @@
 package objectsync
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,6 +106,9 @@ func New(c Config) (*Syncer, error) {
 		}
 		s.related = append(s.related, r)
 	}
+	// A copy that several rules name goes with its object if one of them says so: the first one records it.
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(s.related, func(a, b *related) int { return rank[a.cleanup] - rank[b.cleanup] })
 	return s, nil
 }
 

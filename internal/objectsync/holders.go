@@ -35,9 +35,9 @@ func (p *relatedSync) claimed(m relation) bool {
 
 // holdings returns what this object has or makes of a related object or, not mine, what others of the workspace do.
 func (p *pass) holdings(r Record, mine bool) []Holding {
-	return slices.DeleteFunc(p.Holders.Holdings(clusterOf(r.Origin, p.id.Cluster), r.From), func(h Holding) bool {
-		return (h.State == p.stateName()) != mine || h.Primary.Cluster != p.id.Cluster ||
-			h.origin() != r.origin()
+	state, all := p.stateName(), p.Holders.Holdings(clusterOf(r.Origin, p.id.Cluster), r.From)
+	return slices.DeleteFunc(all, func(h Holding) bool {
+		return (h.State == state) != mine || h.Primary.Cluster != p.id.Cluster || h.origin() != r.origin()
 	})
 }
 
@@ -68,8 +68,8 @@ func awaited(m relation) error {
 	return apierrors.NewConflict(m.to.GVR().GroupResource(), m.to.Name, ErrForeign)
 }
 
-// drop has it known that this object no longer uses a copy. Who does so before it looks whether others do sees, of two
-// at a time, that nobody else is left.
+// drop tells the holders that this object no longer uses a copy. Who does so before it looks whether others do sees, of
+// two at a time, that nobody else is left.
 func (p *pass) drop(r Record) {
 	for _, h := range p.holdings(r, true) {
 		if h.plain() == r.plain() {

@@ -115,8 +115,6 @@ func (p *relatedSync) relate(ctx context.Context) error {
 			err := p.syncRelated(ctx, m)
 			done[is] = err == nil
 			errs = append(errs, err)
-		} else if m.cleanup {
-			p.remember(m) // It goes with the object if one of its rules says so.
 		}
 	}
 	errs = append(errs, p.createRelated(ctx, fresh), p.forget(ctx), p.save(ctx, p.state), p.announce(ctx))

@@ -174,7 +174,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestFilter shows that only what passes is synced, and that what leaves the filter is released.
+// TestFilterReleases shows that only what passes is synced, and that what leaves the filter is released.
 func TestFilterReleases(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
