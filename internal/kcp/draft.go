@@ -76,8 +76,11 @@ func (d *Draft) SetLocalPolicy() error {
 }
 
 // Schema returns the name of the schema by which a resource is exported, empty if it is not.
-func (d *Draft) Schema(r schema.GroupResource) string {
-	return textOf(find(d.entries(fieldResources), "name", r), "schema")
+func (d *Draft) Schema(r schema.GroupResource) string { return SchemaOf(d.next, r) }
+
+// SchemaOf returns the name of the schema by which an APIExport exports a resource, empty if it does not.
+func SchemaOf(export *unstructured.Unstructured, r schema.GroupResource) string {
+	return textOf(find(entriesOf(export, fieldResources), "name", r), "schema")
 }
 
 // Schemas returns the names of all schemas by which resources are exported.
@@ -120,10 +123,13 @@ func (d *Draft) remove(list, field string, r schema.GroupResource) error {
 	return d.setEntries(list, slices.DeleteFunc(entries, func(e map[string]any) bool { return isOf(e, field, r) }))
 }
 
-// entries returns a list of the spec, which may be changed.
-func (d *Draft) entries(list string) []map[string]any {
-	all, _, _ := unstructured.NestedSlice(d.next.Object, "spec", list)
-	var out []map[string]any
+// entries returns a list of the spec, whose elements may be changed.
+func (d *Draft) entries(list string) []map[string]any { return entriesOf(d.next, list) }
+
+func entriesOf(export *unstructured.Unstructured, list string) []map[string]any {
+	field, _, _ := unstructured.NestedFieldNoCopy(export.Object, "spec", list)
+	all, _ := field.([]any)
+	out := make([]map[string]any, 0, len(all))
 	for _, e := range all {
 		m, _ := e.(map[string]any)
 		out = append(out, m)

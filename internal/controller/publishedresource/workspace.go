@@ -39,7 +39,7 @@ func (w *workspace) schemaOf(r schema.GroupResource) string {
 	if w.export == nil {
 		return ""
 	}
-	return kcp.NewDraft("", w.export).Schema(r)
+	return kcp.SchemaOf(w.export, r)
 }
 
 func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) != "" }
