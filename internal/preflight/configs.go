@@ -23,8 +23,8 @@ const (
 	pause    = 20 * time.Millisecond
 )
 
-// A credentialCheck returns why a provider with a change of its options refuses the credentials of a ProviderConfig, nil
-// if it does not.
+// A credentialCheck returns why a provider refuses the credentials of a ProviderConfig, nil if it does not. Its options
+// may be changed first.
 type credentialCheck func(ctx context.Context, c commonv1.Connection, with ...func(*target.Options)) error
 
 // flags are those that would have a ProviderConfig accepted.

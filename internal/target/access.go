@@ -129,9 +129,9 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 // another process cannot see.
 var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
 
-// Check returns the error that Connect would return about the credentials of a ProviderConfig, if the Registry had other
-// options. It reads Secrets, makes no connection to the target, and mints no token. Errors are those of Connect, and
-// ErrNotHere.
+// Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
+// changed first. It reads Secrets, makes no connection to the target, and mints no token. Errors are those of Connect,
+// and ErrNotHere.
 func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection,
 	with ...func(*Options),
 ) error {
