@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -42,23 +43,36 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	return nil
 }
 
-// present returns the content of a resource as the status is to show it. It shares nothing with the resource.
+// present returns the content of a resource as the status is to show it. Parts are shared with the resource, which may
+// be large, and is looked at often.
 func present(live *unstructured.Unstructured, o Options) map[string]any {
-	seen := live.DeepCopy()
+	content := live.Object
+	if o.SanitizeSecrets && diff.IsSecret(content) {
+		content = runtime.DeepCopyJSON(content)
+		hideValues(content)
+	}
 	if o.RemoveManagedFields {
-		seen.SetManagedFields(nil)
+		content = withoutMetadata(content, "managedFields")
 	}
-	if o.SanitizeSecrets && diff.IsSecret(seen.Object) {
-		hideValues(seen.Object)
-	}
-	return seen.Object
+	return content
 }
 
-// essence returns the content of a resource without what each write changes.
+// essence returns the content of a resource without what each write changes. Parts are shared.
 func essence(content map[string]any) map[string]any {
-	content = runtime.DeepCopyJSON(content)
-	unstructured.RemoveNestedField(content, "metadata", "resourceVersion")
-	unstructured.RemoveNestedField(content, "metadata", "managedFields")
+	return withoutMetadata(content, "resourceVersion", "managedFields")
+}
+
+// withoutMetadata returns the content of a resource without some fields of its metadata. Other parts are shared.
+func withoutMetadata(content map[string]any, fields ...string) map[string]any {
+	m, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return content
+	}
+	m, content = maps.Clone(m), maps.Clone(content)
+	for _, f := range fields {
+		delete(m, f)
+	}
+	content["metadata"] = m
 	return content
 }
 
