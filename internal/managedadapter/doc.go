@@ -22,6 +22,6 @@
 // Crossplane stops watching a composite whose resources are written too often. We rejected a fixed pause, which is too
 // long for one change or too short for many. So was a timer for each object.
 //
-// Normal events of Objects are limited to five a second, fifty at once, because a thousand resources may be made at a
-// time. Warnings and events of other kinds are not.
+// Of events that a resource of an Object was created, updated or deleted five are recorded in a second, fifty at once,
+// because a thousand resources may be made at a time. Others are not limited: what they tell stands nowhere else.
 package managedadapter

@@ -25,30 +25,29 @@ const (
 const MessageMissing = "external resource does not exist"
 
 const (
-	// normalRate is how many Normal events a limited Recorder records each second, and normalBurst how many at once.
-	normalRate  = 5
-	normalBurst = 50
+	// routineRate is how many routine events a limited Recorder records each second, and routineBurst how many at once.
+	routineRate  = 5
+	routineBurst = 50
 )
 
 // A Recorder drops events that say what the conditions of the object, as they were before this reconcile, say already.
-// Warnings are not limited.
 type Recorder struct {
 	next    event.Recorder
-	normals *rate.Limiter
+	routine *rate.Limiter
 	drop    func(runtime.Object, event.Event) bool
 }
 
 // NewRecorder returns a Recorder that hands on to another.
 func NewRecorder(next event.Recorder) Recorder {
 	return Recorder{
-		next: next, normals: rate.NewLimiter(rate.Inf, 0), drop: func(runtime.Object, event.Event) bool { return false },
+		next: next, routine: rate.NewLimiter(rate.Inf, 0), drop: func(runtime.Object, event.Event) bool { return false },
 	}
 }
 
-// Limited returns a Recorder that drops Normal events beyond a rate, for kinds whose objects are made by thousands at a
-// time, and events that a function asks it to drop.
+// Limited returns a Recorder that drops routine events beyond a rate, for kinds whose objects are made by thousands at
+// a time, and events that a function asks it to drop.
 func (r Recorder) Limited(drop func(runtime.Object, event.Event) bool) Recorder {
-	return Recorder{next: r.next, normals: rate.NewLimiter(normalRate, normalBurst), drop: drop}
+	return Recorder{next: r.next, routine: rate.NewLimiter(routineRate, routineBurst), drop: drop}
 }
 
 // Event records an event about something new.
@@ -57,10 +56,16 @@ func (r Recorder) Event(obj runtime.Object, e event.Event) {
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
 		return
 	}
-	if r.drop(obj, e) || e.Type == event.TypeNormal && !r.normals.Allow() {
+	if r.drop(obj, e) || isRoutine(e) && !r.routine.Allow() {
 		return
 	}
 	r.next.Event(obj, e)
+}
+
+// isRoutine reports whether crossplane-runtime says with an event that it has created, updated or deleted a resource.
+// What other events tell stands nowhere else.
+func isRoutine(e event.Event) bool {
+	return e.Type == event.TypeNormal && strings.HasSuffix(string(e.Reason), "ExternalResource")
 }
 
 // WithAnnotations returns a Recorder that adds annotations to each event.

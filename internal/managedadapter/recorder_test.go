@@ -109,33 +109,34 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-func TestRecorderLimitsNormalEvents(t *testing.T) {
-	const all = 10 * normalBurst
+func TestRecorderLimitsRoutineEvents(t *testing.T) {
+	const all = 10 * routineBurst
 	var got []event.Reason
 	r := NewRecorder(heard{reasons: &got})
-	count := func(r Recorder) (normals, warnings int) {
+	count := func(r Recorder) (routine, others int) {
 		got = nil
 		for range all {
-			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("N", "n"))
-			r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("W", errors.New("w")))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("CreatedExternalResource", "n"))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("LeftOutOfManifest", "n"))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("CannotCreateExternalResource", errors.New("w")))
 		}
 		for _, reason := range got {
-			if reason == "N" {
-				normals++
+			if reason == "CreatedExternalResource" {
+				routine++
 			}
 		}
-		return normals, len(got) - normals
+		return routine, len(got) - routine
 	}
-	if n, w := count(r); n != all || w != all {
-		t.Errorf("Without a limit all are recorded: want %d of each, got %d and %d", all, n, w)
+	if n, w := count(r); n != all || w != 2*all {
+		t.Errorf("Without a limit all are recorded: want %d and %d, got %d and %d", all, 2*all, n, w)
 	}
 	limited := r.Limited(func(_ runtime.Object, e event.Event) bool { return e.Reason == "Dropped" })
 	n, w := count(limited)
-	if w != all {
-		t.Errorf("Warnings are not limited: want %d, got %d", all, w)
+	if w != 2*all {
+		t.Errorf("Warnings, and what is told once, are not limited: want %d, got %d", 2*all, w)
 	}
-	if n < normalBurst || n > 2*normalBurst {
-		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, n)
+	if n < routineBurst || n > 2*routineBurst {
+		t.Errorf("Routine events are limited to about %d at once, got %d", routineBurst, n)
 	}
 	if limited.Event(withConditions(), event.Warning("Dropped", errors.New("w"))); len(got) != n+w {
 		t.Error("What is to be dropped is recorded")
