@@ -21,7 +21,7 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 	metrics.Registry.MustRegister(managedResources)
 }
 
-// A memory is what is kept of one PublishedResource between its reconciles, of which there is one at a time.
+// A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
 	endpoints     []string             // URLs that it is connected to
 	projected     projected            // what its spec makes of its source: to project takes longer than all else
