@@ -130,6 +130,12 @@ func (k *kinds) findKind(ctx context.Context, gk schema.GroupKind) (Mapping, boo
 	return Mapping{}, false, nil
 }
 
+// Authorized returns nil if the target shows what it serves. It is asked each time, as credentials may be revoked.
+func (k *kinds) Authorized(ctx context.Context) error {
+	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.versions("") })
+	return errors.Wrap(err, "cannot discover groups")
+}
+
 // InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
 func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) {
 	k.lock.Lock()

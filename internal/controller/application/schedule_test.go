@@ -1,13 +1,16 @@
 package application_test
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +31,22 @@ func good(t *testing.T) []byte {
 func dead(t *testing.T) []byte {
 	t.Helper()
 	return kube.Kubeconfig(t, &rest.Config{Host: "https://" + kube.Refused(t)})
+}
+
+// refused returns a kubeconfig of the target with a token that it does not know.
+func refused(t *testing.T) []byte {
+	t.Helper()
+	cfg := rest.AnonymousClientConfig(target.User(t, user, admins))
+	cfg.BearerToken = "unknown"
+	return kube.Kubeconfig(t, cfg)
+}
+
+// stranger returns a kubeconfig of the target as a user of a name to whom it shows nothing, not even what it serves.
+func stranger(t *testing.T, name string) []byte {
+	t.Helper()
+	cfg := target.User(t, user, admins)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:unauthenticated"}}
+	return kube.Kubeconfig(t, cfg)
 }
 
 // unconnected returns a world without a ProviderConfig.
@@ -94,6 +113,22 @@ func TestScheduleWaits(t *testing.T) {
 				kube.Update(t, w.c, s)
 			},
 		},
+		"Refused": {
+			reason: "That a cluster refuses the credentials is no answer.",
+			before: func(t *testing.T, w world) { w.connect(t, "refused", refused(t)) },
+			says:   "cannot discover groups",
+			cure: func(t *testing.T, w world) {
+				kube.Update(t, w.c, secret(w.ns, "refused-credentials", "kubeconfig", string(good(t))))
+			},
+		},
+		"Stranger": {
+			reason: "That a cluster shows nothing to a user it knows is no answer either.",
+			before: func(t *testing.T, w world) { w.connect(t, "stranger", stranger(t, w.tns)) },
+			says:   `cannot get path "/api"`,
+			cure: func(t *testing.T, w world) {
+				kube.Update(t, w.c, secret(w.ns, "stranger-credentials", "kubeconfig", string(good(t))))
+			},
+		},
 		"NoCredentials": {
 			reason: "A cluster without credentials is not chosen, and is when they are there.",
 			before: func(t *testing.T, w world) {
@@ -129,11 +164,54 @@ func TestScheduleWaits(t *testing.T) {
 	}
 }
 
+// TestScheduleHeals shows that a cluster is chosen as soon as it knows the credentials, though nothing on the control
+// plane has changed.
+func TestScheduleHeals(t *testing.T) {
+	w := unconnected(t)
+	w.connect(t, "stranger", stranger(t, w.tns))
+	app := w.application("web", w.settings("web"))
+	kube.Create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
+	kube.Create(t, w.tc, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: build.Meta("", w.tns),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: w.tns}},
+	})
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+}
+
+// TestScheduleBesideStalled shows that clusters which answer nothing but probes delay no application of another
+// namespace: all of them together take longer than is waited for here.
+func TestScheduleBesideStalled(t *testing.T) {
+	const stalled = 70
+	w := unconnected(t)
+	var asked atomic.Bool
+	cfg := kube.Front(t, target.User(t, user, admins), func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/api" {
+				server.ServeHTTP(rw, r)
+				return
+			}
+			asked.Store(true)
+			<-r.Context().Done()
+		})
+	})
+	for i := range stalled {
+		w.connect(t, "stalled-"+strconv.Itoa(i), kube.Kubeconfig(t, cfg))
+	}
+	kube.Create(t, w.c, w.application("web", w.settings("web")))
+	kube.Eventually(t, "a cluster to be asked", func() (bool, string) { return asked.Load(), "none is" })
+	neighbour := newWorld(t)
+	neighbour.submit(t, neighbour.application("web", neighbour.settings("web")))
+}
+
 // TestScheduleSpreads shows that each application goes to the healthy cluster with the fewest applications, a
 // ClusterProviderConfig as well as one of the namespace, and that a deleted application no longer counts.
 func TestScheduleSpreads(t *testing.T) {
 	w := unconnected(t)
 	w.connect(t, "a-dead", dead(t))
+	w.connect(t, "a-refused", refused(t))
+	w.connect(t, "a-stranger", stranger(t, w.tns))
 	w.connect(t, "b", good(t))
 	w.connect(t, "c", good(t))
 	w.shared(t, "a-"+w.ns, good(t))

@@ -118,6 +118,16 @@ func describe(p *pass, err error) {
 // synced returns condition Synced after a pass.
 func synced(p *pass, err error) xpv2.Condition {
 	var c xpv2.Condition
+	for _, name := range slices.Sorted(maps.Keys(p.held)) {
+		r := p.held[name]
+		if err != nil || r == nil || !controls(p.app, r) && !isOrphan(p.app, r) {
+			continue
+		}
+		switch c = r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.
+		case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnauthorized:
+			return c
+		}
+	}
 	switch {
 	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
 		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))

@@ -8,7 +8,6 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
@@ -78,20 +77,15 @@ func (r *Reconciler) load(ctx context.Context) (map[clusterRef]int, error) {
 	if err := r.local.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list KubernetesApplications")
 	}
-	load, there := map[clusterRef]int{}, map[types.UID]bool{}
+	load := map[clusterRef]int{}
 	for i := range apps.Items {
 		app := &apps.Items[i]
 		ref := app.Spec.ClusterRef
-		if chosen, ok := r.chosen[app.GetUID()]; ok && ref == nil {
-			ref, there[app.GetUID()] = &chosen, true
+		if chosen, ok := r.chosen[client.ObjectKeyFromObject(app)]; ok && ref == nil {
+			ref = &chosen
 		}
 		if ref != nil {
 			load[clusterRefOf(app.GetNamespace(), *ref)]++
-		}
-	}
-	for uid := range r.chosen {
-		if !there[uid] {
-			delete(r.chosen, uid)
 		}
 	}
 	return load, nil

@@ -2,7 +2,7 @@
 //
 // It watches KubernetesApplications and the ProviderConfigs they may be scheduled to. It writes spec.clusterRef of an
 // application once, the record that the application uses that ProviderConfig, the status of an application that waits
-// for a cluster, and events. It asks each cluster it considers whether it answers.
+// for a cluster, and events. It asks each cluster it considers what it serves, with the credentials.
 //
 // # Decisions
 //
@@ -10,11 +10,11 @@
 // selector matches, and which are not being deleted. The one that the fewest applications are scheduled to is chosen;
 // among those, one of the namespace, and the first by name. So the choice depends on nothing that a restart forgets.
 //
-// A cluster that does not answer is passed over, and if none answers the application waits, as the choice is final. It
-// is connected to what it waits for, and is woken when one answers.
+// A cluster that does not answer the credentials now is passed over, and if none answers the application waits, as the
+// choice is final. It is connected to what it waits for, and is woken when one answers.
 //
-// Applications are scheduled one at a time: each counts for the next. What was chosen counts even before the cache
-// shows it.
+// Applications are scheduled one at a time, each counts for the next. A cluster is asked meanwhile, and counts, too, so
+// that a slow one holds nothing but workers of its tenant.
 //
 // The use is recorded before the choice is written, so that a ProviderConfig cannot go in between.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -36,7 +37,7 @@ const namedMost = 3
 // errUnschedulable is the cause of errors about applications that no cluster fits.
 var errUnschedulable = errors.New("application waits for a cluster")
 
-// A Reconciler schedules applications. It must not be called concurrently.
+// A Reconciler schedules applications, one at a time but for the moments in which a cluster is asked.
 type Reconciler struct {
 	kind       scope.Kind[*workloadv1alpha1.KubernetesApplication]
 	controller string
@@ -45,12 +46,16 @@ type Reconciler struct {
 	record     event.Recorder
 	poll       managedadapter.Poll
 
-	chosen     map[types.UID]workloadv1alpha1.ClusterReference // what the cache may not show yet, by application
-	considered map[types.NamespacedName][]informer.Owner       // as whom each application that waits is connected
+	mu         sync.Mutex
+	chosen     map[types.NamespacedName]workloadv1alpha1.ClusterReference // those asked, or not in the cache yet
+	considered map[types.NamespacedName][]informer.Owner                  // as whom each application that waits is connected
 }
 
 // Reconcile schedules one application, unless it is scheduled.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.chosen, req.NamespacedName)
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, req.NamespacedName, app)
 	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
@@ -65,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	ref, err := r.choose(ctx, app)
 	if err == nil {
-		err = r.assign(ctx, app, ref)
+		err = r.assign(ctx, app, *ref)
 	}
 	if !errors.Is(err, errUnschedulable) {
 		return reconcile.Result{}, err
@@ -76,19 +81,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // choose returns the best cluster that answers. The cause of the error is errUnschedulable if there is none.
 func (r *Reconciler) choose(ctx context.Context,
 	app *workloadv1alpha1.KubernetesApplication,
-) (workloadv1alpha1.ClusterReference, error) {
-	none := workloadv1alpha1.ClusterReference{}
+) (*workloadv1alpha1.ClusterReference, error) {
 	load, err := r.load(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	places, err := r.candidates(ctx, app, load)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	if len(places) == 0 {
 		r.consider(client.ObjectKeyFromObject(app), nil)
-		return none, errors.Wrap(errUnschedulable,
+		return nil, errors.Wrap(errUnschedulable,
 			"no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
 	}
 	var (
@@ -98,15 +102,17 @@ func (r *Reconciler) choose(ctx context.Context,
 	for _, p := range places {
 		owner := r.owner(app, p)
 		owners = append(owners, owner)
+		r.chosen[client.ObjectKeyFromObject(app)] = p.ClusterReference
 		err := r.answers(ctx, owner, app, p)
 		if err == nil {
 			r.consider(client.ObjectKeyFromObject(app), owners)
-			return p.ClusterReference, nil
+			return &p.ClusterReference, nil
 		}
 		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
 	}
+	delete(r.chosen, client.ObjectKeyFromObject(app))
 	r.consider(client.ObjectKeyFromObject(app), owners)
-	return none, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
+	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
 		len(places), enumerate(causes))
 }
 
@@ -127,16 +133,21 @@ func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p cluste
 	}}
 }
 
-// answers returns nil if a cluster answers.
+// answers returns nil if a cluster answers, to whom it knows. Meanwhile others are scheduled.
 func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloadv1alpha1.KubernetesApplication,
 	p clusterRef,
 ) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
 	there := at(app, p.ClusterReference)
-	_, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
+	c, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
 		Key:  r.kind.Key(there),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return c.Authorized(ctx)
 }
 
 // at returns an application as if it was scheduled to a cluster.
@@ -155,9 +166,8 @@ func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner)
 			r.registry.Forget(o)
 		}
 	}
-	delete(r.considered, app)
-	if len(owners) > 0 {
-		r.considered[app] = owners
+	if r.considered[app] = owners; owners == nil {
+		delete(r.considered, app)
 	}
 }
 
@@ -173,7 +183,6 @@ func (r *Reconciler) assign(ctx context.Context, app *workloadv1alpha1.Kubernete
 	if err := r.local.Patch(ctx, there, patch, client.FieldOwner(workloadv1alpha1.FieldManagerScheduler)); err != nil {
 		return errors.Wrap(err, "cannot write spec.clusterRef")
 	}
-	r.chosen[app.GetUID()] = ref
 	r.record.Event(app, event.Normal(reasonScheduled, fmt.Sprintf("Scheduled to %s %s", ref.Kind, ref.Name)))
 	return nil
 }

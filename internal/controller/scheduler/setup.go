@@ -32,20 +32,17 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 			o.EventFilterFunctions...)),
 		poll:       managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
-		chosen:     map[types.UID]workloadv1alpha1.ClusterReference{},
+		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
 	}
-	opts := o.ForControllerRuntime()
-	opts.MaxConcurrentReconciles = 1
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(opts).
+		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c)).
-			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
-				predicate.LabelChangedPredicate{})))
+		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
+			predicate.LabelChangedPredicate{})))
 	}
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }
