@@ -30,8 +30,8 @@ func TestMetricsExist(t *testing.T) {
 	})
 	kube.Delete(t, c, o)
 	awaitGone(t, c, o)
-	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "controller_runtime",
-		"workqueue", "rest_client", "process")
+	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "provider_kcp",
+		"controller_runtime", "workqueue", "rest_client", "process")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,23 @@ package managedadapter
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // NewReconciler returns crossplane-runtime's reconciler of one kind, with the options that all kinds have.
@@ -35,6 +42,12 @@ func NewReconciler(m Manager, o controller.Options, kind schema.GroupVersionKind
 	return managed.NewReconciler(m, resource.ManagedKind(kind), opts...)
 }
 
+// failing counts what somebody may have to act on: the gauges of crossplane-runtime do not tell it from what is paused.
+var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "provider_kcp_failing_resources",
+	Help: "How many resources of a kind have a condition that is False, without those that are paused.",
+}, []string{"gvk", "condition"})
+
 // AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced.
 func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.ManagedList) error {
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
@@ -47,10 +60,23 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.Ma
 
 // A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources
 // each few seconds and only reads them; copies of ten thousand Objects would be its memory and most of an idle
-// provider's CPU.
+// provider's CPU. What it lists is counted for failing, too.
 type sharingClient struct{ client.Client }
 
 // List lists shared objects, which must not be changed.
 func (c sharingClient) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
-	return c.Client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...)
+	err := c.Client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...)
+	all, ok := list.(resource.ManagedList)
+	if err != nil || !ok {
+		return err
+	}
+	gvk, err := c.GroupVersionKindFor(list)
+	for _, t := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {
+		failed := slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool {
+			return mg.GetCondition(t).Status != corev1.ConditionFalse ||
+				mg.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused
+		})
+		failing.WithLabelValues(strings.TrimSuffix(gvk.String(), "List"), string(t)).Set(float64(len(failed)))
+	}
+	return err
 }
