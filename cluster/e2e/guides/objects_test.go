@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -98,21 +100,37 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 	})
 }
 
-// TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had.
+// TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had: what it
+// leaves out of sight, and how it tracks what its Applications have made.
 func TestArgoCD(t *testing.T) {
 	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
 	shell.Run(t, "kubectl create namespace argocd")
-	shell.Run(t, "kubectl create configmap argocd-cm -n argocd --from-literal=url=https://argocd")
+	had := map[string]string{
+		"url": "https://argocd", "application.resourceTrackingMethod": "label",
+		"resource.exclusions": "- apiGroups: [discovery.k8s.io]\n  kinds: [EndpointSlice]", // It ends without a newline.
+	}
+	tc, cm := target.Client(t), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}}
+	cm.Data = maps.Clone(had)
+	kube.Create(t, tc, cm)
 	for _, commands := range guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD") {
 		shell.Run(t, commands)
 	}
-	cm, name := &corev1.ConfigMap{}, types.NamespacedName{Namespace: "argocd", Name: "argocd-cm"}
-	if err := target.Client(t).Get(t.Context(), name, cm); err != nil {
+	kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
+	var excluded []struct{ Kinds []string }
+	if err := yaml.Unmarshal([]byte(cm.Data["resource.exclusions"]), &excluded); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"url", "resource.customizations.health.syncagent.kcp.io_PublishedResource"} {
-		if cm.Data[key] == "" {
-			t.Errorf("argocd-cm lacks %s, it has %v", key, slices.Sorted(maps.Keys(cm.Data)))
+	if diff := cmp.Diff([]struct{ Kinds []string }{{[]string{"EndpointSlice"}}, {[]string{"ProviderConfigUsage"}}},
+		excluded); diff != "" {
+		t.Errorf("what Argo CD leaves out: -want, +got:\n%s", diff)
+	}
+	delete(had, "resource.exclusions")
+	for key, value := range had {
+		if cm.Data[key] != value {
+			t.Errorf("%s: want %s, got %q", key, value, cm.Data[key])
 		}
+	}
+	if key := "resource.customizations.health.syncagent.kcp.io_PublishedResource"; cm.Data[key] == "" {
+		t.Errorf("argocd-cm lacks %s, it has %v", key, slices.Sorted(maps.Keys(cm.Data)))
 	}
 }
