@@ -40,12 +40,13 @@ type settings struct{ args, env []string }
 type workloads struct {
 	former, ours []workload
 	runtimes     map[string]settings // of DeploymentRuntimeConfigs, by their names
+	named        map[string]bool     // whether they name the ServiceAccount, by their names
 	used         map[string]struct{} // names of DeploymentRuntimeConfigs that Providers of the former one name
 }
 
 // newWorkloads returns none.
 func newWorkloads() *workloads {
-	return &workloads{runtimes: map[string]settings{}, used: map[string]struct{}{}}
+	return &workloads{runtimes: map[string]settings{}, named: map[string]bool{}, used: map[string]struct{}{}}
 }
 
 // addDeployment adds a Deployment if it is one of a former provider, or of ours.
@@ -112,6 +113,8 @@ func (w *workloads) addRuntime(u *unstructured.Unstructured) error {
 			w.runtimes[u.GetName()] = settingsOf(c)
 		}
 	}
+	account, _, _ := unstructured.NestedString(u.Object, "spec", "serviceAccountTemplate", "metadata", "name")
+	w.named[u.GetName()] = account != "" || d.Spec.Template.Spec.ServiceAccountName != ""
 	return nil
 }
 
@@ -147,6 +150,11 @@ func (w *workloads) judgeFlags(t *tally, check FlagCheck) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.used)) {
 		w.runtimes[name].judge(t, "DeploymentRuntimeConfig "+name, check)
+		if named, known := w.named[name]; known && !named {
+			t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
+				"Crossplane names it after the package, and what was bound to the former name is lost",
+				"have it give the name that there is: docs/migrate-from-provider-kubernetes.md"), name)
+		}
 	}
 }
 

@@ -130,10 +130,18 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 	void := func(where string) Finding {
 		return one(where, differs("flag --void without effect", "it is void"))
 	}
+	const (
+		former = "xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"
+		named  = "spec: {serviceAccountTemplate: {metadata: {name: peer}}}"
+	)
+	notOurs := one("DeploymentRuntimeConfig peer", refused("flags that this provider does not start with",
+		"unknown long flag '--not-ours'", "take the flag out: docs/configuration.md"))
 	for name, tc := range map[string]struct {
 		reason     string
 		deployment string // laid over the former one
 		provider   string
+		config     string // laid over the DeploymentRuntimeConfig
+		unread     bool   // the DeploymentRuntimeConfig
 		want       []Finding
 	}{
 		"Sidecar": {reason: "Flags of another program do not count.", want: []Finding{}},
@@ -156,9 +164,26 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 		},
 		"RuntimeConfig": {
 			reason:   "A DeploymentRuntimeConfig that a Provider names is kept, and so are its flags.",
-			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"),
-			want: []Finding{one("DeploymentRuntimeConfig peer", refused("flags that this provider does not start with",
-				"unknown long flag '--not-ours'", "take the flag out: docs/configuration.md"))},
+			provider: provider(former), config: named,
+			want: []Finding{notOurs},
+		},
+		"Account": {
+			reason:   "Without a name for the ServiceAccount the new package has another one.",
+			provider: provider(former),
+			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
+				"Crossplane names it after the package, and what was bound to the former name is lost",
+				"have it give the name that there is: docs/migrate-from-provider-kubernetes.md")), notOurs},
+		},
+		"AccountOfPods": {
+			reason:   "One that is named for the pods stays, too.",
+			provider: provider(former),
+			config:   "spec: {deploymentTemplate: {spec: {template: {spec: {serviceAccountName: peer}}}}}",
+			want:     []Finding{notOurs},
+		},
+		"UnreadRuntimeConfig": {
+			reason:   "Of one that cannot be read nothing is said here.",
+			provider: provider(former), unread: true,
+			want: []Finding{},
 		},
 		"RuntimeConfigOfAnother": {
 			reason:   "That of another Provider is not looked at.",
@@ -174,8 +199,10 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			if tc.provider != "" {
 				w.addPackage(ProviderKubernetes, read(t, tc.provider))
 			}
-			if err := w.addRuntime(read(t, config)); err != nil {
-				t.Fatal(err)
+			if !tc.unread {
+				if err := w.addRuntime(read(t, config, tc.config)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			tally := newTally()
 			w.judgeFlags(tally, check)
