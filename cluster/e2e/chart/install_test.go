@@ -213,10 +213,12 @@ func (s *stage) enables(t *testing.T) {
 		err := s.c.Get(t.Context(), key, &corev1.ConfigMap{})
 		return err == nil, fmt.Sprint(err)
 	})
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
+	for _, x := range []client.Object{o, config} { // To uninstall is to delete first what one has made.
+		if err := s.c.Delete(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitGone(t, x)
 	}
-	s.awaitGone(t, o)
 	if err := s.c.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap is still there: %v", err)
 	}

@@ -48,7 +48,7 @@ type Reconciler struct {
 
 	mu         sync.Mutex
 	chosen     map[types.NamespacedName]workloadv1alpha1.ClusterReference // those asked, or not in the cache yet
-	considered map[types.NamespacedName][]informer.Owner                  // as whom each application that waits is connected
+	considered map[types.NamespacedName][]informer.Owner                  // as whom those that wait are connected
 }
 
 // Reconcile schedules one application, unless it is scheduled.
