@@ -14,10 +14,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// remember records a related object.
-func (p *relatedSync) remember(m relation) {
-	p.state.records.set(m.record(), true)
-	p.noteUID(m)
+// remember records a related object whose copy has been made or, not made, is about to be.
+func (p *relatedSync) remember(m relation, made bool) {
+	r := recorded{Record: m.record(), made: made}
+	if m.origin != nil {
+		r.UID = m.origin.GetUID()
+	}
+	p.state.records.set(r)
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and
