@@ -22,6 +22,9 @@ type Consumer struct {
 	Problem string
 	// Accepted and Open are the claims that the consumer has accepted with all their verbs, and those that it has not.
 	Accepted, Open []Claim
+	// Whole are the resources of which the consumer shows all objects: it has accepted the claim for all, and kcp has
+	// applied that to each.
+	Whole []schema.GroupResource
 }
 
 // Name returns the path of the workspace or, if that is not known, the name of the logical cluster.
@@ -69,6 +72,15 @@ func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Cla
 			continue
 		}
 		c.Open = append(c.Open, claim)
+	}
+	for _, a := range b.Spec.PermissionClaims {
+		applied := func(x apisv1alpha2.ScopedPermissionClaim) bool {
+			return x.Selector.MatchAll && x.EqualGRI(a.PermissionClaim)
+		}
+		if a.State == apisv1alpha2.ClaimAccepted && a.Selector.MatchAll &&
+			slices.ContainsFunc(b.Status.AppliedPermissionClaims, applied) {
+			c.Whole = append(c.Whole, schema.GroupResource(a.GroupResource))
+		}
 	}
 	return c
 }

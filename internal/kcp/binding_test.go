@@ -35,6 +35,14 @@ func decided(state, resource string, verbs ...any) map[string]any {
 	}
 }
 
+// applied has kcp say of an APIBinding that a claim to events is applied, for all of them or for some.
+func applied(u *unstructured.Unstructured, all bool) *unstructured.Unstructured {
+	u.Object["status"] = map[string]any{"appliedPermissionClaims": []any{map[string]any{
+		"resource": "events", "verbs": []any{"*"}, "selector": map[string]any{"matchAll": all},
+	}}}
+	return u
+}
+
 func TestConsumersOf(t *testing.T) {
 	hats := schema.GroupResource{Group: group, Resource: "hats"}
 	all := kcp.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
@@ -106,6 +114,19 @@ func TestConsumersOf(t *testing.T) {
 				{Cluster: "c1", Path: "root:a", Bound: true, Open: []kcp.Claim{all, foreign}},
 				{Cluster: "c2", Path: "root:b", Bound: true, Open: []kcp.Claim{all, foreign}},
 				{Cluster: "c3", Path: "root:c", Bound: true, Accepted: []kcp.Claim{all}, Open: []kcp.Claim{foreign}},
+			},
+		},
+		"Whole": {
+			reason: "All objects are shown if the claim is accepted for all, and kcp says that this is applied.",
+			args: args{bindings: []*unstructured.Unstructured{
+				applied(bindingOf("c1", "root:a", nil, []any{decided("Accepted", "events", "*")}), true),
+				applied(bindingOf("c2", "root:b", nil, []any{decided("Accepted", "events", "*")}), false),
+				applied(bindingOf("c3", "root:c", nil, []any{decided("Rejected", "events", "*")}), true),
+				bindingOf("c4", "root:d", nil, []any{decided("Accepted", "events", "*")}),
+			}},
+			want: []kcp.Consumer{
+				{Cluster: "c1", Path: "root:a", Whole: []schema.GroupResource{{Resource: "events"}}},
+				{Cluster: "c2", Path: "root:b"}, {Cluster: "c3", Path: "root:c"}, {Cluster: "c4", Path: "root:d"},
 			},
 		},
 	}

@@ -1,9 +1,11 @@
 package objectsync_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -204,6 +206,23 @@ func TestHiddenIsNotGone(t *testing.T) {
 	w.mustSync(s, w.input)
 	if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "two" {
 		t.Errorf("want the copy kept in step again, got %q", got)
+	}
+
+	w.patch(w.above, origin, `{"metadata":{"finalizers":null}}`)
+	kube.Delete(t, w.above, origin)
+	some := w.input
+	some.Workspace.ShowsAll = func(context.Context, schema.GroupResource) (bool, error) { return false, nil }
+	above, below = w.writes(func() {
+		if _, err := w.sync(s, some); objectsync.RefusalOf(err) == nil || objectsync.RefusalOf(err).Hidden != "tls" {
+			t.Errorf("want to be told that the object may be hidden, got %v", err)
+		}
+	})
+	if len(above)+len(below) > 0 {
+		t.Errorf("want nothing written for what may be hidden, got %v %v", above, below)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") != nil {
+		t.Error("want the copy gone with what a workspace that shows all does not show")
 	}
 }
 

@@ -79,8 +79,10 @@ func newWorld(t *testing.T) *world {
 	ns := workspaces.Namespace(t)
 	w.cluster = "c" + ns[len(ns)-8:]
 	w.input = objectsync.Input{
-		Workspace: objectsync.Workspace{Side: side(t, &workspaces), Cluster: w.cluster, Path: "root:org"},
-		Service:   side(t, &service), Holders: w,
+		Workspace: objectsync.Workspace{
+			Side: side(t, &workspaces), Cluster: w.cluster, Path: "root:org", ShowsAll: sides.ShowsAll,
+		},
+		Service: side(t, &service), Holders: w,
 		Object: types.NamespacedName{Namespace: ns, Name: "web"},
 	}
 	return w

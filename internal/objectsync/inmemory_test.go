@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
 
 // TestManyRelatedAreRefused shows that an object may name as many related objects as it may, and not one more.
@@ -62,9 +63,11 @@ func inMemory(t testing.TB, spec *v1alpha1.PublishedResourceSpec) *manyRelated {
 	}
 	m := &manyRelated{TB: t, syncer: s, above: newMemory(), below: newMemory()}
 	m.input = objectsync.Input{
-		Workspace: objectsync.Workspace{Side: m.above.side(), Cluster: "c1", Path: "root:org"}, Service: m.below.side(),
-		Holders: nobody{},
-		Object:  types.NamespacedName{Namespace: "default", Name: "web"},
+		Workspace: objectsync.Workspace{
+			Side: m.above.side(), Cluster: "c1", Path: "root:org", ShowsAll: sides.ShowsAll,
+		},
+		Service: m.below.side(), Holders: nobody{},
+		Object: types.NamespacedName{Namespace: "default", Name: "web"},
 	}
 	m.origin, m.namespace = m.above, "default"
 	if spec.Related[0].Origin == v1alpha1.OriginService {

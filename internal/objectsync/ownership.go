@@ -68,15 +68,6 @@ func (p primaries) own(u *unstructured.Unstructured) bool {
 
 // isReplaced reports whether the object at the origin is another one than that which was copied.
 func (p *relatedSync) isReplaced(m relation) bool {
-	uid, known := p.state.uids[m.from.Plain()]
-	return known && m.origin != nil && uid != m.origin.GetUID()
-}
-
-// noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that
-// name has to be admitted anew.
-func (p *relatedSync) noteUID(m relation) {
-	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() {
-		return
-	}
-	p.state.uids[m.from.Plain()] = m.origin.GetUID()
+	is, _ := p.state.records.get(m.record())
+	return is.UID != "" && m.origin != nil && is.UID != m.origin.GetUID()
 }

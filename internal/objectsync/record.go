@@ -44,6 +44,9 @@ type records map[recordOrigin]map[Ref]recorded
 type recorded struct {
 	Record
 
+	// UID is that of the object at the origin that was copied last. It is empty if an earlier version has recorded it.
+	UID types.UID `json:"uid,omitempty"`
+
 	made bool
 }
 
@@ -54,11 +57,11 @@ func (s records) get(r Record) (recorded, bool) {
 }
 
 // set records a copy, in place of a record under another identifier or in another version.
-func (s records) set(r Record, made bool) {
+func (s records) set(r recorded) {
 	if s[r.origin()] == nil {
 		s[r.origin()] = map[Ref]recorded{}
 	}
-	s[r.origin()][r.To.Plain()] = recorded{r, made}
+	s[r.origin()][r.To.Plain()] = r
 }
 
 func (s records) remove(r Record) {
@@ -78,14 +81,8 @@ func (s records) all() []recorded {
 }
 
 // list returns the records of copies that have been made, or are about to be, sorted.
-func (s records) list(made bool) []Record {
-	var out []Record
-	for _, r := range s.all() {
-		if r.made == made {
-			out = append(out, r.Record)
-		}
-	}
-	return out
+func (s records) list(made bool) []recorded {
+	return slices.DeleteFunc(s.all(), func(r recorded) bool { return r.made != made })
 }
 
 func (s records) clone() records {

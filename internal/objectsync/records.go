@@ -14,10 +14,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// remember records a related object.
-func (p *relatedSync) remember(m relation) {
-	p.state.records.set(m.record(), true)
-	p.noteUID(m)
+// remember records a related object whose copy has been made or, not made, is about to be.
+func (p *relatedSync) remember(m relation, made bool) {
+	r := recorded{Record: m.record(), made: made}
+	if m.origin != nil {
+		r.UID = m.origin.GetUID()
+	}
+	p.state.records.set(r)
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and
@@ -71,7 +74,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 		return false, err
 	}
 	if u == nil {
-		if err := p.confirmGone(ctx, r, now.From); err != nil {
+		if err := p.confirmGone(ctx, r, now); err != nil {
 			return false, err
 		}
 	}
@@ -114,12 +117,23 @@ func (p *pass) strange(r recorded, other Side) (bool, error) {
 }
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
-// what a workspace hides by a permission claim is not.
-func (p *pass) confirmGone(ctx context.Context, r recorded, from Ref) error {
+// what a workspace hides by a permission claim is not. Whether it hides anything is asked first, as kcp shows objects
+// before it says that a claim is applied. Without a copy, nothing is lost if it is only hidden.
+func (p *pass) confirmGone(ctx context.Context, r recorded, now Record) error {
 	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !r.made {
 		return nil
 	}
-	return confirmMissing(ctx, p.Workspace.Writer, from)
+	if copied, err := p.get(p.Service, now.To); err != nil || copied == nil {
+		return err
+	}
+	shown, err := p.Workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
+	if err == nil && !shown {
+		err = newHiddenRefusal(now.From)
+	}
+	if err != nil {
+		return err
+	}
+	return confirmMissing(ctx, p.Workspace.Writer, now.From)
 }
 
 // confirmCopyGone returns an error if a cache does not show the copy of a related object, and the server does not

@@ -36,6 +36,8 @@ type RefusalError struct {
 	Workspace bool
 	// Resource is what was to be written.
 	Resource schema.GroupResource
+	// Object is the related object it was written for, as the workspace has it. It has no name for all else.
+	Object Ref
 	// Cause tells what stands against it.
 	Cause RefusalCause
 	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
@@ -152,13 +154,23 @@ func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
 func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content map[string]any) error {
 	err = refusalOf(err, w.workspace, r.GroupResource())
 	if r == Secrets {
-		return apply.HideSecret(err, content)
+		err = apply.HideSecret(err, content)
 	}
-	return err
+	switch {
+	case RefusalOf(err) == nil:
+		return err
+	case w.workspace:
+		return errors.Wrap(err, "the workspace refuses it")
+	}
+	return errors.Wrap(err, "the service cluster refuses it")
 }
 
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
 func refusalWarning(r *RefusalError) (reason, message string) {
+	what, of := "this object", r.Resource.String()
+	if r.Object.Name != "" {
+		what, of = r.Object.String(), r.Object.String()
+	}
 	switch {
 	case r.Hidden != "":
 		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
@@ -172,13 +184,14 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() +
 			" of the service. Raise it, or delete others"
 	case r.Workspace:
-		return ReasonRejected, "This workspace does not accept " + r.Resource.String() +
-			" of the service. Check its policies and webhooks"
+		return ReasonRejected, "This workspace does not accept " + of +
+			" of the service. Check its policies and webhooks, and whether it is immutable"
 	case r.Cause == RefusedByRights:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
 		return ReasonNoRoom,
-			"The provider of the service has no room for this object. Delete others, or ask the provider of the service"
+			"The provider of the service has no room for " + what +
+				". Delete others, or ask the provider of the service"
 	}
-	return ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields"
+	return ReasonRejected, "The provider of the service does not accept " + what + " as it is. Check its fields"
 }

@@ -36,6 +36,16 @@ func (m relation) below() (Ref, *unstructured.Unstructured) {
 	return m.to, m.copied
 }
 
+// named adds to a refusal that an error is caused by what the consumer calls the related object.
+func (m relation) named(err error) error {
+	if r := RefusalOf(err); r != nil {
+		if r.Object = m.to; m.related.origin == v1alpha1.OriginKCP {
+			r.Object = m.from
+		}
+	}
+	return err
+}
+
 // target returns what the copy would be.
 func (m relation) target() *unstructured.Unstructured {
 	return newCopy(m.to, maps.Clone(m.origin.Object), map[string]any{})

@@ -84,7 +84,7 @@ func (p *pass) leave(ctx context.Context) error {
 			for _, m := range found {
 				if of.checkForbidden(m) == nil && !p.taken(m.record()) &&
 					(of.copiedByAgent(m) || m.copied != nil && of.madeByAgent(m)) {
-					of.remember(m)
+					of.remember(m, true)
 				}
 			}
 		}

@@ -2,11 +2,10 @@ package objectsync
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,10 +25,10 @@ const (
 	// The keys of objects are hashes.
 	keyRecords = "related"
 	keyPending = "pending"
-	// keyUIDs is the key of the UIDs of objects of the service cluster that consumers have named.
+	// keyUIDs is the key by which earlier versions have recorded UIDs. It goes as a slot that nothing refers to does.
 	keyUIDs = "uids"
 	// entryMax is how many bytes an entry of a list has beside its texts.
-	entryMax = 190
+	entryMax = 200
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
@@ -49,13 +48,6 @@ func (i Identity) StateName(version string) string {
 type state struct {
 	slots   map[string][]byte // by the key of the object
 	records records
-	uids    map[Ref]types.UID // of related objects of the service cluster that a consumer has named, without versions
-}
-
-// A namedUID is one entry of uids.
-type namedUID struct {
-	Ref Ref       `json:"ref"`
-	UID types.UID `json:"uid"`
 }
 
 // size returns how many bytes the values of the Secret have together, or somewhat more.
@@ -66,11 +58,8 @@ func (s *state) size() int {
 	}
 	for _, copies := range s.records {
 		for _, r := range copies {
-			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size()
+			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID)
 		}
-	}
-	for r, uid := range s.uids {
-		n += entryMax + r.size() + len(uid)
 	}
 	return n
 }
@@ -90,13 +79,13 @@ func (i Identity) subject() subject {
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, records: records{}, uids: map[Ref]types.UID{}}
+	s := state{slots: map[string][]byte{}, records: records{}}
 	if secret == nil {
 		return s, nil
 	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
-		if key == keyRecords || key == keyPending || key == keyUIDs {
+		if key == keyRecords || key == keyPending {
 			continue
 		}
 		b, err := base64.StdEncoding.DecodeString(encoded)
@@ -106,17 +95,24 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		s.slots[key] = b
 	}
 	for _, made := range []bool{false, true} {
-		list, err := readList[Record](secret, keyOfList(made))
+		list, err := readList[recorded](secret, keyOfList(made))
 		if err != nil {
 			return s, err
 		}
 		for _, r := range list {
-			s.records.set(r, made)
+			r.made = made
+			s.records.set(r)
 		}
 	}
-	uids, err := readList[namedUID](secret, keyUIDs)
-	for _, u := range uids {
-		s.uids[u.Ref] = u.UID
+	uids, err := readList[struct {
+		Ref Ref
+		UID types.UID
+	}](secret, keyUIDs)
+	for _, u := range uids { // Those of consumers' choice. From now on each record has one.
+		for _, r := range s.records[recordOrigin{v1alpha1.OriginService, u.Ref}] {
+			r.UID = cmp.Or(r.UID, u.UID)
+			s.records.set(r)
+		}
 	}
 	return s, err
 }
@@ -148,12 +144,12 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: s.records.clone(), uids: maps.Clone(s.uids)}
+	return state{slots: maps.Clone(s.slots), records: s.records.clone()}
 }
 
 // equal reports whether two states are the same.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.uids, t.uids) &&
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) &&
 		maps.EqualFunc(s.records, t.records, maps.Equal[map[Ref]recorded, map[Ref]recorded])
 }
 
@@ -283,9 +279,6 @@ func (s *state) disown(r Record, workspace string) {
 	if !s.holdsOtherKind(o) {
 		delete(s.slots, o.agentsKey())
 	}
-	if r.Origin == v1alpha1.OriginService {
-		delete(s.uids, r.From.Plain())
-	}
 }
 
 // prune forgets all objects but those given.
@@ -306,27 +299,18 @@ func (s *state) data() (map[string]any, error) {
 	for key, b := range s.slots {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
-	for key, list := range map[string]any{
-		keyRecords: s.records.list(true), keyPending: s.records.list(false), keyUIDs: s.sortedUIDs(),
+	for key, list := range map[string][]recorded{
+		keyRecords: s.records.list(true), keyPending: s.records.list(false),
 	} {
 		b, err := json.Marshal(list)
 		if err != nil {
 			return nil, errors.New("cannot encode list of related objects")
 		}
-		if string(b) != "null" {
+		if len(list) > 0 {
 			out[key] = base64.StdEncoding.EncodeToString(b)
 		}
 	}
 	return out, nil
-}
-
-func (s *state) sortedUIDs() []namedUID {
-	var out []namedUID
-	for r, uid := range s.uids {
-		out = append(out, namedUID{r, uid})
-	}
-	slices.SortFunc(out, func(a, b namedUID) int { return strings.Compare(a.Ref.String(), b.Ref.String()) })
-	return out
 }
 
 // secret returns the Secret that holds the state.

@@ -34,17 +34,28 @@ func (p *relatedSync) syncRelated(ctx context.Context, m relation) error {
 	_, other := p.sides(m.related.origin)
 	if body := needed(change, m.copied.Object); body != nil {
 		if err := patch(ctx, other.Writer, m.to, body); err != nil {
-			return err
+			return p.replace(ctx, m, err)
 		}
 	}
 	if isNew {
 		p.state.slots[next.key] = next.value
 	}
-	p.remember(m)
+	p.remember(m, true)
 	if err := p.holdOrigin(ctx, m); err != nil {
 		return err
 	}
 	return p.syncRelatedStatus(ctx, m)
+}
+
+// replace deletes a copy that a server refuses to change, if another object has taken the place of the one it was made
+// of: what cannot be changed differs. The next pass makes it of that one, as if the former had been seen to go.
+func (p *relatedSync) replace(ctx context.Context, m relation, refused error) error {
+	if !apierrors.IsInvalid(refused) || !p.isReplaced(m) {
+		return m.named(refused)
+	}
+	_, other := p.sides(m.related.origin)
+	_, err := p.remove(ctx, other, m.to)
+	return m.named(err)
 }
 
 // lastCopied returns what of a related object was last copied, and whether that is not remembered. Of a copy of ours
@@ -108,12 +119,11 @@ func (p *relatedSync) expect(m relation) (map[string]any, error) {
 		return nil, err
 	}
 	if p.recorded(m) {
-		p.remember(m)
 		return desired, nil
 	}
 	err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 	if err == nil {
-		p.state.records.set(m.record(), false)
+		p.remember(m, false)
 	}
 	return desired, err
 }
@@ -163,9 +173,9 @@ func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired 
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	if err != nil {
-		return errors.Wrapf(err, "cannot create %s", m.to)
+		return m.named(errors.Wrapf(err, "cannot create %s", m.to))
 	}
-	p.remember(m)
+	p.remember(m, true)
 	return oneOf(p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired), p.holdOrigin(ctx, m))
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
@@ -99,28 +100,44 @@ func (p *publication) lookAtBindings(ctx context.Context, client dynamic.Interfa
 		w.look = look // If it is forgotten meanwhile, its answer is, too.
 	}
 	p.mu.Unlock()
-	list, err := client.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	bindings := make([]*unstructured.Unstructured, len(list.Items))
-	for i := range list.Items {
-		bindings[i] = &list.Items[i]
-	}
-	consumers, err := kcp.ConsumersOf(bindings, p.config.Sync.Primary.Workspace.GroupResource(), nil)
+	list, consumers, err := p.readBindings(ctx, client)
 	if err != nil {
 		return err
 	}
 	leaves := !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound })
 	// A binding stays until the objects are gone.
-	if leaves && !slices.ContainsFunc(bindings,
-		func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
+	if leaves && !slices.ContainsFunc(list.Items,
+		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return errNoBinding
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	look.as, look.leaves = list.GetResourceVersion(), leaves
 	return nil
+}
+
+// readBindings reads the bindings of a workspace, and what they say of it.
+func (p *publication) readBindings(
+	ctx context.Context, client dynamic.Interface,
+) (*unstructured.UnstructuredList, []kcp.Consumer, error) {
+	list, err := client.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	bindings := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		bindings[i] = &list.Items[i]
+	}
+	consumers, err := kcp.ConsumersOf(bindings, p.config.Sync.Primary.Workspace.GroupResource(), nil)
+	return list, consumers, err
+}
+
+// showsAll asks the workspace whether it shows all that it has of a resource. Its watch may know that later than it is
+// so, and the watch of the resource sooner.
+func (p *pass) showsAll(ctx context.Context, r schema.GroupResource) (bool, error) {
+	_, consumers, err := p.readBindings(ctx, p.workspace)
+	return slices.ContainsFunc(consumers,
+		func(c kcp.Consumer) bool { return c.Bound && slices.Contains(c.Whole, r) }), err
 }
 
 // confirmLeft fails unless the endpoint of a workspace confirms that the workspace does not bind the API any more. The

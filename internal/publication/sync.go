@@ -84,6 +84,7 @@ func (p *publication) input(at *pass) (in objectsync.Input, source *unstructured
 		return in, nil, err
 	}
 	in.Workspace.Side = (&side{pass: at, client: at.workspace, endpoint: e, cluster: item.Cluster}).of()
+	in.Workspace.ShowsAll = at.showsAll
 	return in, source, nil
 }
 

@@ -119,7 +119,7 @@ func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) e
 	}
 	export, err := e.writer.Write(ctx, e.exportPlace(), e.change(ctx, o))
 	if err != nil {
-		return explainClaims(err, o)
+		return e.explainClaims(err, o)
 	}
 	was := e.state.schemaOf(e.desiredAPI.resource)
 	e.state.export, e.settled = export, true
@@ -132,12 +132,17 @@ func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) e
 }
 
 // explainClaims adds to a refusal by kcp what may be wrong with the claims to related resources.
-func explainClaims(err error, o *v1alpha1.PublishedResource) error {
-	if !apierrors.IsInvalid(err) {
-		return err
-	}
+func (e *external) explainClaims(err error, o *v1alpha1.PublishedResource) error {
+	invalid, lacks := apierrors.IsInvalid(err), kcp.LacksIdentity(err)
 	for i := range o.Spec.Related {
-		err = explain(err, &o.Spec.Related[i])
+		r := &o.Spec.Related[i]
+		switch at := relatedAt(v1alpha1.OriginKCP, r).GroupResource(); {
+		case invalid:
+			err = explain(err, r)
+		case lacks && r.IdentityHash == "" && at.Group != "" && !e.state.offers(at):
+			err = errors.Wrapf(err, "related resource %q needs identityHash, which is status.identityHash of the "+
+				"APIExport that offers %s", r.Name(), at)
+		}
 	}
 	return err
 }

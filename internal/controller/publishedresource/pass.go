@@ -145,7 +145,7 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		{target.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
 		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-		{kcp.LacksIdentity, v1alpha1.ReasonInvalidSpec, false},
+		{kcp.LacksIdentity, v1alpha1.ReasonIdentityHashMissing, false},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
 		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
 	} {

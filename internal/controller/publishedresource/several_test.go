@@ -195,7 +195,8 @@ func TestIdentity(t *testing.T) {
 		Object: byField("spec.size"),
 	}}
 	kube.Create(t, s.c, o)
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), "identityHash is required")
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonIdentityHashMissing),
+		`related resource "boat" needs identityHash, which is status.identityHash of the APIExport that offers boats.other`)
 	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"
 	})

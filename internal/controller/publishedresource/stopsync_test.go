@@ -5,6 +5,9 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -58,4 +61,35 @@ func TestSyncStopsOutOfReach(t *testing.T) {
 		all := s.copies(t, in)
 		return len(all) == 2, describeAll(all)
 	})
+}
+
+// TestSyncReplacedMeanwhile shows that a related Secret which was replaced while nothing was synced, by one of another
+// type or by an immutable one, is copied anew on the other side.
+func TestSyncReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "web-key", "one")
+	web.Object["spec"].(map[string]any)["keyName"] = key.Name
+	key.Immutable = new(true)
+	kube.Create(t, in, key.DeepCopy(), web)
+	s.issue(t, s.copyOf(t, in), "one")
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "one")
+	awaitValue(t, s.c, in.cluster, key.Name, "one")
+
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	s.awaitNoCounts(t, o)
+	tls := secretIn(in.cluster, "web-tls", "two")
+	tls.Type = "example.org/other"
+	key.Data["key"] = []byte("two")
+	kube.Patch(t, in, key.DeepCopy(), `{"metadata":{"finalizers":null}}`)
+	for c, secret := range map[client.Client]*corev1.Secret{s.c: tls, in: key} {
+		kube.Remove(t, c, secret.DeepCopy())
+		kube.Create(t, c, secret)
+	}
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "two")
+	awaitValue(t, s.c, in.cluster, key.Name, "two")
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
 }

@@ -185,8 +185,10 @@ func TestWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := objectsync.Input{
-		Workspace: objectsync.Workspace{Side: sides.Of(t, virtual, virtual), Cluster: cluster},
-		Service:   sides.Of(t, service.Config(), service.Config()), Holders: noHolders{},
+		Workspace: objectsync.Workspace{
+			Side: sides.Of(t, virtual, virtual), Cluster: cluster, ShowsAll: sides.ShowsAll,
+		},
+		Service: sides.Of(t, service.Config(), service.Config()), Holders: noHolders{},
 		Object: types.NamespacedName{Namespace: "default", Name: "web"},
 	}
 	sync := func() {

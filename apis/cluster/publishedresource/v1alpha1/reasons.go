@@ -56,6 +56,9 @@ const (
 const (
 	// ReasonInvalidSpec means that the spec and the ProviderConfig together do not say what to publish.
 	ReasonInvalidSpec xpv2.ConditionReason = "InvalidSpec"
+	// ReasonIdentityHashMissing means that a related resource is offered by another APIExport, and the spec does not say
+	// by which.
+	ReasonIdentityHashMissing xpv2.ConditionReason = "IdentityHashMissing"
 	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport
 	// is being deleted.
 	ReasonWorkspaceDeleted xpv2.ConditionReason = "WorkspaceDeleted"
