@@ -111,6 +111,14 @@ func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	})
 }
 
+// Binds reports whether a binding of v1alpha2 is to an APIExport of a logical cluster. If that claims bindings, its
+// endpoints show others.
+func Binds(binding *unstructured.Unstructured, export, cluster string) bool {
+	name, _, _ := unstructured.NestedString(binding.Object, "spec", "reference", "export", "name")
+	at, _, _ := unstructured.NestedString(binding.Object, "status", "apiExportClusterName")
+	return name == export && (at == cluster || at == "")
+}
+
 // SchemasBound returns the names of the schemas that bindings of v1alpha2 use.
 func SchemasBound(bindings []*unstructured.Unstructured) map[string]bool {
 	bound := map[string]bool{}

@@ -51,6 +51,8 @@ type Config struct {
 	Spec *v1alpha1.PublishedResourceSpec
 	// Agent is the name of the owner, and StateNamespace where on the service cluster the Secrets with states are.
 	Agent, StateNamespace string
+	// Publication tells apart who syncs objects for an owner: what one has made or has, no other touches.
+	Publication string
 	// Primary is the published API. On the service cluster it is of the version from which the one that kcp stores is
 	// made.
 	Primary Pair
@@ -62,6 +64,7 @@ type Config struct {
 // goroutines.
 type Syncer struct {
 	agent, stateNamespace string
+	publication           string
 	primary               related
 	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
 	paths                 bool
@@ -75,8 +78,8 @@ type Syncer struct {
 // New compiles a spec. The cause of an error is ErrInvalidSpec.
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
-		agent: c.Agent, stateNamespace: c.StateNamespace, paths: c.Spec.EnableWorkspacePaths,
-		existing: c.Spec.ExistingObjects,
+		agent: c.Agent, stateNamespace: c.StateNamespace, publication: c.Publication,
+		paths: c.Spec.EnableWorkspacePaths, existing: c.Spec.ExistingObjects,
 		primary: related{
 			Pair: c.Primary, origin: v1alpha1.OriginKCP, platform: newPlatformFields(c.Primary.PlatformFields),
 		},

@@ -161,7 +161,7 @@ func (p *pass) adopts(u *unstructured.Unstructured) bool {
 }
 
 // changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for
-// none. The kind alone, which is ours, is no reason for a patch.
+// none. What api-syncagent does not write is no reason for a patch.
 func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[string]any {
 	all := merged(change, map[string]any{"metadata": map[string]any{
 		"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(p.id.Annotations()),
@@ -170,7 +170,10 @@ func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[
 		asMap(asMap(all["metadata"])["annotations"])[AnnotationOrphaned] = nil
 	}
 	body := needed(all, u.Object)
-	if same(body, at([]string{"metadata", "annotations", AnnotationKind}, p.id.Kind.String())) {
+	own := at([]string{"metadata", "annotations"}, map[string]any{
+		AnnotationKind: p.id.Kind.String(), AnnotationPublication: p.publication,
+	})
+	if !IsOrphaned(u) && same(body, needed(own, u.Object)) {
 		return nil
 	}
 	return body

@@ -140,7 +140,7 @@ func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer 
 // newSyncer returns a syncer, of the agent and with the states of the world.
 func (w *world) newSyncer(c objectsync.Config) *objectsync.Syncer {
 	w.Helper()
-	c.Agent, c.StateNamespace = cmp.Or(c.Agent, "agent"), w.state
+	c.Agent, c.Publication, c.StateNamespace = cmp.Or(c.Agent, "agent"), cmp.Or(c.Publication, "publication"), w.state
 	s, err := objectsync.New(c)
 	if err != nil {
 		w.Fatal(err)

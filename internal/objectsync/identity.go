@@ -39,6 +39,8 @@ const (
 const (
 	// AnnotationKind tells the kind of the object a copy is of, which the labels do not.
 	AnnotationKind = "syncagent.kcp.io/remote-object-kind"
+	// AnnotationPublication is on each copy and state, and tells who syncs it. What lacks it belongs to who has the object.
+	AnnotationPublication = "syncagent.kcp.io/publication"
 	// AnnotationOrphaned is on each copy whose workspace has left it behind.
 	AnnotationOrphaned = "syncagent.kcp.io/orphaned"
 	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the
@@ -73,8 +75,8 @@ type Identity struct {
 	Cluster, Path string
 	// Kind of the object in the workspace.
 	Kind schema.GroupKind
-	// Agent is the name of the owner.
-	Agent string
+	// Agent is the name of the owner, and Publication tells by which PublishedResource and APIExport the object comes.
+	Agent, Publication string
 }
 
 // Labels returns those of a copy.
@@ -94,7 +96,7 @@ func (i Identity) stateLabels() map[string]string {
 
 // Annotations returns those of a copy.
 func (i Identity) Annotations() map[string]string {
-	m := map[string]string{AnnotationName: i.Name, AnnotationKind: i.Kind.String()}
+	m := map[string]string{AnnotationName: i.Name, AnnotationKind: i.Kind.String(), AnnotationPublication: i.Publication}
 	if i.Namespace != "" {
 		m[AnnotationNamespace] = i.Namespace
 	}

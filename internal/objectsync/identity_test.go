@@ -14,7 +14,7 @@ import (
 
 func identity(namespace, name string) Identity {
 	return Identity{
-		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent",
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent", Publication: "a/b/c",
 		Kind: schema.GroupKind{Group: "example.org", Kind: "Thing"},
 	}
 }
@@ -57,6 +57,7 @@ func TestIdentityIsTheAgents(t *testing.T) {
 		"syncagent.kcp.io/remote-object-namespace": "abc", "syncagent.kcp.io/remote-object-name": "abc",
 		"syncagent.kcp.io/remote-object-workspace-path": "root:org",
 		"syncagent.kcp.io/remote-object-kind":           "Thing.example.org",
+		"syncagent.kcp.io/publication":                  "a/b/c",
 	}
 	if diff := cmp.Diff(wantAnnotations, i.Annotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
@@ -115,6 +116,18 @@ func TestStandingOf(t *testing.T) {
 			i:      i,
 			u:      of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()),
 			want:   foreign,
+		},
+		"OtherPublication": {
+			reason: "What comes by another APIExport is foreign, whatever its name.",
+			i:      i,
+			u:      of(i.Labels(), set(i.Annotations(), AnnotationPublication, "a/other/c")),
+			want:   foreign,
+		},
+		"NoPublication": {
+			reason: "What no publication has belongs to who has the object.",
+			i:      i,
+			u:      of(i.Labels(), without(i.Annotations(), AnnotationPublication)),
+			want:   ours,
 		},
 		"OtherCluster": {
 			reason: "The copy of another tenant is foreign, whatever its name.",

@@ -16,7 +16,7 @@ import (
 // Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
 // again until nothing is waited for.
 func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
-	p, err := s.newPass(in)
+	p, err := s.newPass(in, true)
 	if err == nil {
 		_, err = p.release(ctx)
 	}
@@ -24,12 +24,12 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 }
 
 // Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
-// stays, marked as left behind, and so do its related objects and its state: should the object come again, they are its
-// own.
+// stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
+// publication, they are its own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p, err := s.newPass(in)
+	p, err := s.newPass(in, true)
 	if err == nil {
-		err = p.orphan(ctx)
+		err = p.disown(ctx, map[string]any{AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String()})
 	}
 	if err == nil {
 		err = p.removeFinalizers(ctx, func(Record) bool { return true })
@@ -38,10 +38,13 @@ func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
 }
 
 // RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
-// leaves all else as it is: for a PublishedResource that goes without what it has made. Should the object be synced
-// again, copies and state are its own.
+// leaves all else: for a PublishedResource that goes without what it has made. Should the object be synced again, by
+// whatever publication, copies and state are its own.
 func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
-	p, err := s.newPass(in)
+	p, err := s.newPass(in, true)
+	if err == nil {
+		err = p.disown(ctx, map[string]any{})
+	}
 	if err != nil {
 		return err
 	}
@@ -185,14 +188,20 @@ func (p *pass) ifThere(ctx context.Context, r Ref,
 	return by(ctx, r, u)
 }
 
-// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else
-// tells to whom it counts from now on.
-func (p *pass) orphan(ctx context.Context) error {
-	if p.copied == nil || IsOrphaned(p.copied) {
+// disown has copy and state belong to no publication any more. The copy gets annotations: if its workspace has left it
+// behind, nothing but its kind, which one of api-syncagent does not tell, says to whom it counts from now on.
+func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
+	if p.copied != nil {
+		annotations[AnnotationPublication] = nil
+		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.copied.Object); body != nil {
+			if err := patch(ctx, p.Service.Writer, p.copyRef(p.copied), body); err != nil {
+				return err
+			}
+		}
+	}
+	if !p.secret || !p.marked {
 		return nil
 	}
-	body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String(),
-	}}}
-	return patch(ctx, p.Service.Writer, p.copyRef(p.copied), body)
+	return patch(ctx, p.Service.Writer, p.stateRef(),
+		at([]string{"metadata", "annotations", AnnotationPublication}, nil))
 }

@@ -52,15 +52,15 @@ func (s *Syncer) NamesState(n types.NamespacedName) bool {
 	return n.Namespace == s.stateNamespace && strings.HasPrefix(n.Name, statePrefix)
 }
 
-// Owns reports whether a Secret is a state of this owner. Those of api-syncagent do not tell whose they are. Nil is
-// none.
+// Owns reports whether a Secret is a state of this publication, or of none: those of api-syncagent do not tell whose they
+// are. Nil is no state.
 func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
 	if secret == nil {
 		return false
 	}
-	l := secret.GetLabels()
+	l, by := secret.GetLabels(), secret.GetAnnotations()[AnnotationPublication]
 	agent := l[v1alpha1.LabelKeyAgentName]
-	return l[LabelState] != "" && (agent == "" || agent == s.agent)
+	return l[LabelState] != "" && (agent == "" || agent == s.agent) && (by == "" || by == s.publication)
 }
 
 // Held returns what an object keeps by its state, nothing if the Secret is none of this owner.
@@ -100,7 +100,7 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 // identity returns that of an object, without the path of its workspace.
 func (s *Syncer) identity(p Primary) Identity {
 	return Identity{
-		NamespacedName: p.NamespacedName, Cluster: p.Cluster, Agent: s.agent,
+		NamespacedName: p.NamespacedName, Cluster: p.Cluster, Agent: s.agent, Publication: s.publication,
 		Kind: schema.GroupKind{Group: s.primary.Workspace.Group, Kind: s.primary.Workspace.Kind},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
 
@@ -86,7 +85,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	if err != nil || source == nil {
 		return Result{}, err
 	}
-	p, err := s.newPass(in)
+	p, err := s.newPass(in, source.GetDeletionTimestamp() != nil)
 	if err == nil {
 		p.source = s.primary.platform.withoutSpec(source)
 		err = p.run(ctx)
@@ -94,14 +93,14 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	return p.result, p.warn(err)
 }
 
-// newPass begins a pass. It is usable for warnings beside an error.
-func (s *Syncer) newPass(in Input) (*pass, error) {
+// newPass begins a pass. It is usable for warnings beside an error. A last one is to give up what belongs to the object.
+func (s *Syncer) newPass(in Input, last bool) (*pass, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
-	return p, p.load()
+	return p, p.load(last)
 }
 
-// load reads the copy and the state.
-func (p *pass) load() error {
+// load reads the copy and the state. If both are another's, a last pass has neither.
+func (p *pass) load(last bool) error {
 	p.id = p.identity(Primary{NamespacedName: p.Object, Cluster: p.Workspace.Cluster})
 	if p.paths {
 		p.id.Path = p.Workspace.Path
@@ -121,9 +120,12 @@ func (p *pass) load() error {
 		return err
 	}
 	if secret != nil && !p.Owns(secret) {
-		return p.notOurs()
+		if p.copied != nil || !last {
+			return p.notOurs()
+		}
+		secret = nil
 	}
-	p.secret, p.marked = secret != nil, secret != nil && secret.GetLabels()[v1alpha1.LabelKeyAgentName] != ""
+	p.secret, p.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
 	p.stored, err = readState(secret)
 	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()

@@ -48,8 +48,9 @@ func TestNewObject(t *testing.T) {
 	}
 	want := map[string]string{
 		"note": "<1>", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: w.input.Object.Namespace,
-		objectsync.AnnotationKind: "Thing.ws.example.com",
-		objectsync.AnnotationUID:  string(w.source(w.input).GetUID()),
+		objectsync.AnnotationKind:        "Thing.ws.example.com",
+		objectsync.AnnotationPublication: "publication",
+		objectsync.AnnotationUID:         string(w.source(w.input).GetUID()),
 	}
 	if diff := cmp.Diff(want, c.GetAnnotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)

@@ -143,15 +143,16 @@ func (p *pass) stateRef() Ref {
 	}
 }
 
-// save writes a state if the Secret has another.
+// save writes a state if the Secret has another, or does not tell whose it is, and the copy does from now on.
 func (p *pass) save(ctx context.Context, next state) error {
-	if p.secret && next.equal(p.stored) {
+	if p.secret && next.equal(p.stored) && (p.marked || !p.updated) {
 		return nil
 	}
 	secret, err := next.secret(p.stateName(), p.id.Labels())
 	if err != nil {
 		return err
 	}
+	secret.SetAnnotations(map[string]string{AnnotationPublication: p.id.Publication})
 	write := p.makeState
 	if p.secret {
 		write = p.patchState
@@ -194,7 +195,7 @@ func (p *pass) patchState(ctx context.Context, secret *unstructured.Unstructured
 	is, _, _ := unstructured.NestedMap(secret.Object, "data")
 	body := map[string]any{"data": diff(was, is)}
 	if !p.marked {
-		body["metadata"] = map[string]any{"labels": secret.GetLabels()}
+		body["metadata"] = map[string]any{"labels": secret.GetLabels(), "annotations": secret.GetAnnotations()}
 	}
 	return patch(ctx, p.Service.Writer, p.stateRef(), body)
 }

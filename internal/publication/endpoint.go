@@ -64,7 +64,7 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 		informer.Interest{
 			Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
 		}, nil)
-	e.objects.Listen(func(n types.NamespacedName) { p.enqueue(e, n) })
+	e.objects.Listen(func(n types.NamespacedName) { p.add(primaryOf(n)) })
 	p.mu.Lock()
 	p.endpoints[url] = e
 	p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 			return // What comes later is told of.
 		}
 		for _, n := range e.objects.Names() {
-			p.enqueue(e, n)
+			p.add(primaryOf(n))
 		}
 		p.seekLost()
 	}()
@@ -135,16 +135,15 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 	p.closeRelated(e.url)
 }
 
-// enqueue adds an object of an endpoint to the queue.
-func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
-	item := primaryOf(n)
-	p.mu.Lock()
-	p.object(item).added = true
-	if p.endpoints[e.url] == e {
-		p.workspace(item.Cluster).Endpoint = e.url
+// addAll adds all objects of workspaces to the queue.
+func (p *publication) addAll(clusters set[string]) {
+	for _, e := range p.allEndpoints() {
+		for _, n := range e.objects.Names() {
+			if _, is := clusters[primaryOf(n).Cluster]; is {
+				p.add(primaryOf(n))
+			}
+		}
 	}
-	p.mu.Unlock()
-	p.queue.Add(item)
 }
 
 // renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.

@@ -36,7 +36,8 @@ func (p *publication) held() (n int, known bool) {
 			return 0, false
 		}
 		for _, name := range e.objects.Names() {
-			if u := e.objects.Get(name); u != nil && objectsync.HasFinalizer(u) {
+			shown := p.whatOf(primaryOf(name).Cluster).shown
+			if u := e.objects.Get(name); shown && u != nil && objectsync.HasFinalizer(u) {
 				n++
 			}
 		}

@@ -17,7 +17,9 @@ var errNoPath = errors.New("the path of the workspace is not known yet")
 // process syncs an object whose turn it is.
 func (p *publication) process(item objectsync.Primary) {
 	defer p.queue.Done(item)
-	if p.working.Err() != nil {
+	w := p.whatOf(item.Cluster)
+	unknown := !w.shown && !w.gone && p.endpointOf(item.Cluster) != nil // It comes again with what is told of that.
+	if p.working.Err() != nil || unknown {
 		return
 	}
 	p.update(item, func(o *object) { o.added = false })
@@ -70,7 +72,7 @@ func (p *publication) input(at *pass) (in objectsync.Input, source *unstructured
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
 	}
-	if e == nil {
+	if e == nil || !w.shown {
 		return in, nil, nil
 	}
 	source = e.objects.Get(inCluster(item.Cluster, item.NamespacedName))

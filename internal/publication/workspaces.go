@@ -14,7 +14,8 @@ import (
 type Consumers struct {
 	// Endpoints are those of the APIExport, in one order.
 	Endpoints []Endpoint
-	// Workspaces are those whose binding to the APIExport an endpoint shows, by their logical clusters.
+	// Workspaces are those whose binding to the APIExport an endpoint shows, also one that is being deleted, by their
+	// logical clusters. Objects of others are not synced, whatever endpoints show.
 	Workspaces map[string]Workspace
 	// Schemas are the names of those by which the workspaces know the API and what is related to it.
 	Schemas []string
@@ -118,14 +119,14 @@ func (p *publication) inherit(from *publication) {
 }
 
 // follow takes over who binds the API by now, and reports whether that or the endpoints differ. It returns the logical
-// clusters whose bindings allow something else than before. The caller holds the lock.
-func (p *publication) follow(c Consumers) (changed bool, allowed []string) {
+// clusters whose bindings are shown again or allow something else than before. The caller holds the lock.
+func (p *publication) follow(c Consumers) (changed bool, allowed set[string]) {
 	was := p.consumers
-	p.consumers = c
+	p.consumers, allowed = c, set[string]{}
 	for cluster, is := range c.Workspaces {
 		w := p.workspace(cluster)
-		if w.Bound != is.Bound || w.Hidden != is.Hidden {
-			allowed = append(allowed, cluster)
+		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden {
+			allowed[cluster] = struct{}{}
 		}
 		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true
@@ -164,8 +165,11 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	for _, cluster := range allowed {
+	for cluster := range allowed {
 		p.retryRefused(refuser{cluster: cluster, above: true})
+	}
+	if len(allowed) > 0 {
+		p.addAll(allowed)
 	}
 	if changed {
 		p.seekLost()

@@ -247,7 +247,7 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 }
 
 // TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known
-// already, and that a change in one is told of once, however many there are.
+// already beside its own, and that a change in one is told of once, however many there are.
 func TestManyWorkspaces(t *testing.T) {
 	const few, many = 2, 500
 	s := &server{events: make(chan any)}
@@ -266,12 +266,45 @@ func TestManyWorkspaces(t *testing.T) {
 	consumers.Workspaces = boundTo(url, workspaces)
 	p.adapt(consumers)
 	nowAdded, nowStreams, nowRoutines := s.resting(t, q, many)
-	if nowAdded != added || nowStreams != streams || nowRoutines > routines+many/10 {
+	if nowAdded != added+many-few || nowStreams != streams || nowRoutines > routines+many/10 {
 		t.Errorf("with %d workspaces more: looks at objects %d, now %d; streams %d, now %d; goroutines %d, now %d",
 			many-few, added, nowAdded, streams, nowStreams, routines, nowRoutines)
 	}
 	s.events <- webIn(workspaces[0], "2")
-	if again, _, _ := s.resting(t, q, added+1); again != added+1 {
-		t.Errorf("a change in one workspace: want one look, got %d", again-added)
+	if again, _, _ := s.resting(t, q, nowAdded+1); again != nowAdded+1 {
+		t.Errorf("a change in one workspace: want one look, got %d", again-nowAdded)
 	}
+}
+
+// TestOnlyOfBound shows that objects are synced of workspaces alone whose bindings are shown, whatever the endpoint
+// shows of others: once they are shown, at once, and not while nobody tells of bindings.
+func TestOnlyOfBound(t *testing.T) {
+	s := &server{objects: []any{webIn("bound", "1"), webIn("late", "1")}, forbids: true}
+	url, connect := s.start(t)
+	p, consumers := newThings(t, url, connect, "bound")
+	p.open()
+	p.await()
+	go p.run()
+	defer p.stop(true)
+	tried := func(want int64) (bool, string) {
+		got := p.counts().Failed // All writes are.
+		return got == want, strconv.FormatInt(got, 10)
+	}
+	late := in("late", "web")
+	late.Namespace = "default"
+	again := func() {
+		p.queue.Add(late)
+		kube.Eventually(t, "an empty queue", func() (bool, string) { return p.queue.Len() == 0, "" })
+	}
+	kube.Eventually(t, "a try of the one", func() (bool, string) { return tried(1) })
+	kube.Holds(t, "one is tried", func() (bool, string) { return tried(1) }, again)
+
+	consumers.Workspaces = boundTo(url, []string{"bound", "late"})
+	p.adapt(consumers)
+	kube.Eventually(t, "a try of the other", func() (bool, string) { return tried(2) })
+
+	unknown := Consumers{Endpoints: []Endpoint{consumers.Endpoints[0]}}
+	unknown.Endpoints[0].Listed = false
+	p.adapt(unknown)
+	kube.Holds(t, "both stay what they were", func() (bool, string) { return tried(2) }, again)
 }

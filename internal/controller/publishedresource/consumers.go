@@ -68,8 +68,13 @@ func (e *external) see(ctx context.Context, o *v1alpha1.PublishedResource) error
 	if err != nil {
 		return err
 	}
-	e.consumers, err = kcp.ConsumersOf(e.seen.bindings, r, claims)
-	return err
+	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, r, claims); err != nil {
+		return err
+	}
+	if c, err := e.audience(ctx, o); err == nil {
+		e.publications.Follow(e.name, c) // Whatever else is wrong, what is served is for who binds it by now.
+	}
+	return nil
 }
 
 // published returns the resource that consumers see, and whether the APIExport offers it.
@@ -103,9 +108,11 @@ func (e *external) view(ctx context.Context) *consumerView {
 		v.note(url, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		v.listed[url] = err == nil && len(bindings) > 0
-		v.bindings = append(v.bindings, bindings...)
 		for _, b := range bindings {
-			v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
+			if kcp.Binds(b, e.plan.export, e.state.cluster) {
+				v.bindings = append(v.bindings, b)
+				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
+			}
 		}
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -43,29 +44,36 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 		if slices.Contains(named, f.URL) {
 			continue
 		}
-		is, err := e.has(ctx, f.URL, kcp.Bindings)
+		is, err := e.ask(ctx, f.URL, kcp.Bindings)
 		if err != nil {
 			unknown = cannotTell(errors.Wrapf(err, "endpoint %s, which kcp names no more", f.URL))
 			continue
 		}
-		if is {
+		if is.Len() > 0 {
 			bound = append(bound, f.URL)
 		}
 	}
 	return bound, unknown
 }
 
-// has asks an endpoint whether it has any resource of a kind, in whatever workspace.
-func (e *external) has(ctx context.Context, url string, kind schema.GroupVersionResource) (bool, error) {
+// ask asks an endpoint which logical clusters have a resource of a kind.
+func (e *external) ask(ctx context.Context, url string, kind schema.GroupVersionResource) (sets.Set[string], error) {
 	cluster, _, err := e.endpoint(ctx, url)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := cluster.Ready(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
-	list, err := cluster.Resource(kind, "").List(ctx, metav1.ListOptions{Limit: 1})
-	return err == nil && len(list.Items) > 0, err
+	list, err := cluster.Resource(kind, "").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	clusters := sets.New[string]()
+	for i := range list.Items {
+		clusters.Insert(list.Items[i].GetAnnotations()[kcp.AnnotationCluster])
+	}
+	return clusters, nil
 }
 
 func urlsOf(all []v1alpha1.Endpoint) []string {

@@ -72,7 +72,7 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 	if err := e.see(ctx, o); err != nil {
 		return err
 	}
-	if e.seen.early {
+	if !e.seen.complete() {
 		return errStillHeld
 	}
 	p, err := e.publication(ctx, o)

@@ -28,7 +28,6 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 	if e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
 		// What the last consumers have left behind is still told of. Without an endpoint nobody says that they are
 		// gone.
-		e.publications.Follow(e.name, publication.Consumers{})
 		e.describeObjects(o)
 		return nil
 	}
@@ -66,18 +65,16 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 	return e.serve(ctx, o)
 }
 
-// publication returns what is to be served. Whatever that needs and is missing, what is served goes on, for who its
-// consumers are by now.
+// publication returns what is to be served.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{Sync: objectsync.Config{
 		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, e.stateNamespace),
-		Primary: e.desiredAPI.pair,
+		Publication: strings.Join([]string{e.name, e.state.cluster, e.plan.export}, "/"), Primary: e.desiredAPI.pair,
 	}}
 	var err error
 	if c.Consumers, err = e.audience(ctx, o); err != nil {
 		return c, err
 	}
-	e.publications.Follow(e.name, c.Consumers)
 	if c.Service, _, err = e.service(ctx, o); err != nil {
 		return c, err
 	}
@@ -86,8 +83,8 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 	}
 	s := c.Sync
 	// Their own texts are short of what tells them apart.
-	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary,
-		s.Related)
+	c.Revision = fmt.Sprintf("%s %d %s %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace,
+		s.Publication, s.Primary, s.Related)
 	return c, nil
 }
 
@@ -101,6 +98,9 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 		}
 		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster, Listed: e.seen.listed[url]})
 	}
+	for cluster, url := range e.seen.homes {
+		c.Workspaces[cluster] = publication.Workspace{Endpoint: url} // Its binding may be going.
+	}
 	for _, consumer := range e.consumers {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{
 			Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound,
@@ -112,7 +112,8 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 
 // schemas returns the names of the schemas by which consumers know the APIs that are synced, sorted.
 func (e *external) schemas(o *v1alpha1.PublishedResource) []string {
-	synced := map[schema.GroupResource]bool{e.desiredAPI.pair.Workspace.GroupResource(): true}
+	primary, _ := e.published(o)
+	synced := map[schema.GroupResource]bool{primary: true}
 	for i := range o.Spec.Related {
 		synced[relatedAt(v1alpha1.OriginKCP, &o.Spec.Related[i]).GroupResource()] = true
 	}

@@ -22,7 +22,7 @@ import (
 func TestSyncPrivateMetadata(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.publishCerts(t)
+	o := s.publishCerts(t)
 	in, victim := s.tenant(t), s.tenant(t)
 	kube.Create(t, victim, s.cert("web"))
 	theirs := s.copyOf(t, victim)
@@ -49,8 +49,9 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	}
 	wantAnnotations := map[string]string{
 		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault,
-		objectsync.AnnotationKind: "Cert." + s.group,
-		objectsync.AnnotationUID:  string(web.GetUID()),
+		objectsync.AnnotationKind:        "Cert." + s.group,
+		objectsync.AnnotationPublication: strings.Join([]string{o.GetName(), s.cluster(t), exportName}, "/"),
+		objectsync.AnnotationUID:         string(web.GetUID()),
 	}
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)

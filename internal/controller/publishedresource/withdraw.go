@@ -109,6 +109,9 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 		return e.formerErr
 	}
 	v := e.view(ctx)
+	if !v.complete() {
+		return cannotTell(errors.New("not all endpoints show yet who has bound the API"))
+	}
 	if len(v.endpoints) == 0 {
 		return e.confirmNone(ctx, r)
 	}
@@ -123,7 +126,9 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 			return cannotTell(err)
 		}
 		for _, u := range list {
-			objects[u.GetAnnotations()[kcp.AnnotationCluster]]++
+			if cluster := u.GetAnnotations()[kcp.AnnotationCluster]; v.homes[cluster] != "" {
+				objects[cluster]++
+			}
 		}
 	}
 	if len(objects) == 0 {
@@ -160,11 +165,15 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 		return err
 	}
 	for _, url := range endpoints {
-		has, err := e.has(ctx, url, kind)
+		objects, err := e.ask(ctx, url, kind)
 		if err != nil {
 			return cannotTell(err)
 		}
-		if has {
+		bound, err := e.ask(ctx, url, kcp.Bindings)
+		if err != nil {
+			return cannotTell(err)
+		}
+		if objects.HasAny(bound.UnsortedList()...) {
 			return errors.Wrapf(errConsumersLeft,
 				"APIExport %q still offers %s, and consumers have objects that the watch does not show yet", e.plan.export, r)
 		}

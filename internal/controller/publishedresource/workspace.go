@@ -28,6 +28,7 @@ type workspace struct {
 	slice   *unstructured.Unstructured // nil if it does not exist
 	schemas []types.NamespacedName     // all there are
 	made    string                     // a schema made since
+	cluster string                     // the logical cluster of the APIExport
 }
 
 func (w *workspace) hasSchema(name string) bool {
@@ -65,6 +66,9 @@ func (e *external) look(ctx context.Context) error {
 	}
 	if e.state.export, err = e.cluster.Get(ctx, e.owner, e.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
+	}
+	if e.state.export != nil {
+		e.state.cluster = e.state.export.GetAnnotations()[kcp.AnnotationCluster]
 	}
 	if named {
 		if err := contradicts(e.plan, e.cluster.Server(), e.state.slice, e.state.export); err != nil {
