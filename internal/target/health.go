@@ -187,7 +187,9 @@ var (
 	})
 )
 
-func init() { metrics.Registry.MustRegister(restores, unreadable) } //nolint:gochecknoinits // So are metrics registered.
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(restores, unreadable)
+}
 
 // Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so
 // that none outlives its ProviderConfig.

@@ -1,5 +1,5 @@
-// Package restart_test shows what the next provider finds when the last one has stopped: a change whose write waited, and
-// what cannot be read.
+// Package restart_test shows what the next provider finds when the last one has stopped: a change whose write waited,
+// and what cannot be read.
 package restart_test
 
 import (
@@ -76,8 +76,8 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 	})
 }
 
-// TestUnreadableObjects shows that Objects which are too deep, or have too many values, stop no other before and after a
-// restart, say so themselves and change nothing, and are as any other once they are repaired or gone.
+// TestUnreadableObjects shows that Objects which are too deep, or have too many values, stop no other before and after
+// a restart, say so themselves and change nothing, and are as any other once they are repaired or gone.
 func TestUnreadableObjects(t *testing.T) {
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	c, tc, s := local.Client(t, apis.AddToScheme), target.Client(t), build.Namespaced()
