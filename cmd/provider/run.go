@@ -144,8 +144,13 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 		target.CountRestoredControlPlane()
 		log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
 	})
+	cfg, err := target.Sifted(cfg)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
+		NewClient:              informer.NewClient,
 		Cache:                  caches,
 		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                server.Options{BindAddress: f.metricsAddress},

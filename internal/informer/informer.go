@@ -13,7 +13,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // retryRefused is how long an informer waits after a refused connection.
@@ -38,6 +40,22 @@ func NewInformer(
 			ListWithContextFunc: s.list, WatchFuncWithContext: s.watch,
 		}, o, resync, indexers)
 	}
+}
+
+// NewClient returns the client of a manager. To get what cannot be read fails, as a reconciler would take it for empty.
+func NewClient(cfg *rest.Config, o client.Options) (client.Client, error) {
+	c, err := client.New(cfg, o)
+	return readingClient{c}, errors.Wrap(err, "cannot make client")
+}
+
+type readingClient struct{ client.Client }
+
+// Get gets an object. With an error that satisfies IsUnreadable its metadata are usable.
+func (c readingClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if err := c.Client.Get(ctx, key, o, opts...); err != nil {
+		return err
+	}
+	return Unreadable(o)
 }
 
 // An informerSource is a source whose reflector tells by the version it asks for how far it has come. Only the first

@@ -71,14 +71,18 @@ func (s *Set) Denied(i Interest) bool {
 }
 
 // Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it
-// must not be changed. An error satisfies IsNotSynced or IsDenied. The interest must have been tracked; if not, Get
-// reports not synced.
+// must not be changed. An error satisfies IsNotSynced, IsDenied or IsUnreadable. The interest must have been tracked;
+// if not, Get reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Unstructured, err error) {
 	err = s.look(ctx, o, i, func(st *store) { u = st.get(i.NamespacedName) })
+	if u != nil && err == nil {
+		err = Unreadable(u)
+	}
 	return u, err
 }
 
 // List returns all resources of the stream of an interest, sorted by namespace and name, under the conditions of Get.
+// Some may be Unreadable.
 func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructured.Unstructured, err error) {
 	err = s.look(ctx, o, i, func(st *store) { all = st.find("", "") })
 	return all, err

@@ -5,9 +5,11 @@ import (
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
 )
 
 // An Owner is who is woken when a resource changes: one object of one controller.
@@ -109,6 +111,38 @@ func (e notSyncedError) Status() metav1.Status {
 
 // IsNotSynced reports whether an error means that the first list has not arrived yet.
 func IsNotSynced(err error) bool { return errors.As(err, &notSyncedError{}) }
+
+// AnnotationUnreadable tells of what is left of a resource why it cannot be read. Package target sets it. Nobody can
+// write it: API servers refuse annotations of such names.
+const AnnotationUnreadable = "unreadable!"
+
+// unreadableError says that only the metadata of a resource are known.
+type unreadableError struct{ kind, name, why string }
+
+// Error names the resource.
+func (e unreadableError) Error() string {
+	return fmt.Sprintf("%s %q cannot be read: %s", e.kind, e.name, e.why)
+}
+
+// Unreadable reports that whoever reads the resource finds nothing in it.
+func (unreadableError) Unreadable() bool { return true }
+
+// Unreadable returns an error that satisfies IsUnreadable if only the metadata of an object are known, else nil. What
+// the object lacks is unknown then, and not absent.
+func Unreadable(o metav1.Object) error {
+	why, ok := o.GetAnnotations()[AnnotationUnreadable]
+	if !ok {
+		return nil
+	}
+	kind := "resource"
+	if t, ok := o.(runtime.Object); ok && t.GetObjectKind().GroupVersionKind().Kind != "" {
+		kind = t.GetObjectKind().GroupVersionKind().Kind
+	}
+	return unreadableError{kind: kind, name: cache.MetaObjectToName(o).String(), why: why}
+}
+
+// IsUnreadable reports whether an error means that only the metadata of a resource are known.
+func IsUnreadable(err error) bool { return errors.As(err, &unreadableError{}) }
 
 // deniedError is what Get returns for a stream that the server refuses.
 type deniedError struct{ cause error }

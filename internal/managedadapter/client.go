@@ -1,12 +1,15 @@
 package managedadapter
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -52,6 +55,9 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if r.Gone = apierrors.IsNotFound(err); r.Gone {
 		c.written.Delete(key)
 	}
+	if isUnreadable(err) {
+		return cmp.Or(c.tell(ctx, obj, err), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -60,6 +66,22 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	}
 	r.see(obj)
 	return nil
+}
+
+// isUnreadable reports whether only the metadata of an object could be read. Package informer makes such errors.
+func isUnreadable(err error) bool {
+	var e interface{ Unreadable() bool }
+	return errors.As(err, &e) && e.Unreadable()
+}
+
+// tell says in condition Synced of the reconciled object why it cannot be read. Its other conditions are as unknown as
+// all else, and go with that.
+func (c Client) tell(ctx context.Context, obj client.Object, why error) error {
+	before := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
+	if o, ok := obj.(resource.Conditioned); ok {
+		o.SetConditions(xpv2.ReconcileError(why).WithObservedGeneration(obj.GetGeneration()))
+	}
+	return Save(ctx, c.Client, before, obj)
 }
 
 // Create creates an object. A Secret is left to Publish, if the Reconciliation has such a function.

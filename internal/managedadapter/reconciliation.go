@@ -80,6 +80,9 @@ func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 	next reconcile.Reconciler,
 ) (reconcile.Result, error) {
 	res, err := next.Reconcile(With(ctx, r), req)
+	if r.last == nil && isUnreadable(err) {
+		return reconcile.Result{}, nil // The object tells, and its next version comes with an event.
+	}
 	if r.Stale {
 		return reconcile.Result{RequeueAfter: retryStale}, nil
 	}

@@ -27,6 +27,8 @@ const (
 	RefusedByQuota
 	// RefusedByRights means that the provider may not write it: RBAC, or a permission claim that is not accepted.
 	RefusedByRights
+	// RefusedUnread means that the object stays as it is because we cannot read it. Its server refuses nothing.
+	RefusedUnread
 )
 
 // A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody
@@ -59,6 +61,12 @@ func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 		Workspace: true, Resource: r, Cause: RefusedByRights,
 		err: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
 	}
+}
+
+// NewUnreadRefusal returns the refusal of an object of the workspace, or else of the service cluster, that cannot be
+// read. The error says why.
+func NewUnreadRefusal(workspace bool, r schema.GroupResource, why error) *RefusalError {
+	return &RefusalError{Workspace: workspace, Resource: r, Cause: RefusedUnread, err: why}
 }
 
 // newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
@@ -176,6 +184,8 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
 			"provider of the service. Accept it for all objects, or give this one the labels of its selector",
 			r.Resource, r.Hidden)
+	case r.Workspace && r.Cause == RefusedUnread:
+		return ReasonTooLarge, r.Error() + ". Make it smaller, or delete it"
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
 			r.Resource.String() +
@@ -186,7 +196,7 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 	case r.Workspace:
 		return ReasonRejected, "This workspace does not accept " + of +
 			" of the service. Check its policies and webhooks, and whether it is immutable"
-	case r.Cause == RefusedByRights:
+	case r.Cause == RefusedByRights, r.Cause == RefusedUnread:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
 		return ReasonNoRoom,

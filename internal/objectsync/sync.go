@@ -82,6 +82,11 @@ func (p *pass) findState() (*unstructured.Unstructured, error) {
 // A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	source, err := in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
+	if r := RefusalOf(err); r != nil && r.Cause == RefusedUnread {
+		p := &pass{}
+		err = p.warn(err)
+		return p.result, err
+	}
 	if err != nil || source == nil {
 		return Result{}, err
 	}

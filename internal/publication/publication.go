@@ -3,6 +3,7 @@ package publication
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -60,6 +61,7 @@ type publication struct {
 	holders        *holders
 	leftNamespaces workqueue.TypedRateLimitingInterface[string]
 	looks          singleflight.Group // at bindings, by logical cluster or URL of the endpoint
+	denied         atomic.Bool        // A stream was not well at the last look.
 
 	mu         sync.Mutex
 	consumers  Consumers

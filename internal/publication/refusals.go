@@ -1,6 +1,8 @@
 package publication
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,7 +62,24 @@ func (p *publication) retryRefused(by refuser) {
 	p.rights.Do(retry)
 }
 
-// probe tries objects that lack rights, again and again, until nothing more is to be begun.
+// streamError returns why a stream does not show what its server has, nil if all do.
+func (p *publication) streamError() (first error) {
+	p.mu.Lock()
+	streams := append(slices.Collect(maps.Values(p.related)), p.copies, p.states)
+	for _, e := range p.endpoints {
+		streams = append(streams, e.objects)
+	}
+	p.mu.Unlock()
+	for _, t := range streams {
+		if err := t.Ready(); err != nil && (first == nil || err.Error() < first.Error()) {
+			first = err
+		}
+	}
+	return first
+}
+
+// probe tries objects that lack rights, again and again, and looks whether all streams are well, until nothing more is
+// to be begun.
 func (p *publication) probe() {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -75,6 +94,9 @@ func (p *publication) probe() {
 }
 
 func (p *publication) probeOnce() {
+	if is := p.streamError() != nil; p.denied.Swap(is) != is {
+		p.changed()
+	}
 	for _, by := range p.refused.keys() {
 		if all := p.refused.of(by); by.cluster == "" && len(all) > 0 {
 			p.queue.Add(all[0])

@@ -132,14 +132,32 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	if t := c.own(c.resource, n); t != nil {
 		u := t.Get(c.name(n))
 		if u != nil || t == c.pass.states || !c.relates(c.resource) {
-			return u, t.Ready()
+			return u, c.usable(t, u)
 		}
 	}
 	t, err := c.stream(c.resource, n.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return t.Get(c.name(n)), t.Ready()
+	u := t.Get(c.name(n))
+	return u, c.usable(t, u)
+}
+
+// usable returns why what a stream shows cannot be used: because of the stream, or of one object. One that is being
+// deleted in a workspace has nothing more to say than that.
+func (c cache) usable(t *informer.Table, all ...*unstructured.Unstructured) error {
+	if err := t.Ready(); err != nil {
+		return err
+	}
+	for _, u := range all {
+		if u == nil || c.endpoint != nil && u.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := informer.Unreadable(u); err != nil {
+			return objectsync.NewUnreadRefusal(c.endpoint != nil, c.resource.GroupResource(), err)
+		}
+	}
+	return nil
 }
 
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
@@ -156,7 +174,8 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 			return nil, err
 		}
 	}
-	return t.Select(c.name(n).Namespace, s), t.Ready()
+	all := t.Select(c.name(n).Namespace, s)
+	return all, c.usable(t, all...)
 }
 
 // Copies returns the copies with a key.
@@ -175,7 +194,7 @@ func (c cache) keyed(t *informer.Table, key string) ([]*unstructured.Unstructure
 	for _, u := range all {
 		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
 	}
-	return all, t.Ready()
+	return all, c.usable(t, all...)
 }
 
 // hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not

@@ -170,6 +170,18 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 	return of.current.counts()
 }
 
+// Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
+// denies a stream, or does not answer it. Nil means that all are, or that nothing is served.
+func (s *Supervisor) Denied(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.of[name]
+	if of == nil || of.current == nil || !of.current.denied.Load() {
+		return nil
+	}
+	return of.current.streamError()
+}
+
 // Start tells of changes until the context ends, which ends all publications.
 func (s *Supervisor) Start(ctx context.Context) error {
 	context.AfterFunc(ctx, s.changes.ShutDown)

@@ -197,6 +197,9 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if r.From == "" && !waits {
 		return nil
 	}
+	if err := informer.Unreadable(x); err != nil {
+		return err
+	}
 	c, err := x.content()
 	if err != nil {
 		return err

@@ -151,6 +151,9 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
+	if err == nil {
+		err = informer.Unreadable(u)
+	}
 	return u, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(),
 		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }

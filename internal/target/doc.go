@@ -41,10 +41,11 @@
 //   - Only a Status that names the object, or its namespace, says that it does not exist. Only a list of groups says
 //     that a kind is not served. A bare 404 is what any proxy gives, so it proves nothing; callers ask IsUnserved, and
 //     discovery decides.
-//   - Bodies are bounded after decompression, in bytes and in values, and each event of a watch is. The wall reads all
-//     answers but those to watches, as client-go does, so that they can be checked and a request is over when it
-//     returns. We rejected to check them while they are read: that takes a scanner of JSON, and a body that counts in
-//     each layer.
+//   - Bodies are bounded after decompression, in bytes and in values. The wall reads all answers but those to watches,
+//     as client-go does, so that they can be checked and a request is over when it returns.
+//   - Resources are bounded, too, in bytes, values and levels. Of one beyond that its kind and metadata pass, with an
+//     annotation that says why: a decoder that fails ends the list or the watch of everybody, and what is left out
+//     would count as gone. Whoever reads content asks informer.Unreadable first.
 //   - The credentials of tenants reach only addresses that the operator allows. The check is in the dialer, where DNS
 //     cannot change the address any more; who has written credentials is part of their digest, so that tenants and
 //     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check.

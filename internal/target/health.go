@@ -181,9 +181,15 @@ var (
 	}, []string{"server"})
 	// Made at once, as zero is there to be seen.
 	restoredTargets, restoredControlPlanes = restores.WithLabelValues("target"), restores.WithLabelValues("control-plane")
+	unreadable                             = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "provider_kcp_unreadable_resources_total",
+		Help: "How often a server showed a resource that is too deep or too large to be read.",
+	})
 )
 
-func init() { metrics.Registry.MustRegister(restores) } //nolint:gochecknoinits // So are metrics registered.
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(restores, unreadable)
+}
 
 // Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so
 // that none outlives its ProviderConfig.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,11 +11,13 @@ import (
 )
 
 const (
-	// maxObject is how long an answer with one object may be, or an event of a watch, in bytes after decompression, and
-	// maxTenantObject how long one that comes from the server of a tenant. An API server takes requests of 3 MiB, and
-	// etcd stores 1.5 MiB unless told otherwise.
+	// maxObject is how long a resource may be to be read, in bytes of JSON after decompression, and maxTenantObject how
+	// long one may be that comes from the server of a tenant. An API server takes requests of 3 MiB, and etcd stores
+	// 1.5 MiB unless told otherwise. As JSON that may be six times as long.
 	maxObject       = 8 << 20
 	maxTenantObject = 4 << 20
+	// skipMost is how much longer an answer or an event may be than what passes of it.
+	skipMost = 3
 	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with
 	// all of its pages. A page has tenantPage resources, and may be as long as one object.
 	maxList       = 512 << 20
@@ -34,57 +37,69 @@ const (
 	largeTime = 15 * time.Second
 )
 
-// A meter reads the body of a success, and fails if an object, an event of a watch or a list is too large.
+// A meter reads the body of a success, and lets pass what is within its bounds. It fails if a list is too large, or
+// anything that is no resource.
 type meter struct {
 	io.ReadCloser
+	sieve
 
 	ctx     context.Context    //nolint:containedctx // The request's, which bounds the wait for a slot.
-	large   chan struct{}      // bounds how many large bodies are read at a time
+	large   chan struct{}      // bounds how many large bodies are read at a time; nil for no bound
 	list    *informer.ListSize // of the list that it is a page or a stream of, nil for none
 	maxList int64
 	watch   bool
 	json    bool
-	max     int64 // how long the answer or an event may be
+	max     int64 // how long the answer may be of which all passes
 
-	slot *time.Timer // ends the read of a large body; nil if it has no slot
-	err  error       // of the last read
-
-	// Of the answer, or of the event that is being read:
-	size, values int64
-
-	depth           int
-	quoted, escaped bool
+	slot   *time.Timer // ends the read of a large body; nil if it has no slot
+	err    error       // of the last read
+	size   int64       // of what was read of the answer, or of the event under way
+	length int64       // of what has passed of the answer
 }
 
 // Read reads from the body. Nothing is read after an error, which some decoders forget.
 func (m *meter) Read(p []byte) (n int, err error) {
-	if m.err != nil {
+	if m.out.Len() == 0 && m.out.Cap() > largeBody {
+		m.out = bytes.Buffer{}
+	}
+	for m.out.Len() == 0 && m.err == nil {
+		n, m.err = m.ReadCloser.Read(p)
+		if err := m.count(p[:n]); err != nil {
+			m.err = err
+			m.out.Reset()
+		}
+		if m.err != nil {
+			m.leave()
+		}
+	}
+	if m.out.Len() == 0 {
 		return 0, m.err
 	}
-	n, m.err = m.ReadCloser.Read(p)
-	if err := m.count(p[:n]); err != nil {
-		n, m.err = 0, err
-	}
-	if m.err != nil {
-		m.leave()
-	}
-	return n, m.err
+	return m.out.Read(p)
 }
 
 // count takes in what is read, and returns an error if that is too much.
 func (m *meter) count(p []byte) error {
+	was := m.out.Len()
 	m.size += int64(len(p))
-	if m.json {
-		m.scan(p)
+	if !m.json {
+		m.out.Write(p)
+	} else if after, err := m.sift(p); err != nil {
+		return err
+	} else if after >= 0 && m.watch {
+		m.size = int64(after)
+		m.leave()
 	}
+	let := m.out.Len() - was
+	m.length += int64(let)
 	switch {
-	case m.list != nil && m.list.Add(len(p)) > m.maxList:
+	case m.list != nil && m.list.Add(let) > m.maxList:
 		err := foreignError{message: fmt.Sprintf("server lists more than %d MiB", m.maxList>>20)}
 		m.list.Fail(err)
 		return err
 	case m.watch && !m.json:
 		return nil // client-go bounds its frames.
-	case m.size > m.max || m.values > m.max/bytesPerValue:
+	case m.size > skipMost*m.max, !m.watch && (m.length > m.max || m.passed > m.max/bytesPerValue):
 		return foreignError{message: fmt.Sprintf("server answers with more than %d MiB, or %d values, at once",
 			m.max>>20, m.max/bytesPerValue)}
 	case m.size > largeBody:
@@ -93,33 +108,9 @@ func (m *meter) count(p []byte) error {
 	return nil
 }
 
-// scan counts values, and begins to count anew after each event of a watch. An event may have line breaks in it.
-func (m *meter) scan(p []byte) {
-	for i, c := range p {
-		switch {
-		case m.escaped:
-			m.escaped = false
-		case m.quoted:
-			m.escaped, m.quoted = c == '\\', c != '"'
-		case c == '"':
-			m.quoted = true
-		case c == ',':
-			m.values++
-		case c == '{', c == '[':
-			m.values++
-			m.depth++
-		case c == '}', c == ']':
-			if m.depth--; m.depth <= 0 && m.watch {
-				m.size, m.values = int64(len(p)-i-1), 0
-				m.leave()
-			}
-		}
-	}
-}
-
 // enter waits for a slot, as what is read has become large.
 func (m *meter) enter() error {
-	if m.slot != nil {
+	if m.slot != nil || m.large == nil {
 		return nil
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
@@ -54,11 +56,12 @@ func (r route) wall(p paths, next http.RoundTripper) http.RoundTripper {
 func (r route) check(c call, req *http.Request, res *http.Response) (*http.Response, error) {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	m := &meter{
-		ReadCloser: res.Body, ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
+		ReadCloser: res.Body, sieve: newSieve(c, maxLevels, r.maxObject),
+		ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
 		maxList: r.maxList, max: r.maxPage, watch: c.watch, json: media == runtime.ContentTypeJSON,
 	}
 	if c.watch || c.one {
-		m.max = r.maxObject
+		m.max = r.maxObject + largeBody // Room for what is around the resource.
 	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
@@ -82,6 +85,37 @@ func (r route) check(c call, req *http.Request, res *http.Response) (*http.Respo
 		return nil, foreignError{code: res.StatusCode}
 	}
 	return withContent(res, content), nil
+}
+
+// Sifted returns a configuration for the control plane. What connects by it gets what is left of resources that cannot
+// be read, and all else as it comes.
+func Sifted(cfg *rest.Config) (*rest.Config, error) {
+	host, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot parse the server of the control plane")
+	}
+	p, cfg := paths{base: host.Path}, rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			res, err := next.RoundTrip(req)
+			if err != nil || res.StatusCode >= http.StatusMultipleChoices || !isJSON(res) {
+				return res, err
+			}
+			c := p.call(req)
+			res.ContentLength = -1 // It may be less.
+			res.Body = &meter{
+				ReadCloser: res.Body, sieve: newSieve(c, 2*maxLevels, maxObject), watch: c.watch,
+				json: true, max: math.MaxInt64 / skipMost,
+			}
+			return res, nil
+		})
+	})
+	return cfg, nil
+}
+
+func isJSON(res *http.Response) bool {
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return media == runtime.ContentTypeJSON
 }
 
 // isAnswer reports whether the content of a success is what an API server answers to the call. The error of a decoder
@@ -180,6 +214,7 @@ type call struct {
 	watch     bool
 	write     bool // it creates or changes
 	one       bool // it asks for at most one object
+	list      bool // the answer is a list
 	resource  bool // it is about resources, and not about what is served
 	document  bool // it asks for a document that is no Kubernetes object, such as the version
 	namespace string
@@ -215,8 +250,8 @@ func (p paths) call(req *http.Request) call {
 	if len(parts) > 1 {
 		c.name = parts[1]
 	}
-	c.one = c.name != "" || req.Method != http.MethodGet ||
-		strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
+	c.list = c.name == "" && req.Method == http.MethodGet && !c.watch
+	c.one = !c.list || strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
 	return c
 }
 

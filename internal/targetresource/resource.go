@@ -98,6 +98,9 @@ func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
 	if unserved := r.Distrust(err); apierrors.IsNotFound(err) && !unserved {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
+	if err == nil {
+		err = informer.Unreadable(u)
+	}
 	return u, errors.Wrapf(answer(err), "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
 }
 
@@ -120,7 +123,7 @@ func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unst
 		return nil, answer(err)
 	}
 	r.Cluster.Watches().Put(r.Owner, r.Mapping.Resource, live)
-	return live, nil
+	return live, informer.Unreadable(live)
 }
 
 // Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no

@@ -129,7 +129,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		Named(name).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: 1}).
 		For(k.New(), builder.WithPredicates(usageChanged(k))).
-		Complete(reconcile.Func(record))
+		Complete(managedadapter.Reconciler(reconcile.Func(record)))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

@@ -147,6 +147,10 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 		}
 	}
 	o.Status.Objects = now
+	if err := e.publications.Denied(e.name); err != nil {
+		e.pass.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(err, "cannot see all objects"))
+		return
+	}
 	if now.Failed > 0 && now.Synced == 0 {
 		first := now.Failures[0]
 		e.pass.report(v1alpha1.ReasonObjectsNotSynced, errors.Errorf(

@@ -129,3 +129,12 @@ func FromSecret(namespace, name string) commonv1.ProviderConfigSpec {
 		}},
 	}}
 }
+
+// Nested returns a value of so many levels of JSON.
+func Nested(levels int) any {
+	value := any(map[string]any{})
+	for range levels - 1 {
+		value = map[string]any{"a": value}
+	}
+	return value
+}

@@ -110,8 +110,13 @@ func newManager(cfg *rest.Config) (ctrl.Manager, error) {
 	if err := kinds.AddToScheme(s); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
+	cfg, err := target.Sifted(cfg)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:     s,
+		NewClient:  informer.NewClient,
 		Metrics:    server.Options{BindAddress: "0"},
 		Cache:      cache.Options{NewInformer: informer.NewInformer(nil)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},

@@ -1,4 +1,5 @@
-// Package restart_test shows that a change whose write waits is written although the provider stops meanwhile.
+// Package restart_test shows what the next provider finds when the last one has stopped: a change whose write waited,
+// and what cannot be read.
 package restart_test
 
 import (
@@ -6,10 +7,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -69,4 +74,64 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 		got := shown(t, c, o)
 		return got == "new", got
 	})
+}
+
+// TestUnreadableObjects shows that Objects which are too deep, or have too many values, stop no other before and after
+// a restart, say so themselves and change nothing, and are as any other once they are repaired or gone.
+func TestUnreadableObjects(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	c, tc, s := local.Client(t, apis.AddToScheme), target.Client(t), build.Namespaced()
+	stop := start(t)
+	ns, bad, tns := local.Namespace(t), local.Namespace(t), target.Namespace(t)
+	for _, ns := range []string{ns, bad} {
+		kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, target.User(t, ns, admins))),
+			s.Config(ns, "target", build.FromSecret(ns, "credentials")))
+	}
+	deep, many := build.ConfigMap(tns, "deep"), build.ConfigMap(tns, "many")
+	deep["data"], many["data"] = build.Nested(9900), slices.Repeat([]any{[]any{}}, 480000)
+	was := build.ConfigMap(tns, "was", "a", "b")
+	unreadable := map[string]build.Object{
+		"2000 levels":   s.Object(bad, "deep", "target", deep),
+		"838860 values": s.Object(bad, "many", "target", many),
+		"":              s.Object(bad, "was", "target", was),
+	}
+	kube.Create(t, c, unreadable[""])
+	provider.AwaitReady(t, c, unreadable[""])
+	kept := &corev1.ConfigMap{}
+	kube.Get(t, tc, types.NamespacedName{Namespace: tns, Name: "was"}, kept)
+	setManifest(t, c, unreadable[""], deep)
+	kube.Create(t, c, unreadable["2000 levels"], unreadable["838860 values"])
+	for _, name := range []string{"before", "after"} {
+		o := s.Object(ns, name, "target", build.ConfigMap(tns, name, "a", "b"))
+		kube.Create(t, c, o)
+		provider.AwaitReady(t, c, o)
+		for why, o := range unreadable {
+			kube.Await(t, c, o, o.GetName()+" to say why it cannot be read", func() (bool, string) {
+				m := o.GetCondition(xpv2.TypeSynced).Message
+				return strings.Contains(m, bad+"/"+o.GetName()) && strings.Contains(m, why), m
+			})
+		}
+		stop()
+		stop = start(t)
+	}
+	now := &corev1.ConfigMap{}
+	kube.Get(t, tc, client.ObjectKeyFromObject(kept), now)
+	if now.UID != kept.UID || now.ResourceVersion != kept.ResourceVersion {
+		t.Errorf("the resource of an Object that cannot be read is changed: %v", now)
+	}
+	kube.Remove(t, c, unreadable["838860 values"])
+	for _, o := range []build.Object{unreadable[""], unreadable["2000 levels"]} {
+		setManifest(t, c, o, build.ConfigMap(tns, o.GetName(), "a", "b"))
+		provider.AwaitReady(t, c, o)
+	}
+}
+
+// setManifest sets the manifest of an Object.
+func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest) {
+	t.Helper()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube.Patch(t, c, o, `{"spec":{"forProvider":{"manifest":`+string(raw)+`}}}`)
 }

@@ -1,0 +1,172 @@
+package publishedresource_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncUnreadable shows that objects of a tenant which are too deep or too long stop no other tenant, in streams
+// that are open and in those that begin, that the tenant and the PublishedResource name them, and that they are as any
+// other once they are repaired or deleted.
+func TestSyncUnreadable(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	d := definition(s.group, "certs", "secretName", "keyName")
+	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.XPreserveUnknownFields = new(true)
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
+	define(t, s.c, d)
+	o := s.publishedCerts(local.Namespace(t))
+	kube.Create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	bad, good := s.tenant(t), s.tenant(t)
+	was := s.cert("was")
+	kube.Create(t, bad, was)
+	copied := s.copyOf(t, bad)
+
+	deep, refers, named := s.cert("deep"), s.cert("refers"), s.cert("named")
+	set(t, deep, build.Nested(9900), "spec", "more")
+	set(t, refers, "long", "spec", "keyName")
+	set(t, named, "managed", "spec", "keyName")
+	long := secretIn(metav1.NamespaceDefault, "long", "x")
+	long.Type = corev1.SecretType(strings.Repeat("<", 1400<<10))
+	kube.Create(t, bad, deep, refers, named, long, secretIn(metav1.NamespaceDefault, "managed", "x"))
+	manageDeeply(t, bad, "managed")
+	patchSpec(t, bad, was, build.Nested(9900))
+	failed := func(c *v1alpha1.ObjectCounts) bool {
+		return c.Failed == 4 && len(c.Failures) == 1 && c.Failures[0].Workspace == bad.path &&
+			c.Failures[0].Object == "default/deep" && strings.Contains(c.Failures[0].Message, "1000 levels")
+	}
+	awaitObjects(t, s.c, o, failed)
+	for _, name := range []string{`Cert "default/deep"`, `Secret "default/long"`, `Secret "default/managed"`} {
+		awaitWarning(t, bad, name+" cannot be read")
+	}
+	for _, name := range []string{"one", "two"} {
+		secret := name + "-key"
+		u := s.cert(name)
+		set(t, u, secret, "spec", "keyName")
+		kube.Create(t, good, u, secretIn(metav1.NamespaceDefault, secret, "a"))
+		at := s.copyNamed(t, good, name).GetNamespace()
+		awaitValue(t, s.c, at, secret, "a")
+		kube.Update(t, good, secretIn(metav1.NamespaceDefault, secret, "b"))
+		awaitValue(t, s.c, at, secret, "b")
+		setSecret(t, s.c, s.config, kube.Kubeconfig(t, s.agent(t))) // All streams begin anew.
+	}
+	if got := s.copyNamed(t, bad, "was"); got.GetUID() != copied.GetUID() {
+		t.Errorf("the copy of an object that cannot be read is another one: %v", got)
+	}
+	awaitObjects(t, s.c, o, failed)
+
+	patchSpec(t, bad, deep, nil)
+	s.copyNamed(t, bad, "deep")
+	kube.Remove(t, bad, was, long)
+	kube.Eventually(t, "the copy of what is deleted to go", func() (bool, string) {
+		names := describeAll(s.copies(t, bad))
+		return !strings.Contains(names, "/was"), names
+	})
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
+}
+
+// set sets a field.
+func set(t *testing.T, u *unstructured.Unstructured, value any, fields ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, value, fields...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func patchSpec(t *testing.T, c client.Client, u *unstructured.Unstructured, more any) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"more": more}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube.Patch(t, c, u, string(body))
+}
+
+// manageDeeply gives a Secret managed fields of many levels.
+func manageDeeply(t *testing.T, in tenant, name string) {
+	t.Helper()
+	secrets := kubernetes.NewForConfigOrDie(in.cfg).CoreV1().Secrets(metav1.NamespaceDefault)
+	u, err := secrets.Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const levels = 3000
+	u.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "deep", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{
+			Raw: []byte(strings.Repeat(`{"f:a":`, levels) + "{}" + strings.Repeat("}", levels)),
+		},
+	}}
+	if _, err := secrets.Update(context.Background(), u, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitWarning waits until a tenant is told of what is too large, with a text.
+func awaitWarning(t *testing.T, in tenant, text string) {
+	t.Helper()
+	kube.Eventually(t, "a warning of "+text, func() (bool, string) {
+		list := &corev1.EventList{}
+		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+			return false, err.Error()
+		}
+		var seen []string
+		for _, e := range list.Items {
+			if e.Reason == objectsync.ReasonTooLarge && strings.Contains(e.Message, text) {
+				return true, ""
+			}
+			seen = append(seen, e.Reason+": "+e.Message)
+		}
+		return false, strings.Join(seen, "; ")
+	})
+}
+
+// TestSyncDeniedStream shows that a PublishedResource says so if the service cluster denies the stream of the copies,
+// though nothing is there that fails, and that it is synced when the stream is allowed.
+func TestSyncDeniedStream(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	limited := s.config + "-blind"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: limited}, Rules: []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			Verbs: []string{"get", "list", "watch"},
+		},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
+	}}
+	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: limited},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
+	})
+	elsewhere := s.serviceCluster(t, local.User(t, limited))
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
+	})
+	in := s.tenant(t)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced),
+		"certs."+s.group+" is forbidden")
+	role.Rules = append(role.Rules,
+		rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"*"}})
+	kube.Update(t, s.c, role)
+	await(t, s.c, o, is(xpv2.TypeSynced, xpv2.ReasonReconcileSuccess))
+	kube.Create(t, in, s.cert("a"))
+	s.copyOf(t, in)
+}
