@@ -7,7 +7,7 @@
 // The name of a schema is that which api-syncagent gives it, so that what the agent has published is found and kept: a
 // hash of the projected CustomResourceDefinition. It follows that whatever kcp accepts as it is stays as it is, to the
 // last field, but for fields of Crossplane. Only served versions are published; a CustomResourceDefinition that has
-// others gets another name than the agent's, who publishes them, too.
+// others gets another name than the agent's, who publishes them, too. Those that have been published stay, not served.
 //
 // A schema that is refused is repaired where it is refused, and nowhere else. Who refuses is the code of Kubernetes
 // that kcp runs on schemas: each of its complaints names a field, and the keyword there is taken away, or the value

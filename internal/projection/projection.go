@@ -15,7 +15,7 @@ type Projection struct {
 	CRD *apiextensionsv1.CustomResourceDefinition
 	// Versions are the published versions, in the order of the CRD.
 	Versions []Version
-	// Skipped names what the PublishedResource selects and is not published, each with the reason, sorted.
+	// Skipped names what the PublishedResource selects or has published and is not published, each with the reason.
 	Skipped []string
 	// Repairs says what of the schemas had to change, sorted. It is empty as a rule.
 	Repairs []string

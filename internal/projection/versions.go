@@ -1,11 +1,13 @@
 package projection
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -70,6 +72,26 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 		p.Versions = append(p.Versions, Version{Source: v.Name, Name: v.Name, Storage: v.Storage})
 	}
 	return nil
+}
+
+// Keep adds versions that have been published and are no more: kcp reads what it stores in a version only while the
+// schema has that version. They are not served, so that nothing in them describes or checks anything.
+func (p *Projection) Keep(published []apisv1alpha1.APIResourceVersion) error {
+	for _, v := range published {
+		if VersionOf(p.CRD, v.Name) != nil {
+			continue
+		}
+		is := &apiextensionsv1.JSONSchemaProps{}
+		if err := json.Unmarshal(v.Schema.Raw, is); err != nil {
+			return failf(InvalidSchema, "cannot read the published schema of version %s: %v", v.Name, err)
+		}
+		walk(is, func(s *apiextensionsv1.JSONSchemaProps) { s.Description, s.XValidations = "", nil })
+		p.CRD.Spec.Versions = append(p.CRD.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: v.Name, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: is},
+		})
+		p.Skipped = append(p.Skipped, fmt.Sprintf("version %s, which stays for objects that are stored in it", v.Name))
+	}
+	return p.fit()
 }
 
 // nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest

@@ -3,6 +3,8 @@ package publishedresource
 import (
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,10 +15,19 @@ import (
 // who have read the PublishedResource before, and update it, start anew.
 const countsEvery = 5 * time.Second
 
+// publishedCalm is for how long nothing but a failure is written after a publication, so that who has waited for that
+// can update the PublishedResource.
+const publishedCalm = 2 * time.Second
+
 // wait returns how long a status that differs from the last one is not to be written. Zero counts as written.
 func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
-	left := m.countsWritten.Add(countsEvery).Sub(now)
-	if left > 0 && is.GetDeletionTimestamp() == nil && onlyCountsDiffer(was, is) {
+	left := m.published.Add(publishedCalm).Sub(now)
+	if onlyCountsDiffer(was, is) {
+		left = max(left, m.countsWritten.Add(countsEvery).Sub(now))
+	} else if fails(is) || is.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse {
+		left = 0
+	}
+	if left > 0 && is.GetDeletionTimestamp() == nil {
 		return left
 	}
 	if !equality.Semantic.DeepEqual(countsOf(was), countsOf(is)) {

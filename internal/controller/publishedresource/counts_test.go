@@ -23,10 +23,33 @@ func TestCountsWait(t *testing.T) {
 	workspaces := func(bound int64) func(s *v1alpha1.PublishedResourceStatus) {
 		return func(s *v1alpha1.PublishedResourceStatus) { s.Workspaces = &v1alpha1.WorkspaceCounts{Bound: bound} }
 	}
+	condition := func(c xpv2.Condition) func(s *v1alpha1.PublishedResourceStatus) {
+		return func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(c) }
+	}
 	cases := map[string]struct {
-		reason string
-		writes []write
+		reason    string
+		published bool // at the time of the first one
+		writes    []write
 	}{
+		"Published": {
+			reason:    "After a publication all but failures waits, and comes together then.",
+			published: true,
+			writes: []write{
+				{after: 0, change: condition(xpv2.ReconcileSuccess()), want: publishedCalm},
+				{after: time.Second, change: condition(xpv2.ReconcileError(errSourceMissing)), want: 0},
+				{after: time.Second, change: condition(xpv2.ReconcileSuccess()), want: publishedCalm - time.Second},
+				{after: publishedCalm, change: condition(xpv2.ReconcileSuccess()), want: 0},
+			},
+		},
+		"PublishedAnew": {
+			reason:    "Neither are counts written after a publication, but that an object fails.",
+			published: true,
+			writes: []write{
+				{after: time.Second, change: objects(1, 0), want: publishedCalm - time.Second},
+				{after: time.Second, change: objects(1, 1), want: 0},
+				{after: publishedCalm, change: objects(2, 2), want: countsEvery - time.Second},
+			},
+		},
 		"First": {
 			reason: "Counts that are new are written at once.",
 			writes: []write{
@@ -94,6 +117,9 @@ func TestCountsWait(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m, was := &memory{}, &v1alpha1.PublishedResource{}
+			if tc.published {
+				m.published = time.Unix(0, 0)
+			}
 			for _, w := range tc.writes {
 				is := was.DeepCopy()
 				w.change(&is.Status)

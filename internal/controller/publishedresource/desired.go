@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -30,29 +32,71 @@ type desiredAPI struct {
 type projected struct {
 	schema   string // name of the schema
 	resource schema.GroupResource
-	kind     schema.GroupVersionKind // in the version that is stored
-	pair     objectsync.Pair         // on both sides
-	notes    string                  // what of the source is not published as it is, empty if all is
+	kind     schema.GroupVersionKind           // in the version that is stored
+	pair     objectsync.Pair                   // on both sides
+	notes    string                            // what of the source is not published as it is, empty if all is
+	has      sets.Set[string]                  // names of schemas, the empty one among them, whose versions it has
+	kept     []apisv1alpha1.APIResourceVersion // versions of these that are not published any more
 }
 
-// project returns what the spec of a PublishedResource makes of a source, from memory if both are as before.
-func (m *memory) project(o *v1alpha1.PublishedResource, s source) (projected, error) {
-	as := fmt.Sprintf("%s/%d/%s", o.GetUID(), o.GetGeneration(), s.state)
-	if m.projectedAs == as {
+// project returns what the spec of a PublishedResource makes of a source and of what has been published, from memory if
+// all are as before.
+func (e *external) project(ctx context.Context, o *v1alpha1.PublishedResource, s source) (projected, error) {
+	m, as := e.memory, fmt.Sprintf("%s/%d/%s", o.GetUID(), o.GetGeneration(), s.state)
+	if m.projectedAs == as && m.projected.has.HasAll(e.publishedAs(o, m.projected.resource)...) {
 		return m.projected, nil
 	}
 	full, err := project(o, s)
 	if err != nil {
 		return projected{}, err
 	}
+	name, _ := full.SchemaName() // An error comes again.
 	got := projected{
-		resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), notes: notesOf(full),
+		resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), has: sets.New("", name),
 	}
-	if got.schema, err = full.SchemaName(); err != nil {
+	if err := e.keep(ctx, full, &got, e.publishedAs(o, got.resource)); err != nil {
 		return projected{}, err
 	}
 	m.projected, m.projectedAs = got, as
 	return got, nil
+}
+
+// publishedAs returns by which schemas a resource has been published, as the APIExport and the status say.
+func (e *external) publishedAs(o *v1alpha1.PublishedResource, r schema.GroupResource) []string {
+	names := []string{e.state.schemaOf(r)}
+	if was, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok && was == r {
+		names = append(names, o.Status.ResourceSchemaName)
+	}
+	return names
+}
+
+// keep adds the versions of published schemas to a projection: kcp may store objects in them. In which it does is never
+// known, as somebody may just begin to use the API.
+func (e *external) keep(ctx context.Context, p *projection.Projection, got *projected, published []string) error {
+	for _, name := range sets.List(sets.New(published...).Difference(got.has)) {
+		s, err := e.readSchema(ctx, name)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			got.kept = append(got.kept, s.Spec.Versions...)
+			got.has.Insert(name)
+		}
+	}
+	if !got.has.HasAny(published...) {
+		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
+			"so that it is not known in which versions kcp stores objects: restore it, or take %s from APIExport %q",
+			published[0], got.resource, e.plan.export)}
+	}
+	got.kept = slices.DeleteFunc(got.kept,
+		func(v apisv1alpha1.APIResourceVersion) bool { return projection.Serves(p.CRD, v.Name) })
+	err := p.Keep(got.kept)
+	if err == nil {
+		got.schema, err = p.SchemaName()
+	}
+	got.notes = notesOf(p)
+	got.has.Insert(got.schema)
+	return err
 }
 
 func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
@@ -93,7 +137,7 @@ func (e *external) desired(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return nil, err
 	}
 	w := &desiredAPI{source: src}
-	if w.projected, err = e.memory.project(o, src); err != nil {
+	if w.projected, err = e.project(ctx, o, src); err != nil {
 		return nil, err
 	}
 	if w.claims, err = claimsOf(&o.Spec, e.plan.verbs); err != nil {
@@ -129,6 +173,9 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 // buildSchema returns the schema as it is created.
 func (e *external) buildSchema(o *v1alpha1.PublishedResource) (*unstructured.Unstructured, error) {
 	p, err := project(o, e.desiredAPI.source)
+	if err == nil {
+		err = p.Keep(e.desiredAPI.kept)
+	}
 	if err != nil {
 		return nil, err
 	}

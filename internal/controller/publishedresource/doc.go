@@ -11,7 +11,9 @@
 //
 // The order of steps is crossplane-runtime's. Publishing is two requests: a schema is created under a name made of its
 // content, and then the APIExport refers to it. A provider that is killed between them finds the schema when it starts
-// again. What was published is read from the APIExport, because the status may be behind.
+// again. What was published is read from the APIExport; the status has the name of the schema before. A version that is
+// published no more stays in the schema, as kcp may store objects in it. We rejected to go by the versions that
+// APIBindings name: one that is just made, or out of view, tells nothing.
 //
 // # Steady state
 //
@@ -55,7 +57,7 @@
 // to ignore Warnings.
 //
 // A status in which only counts have changed is written every five seconds at most: each write makes everyone who has
-// read the PublishedResource and then updates it start again. Other changes do not wait.
+// read the PublishedResource and then updates it start again. Other changes wait for two seconds after a publication.
 //
 // # Deletion
 //

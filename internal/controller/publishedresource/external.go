@@ -2,6 +2,7 @@ package publishedresource
 
 import (
 	"context"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -15,6 +16,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -117,10 +119,22 @@ func (e *external) publish(ctx context.Context, o *v1alpha1.PublishedResource) e
 			return err
 		}
 	}
-	export, err := e.writer.Write(ctx, e.exportPlace(), e.change(ctx, o))
+	change := e.change(ctx, o)
+	// Before anybody sees the API. The name of another resource stays until that is withdrawn.
+	if was, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); !ok || was == e.desiredAPI.resource {
+		now := o.DeepCopy()
+		now.Status.ResourceSchemaName = e.desiredAPI.schema
+		if err := managedadapter.Save(ctx, e.local, o, now); err != nil {
+			return errors.Wrap(errControlPlane, err.Error())
+		}
+		o.Status.ResourceSchemaName = e.desiredAPI.schema
+		o.SetResourceVersion(now.GetResourceVersion())
+	}
+	export, err := e.writer.Write(ctx, e.exportPlace(), change)
 	if err != nil {
 		return e.explainClaims(err, o)
 	}
+	e.memory.published = time.Now()
 	was := e.state.schemaOf(e.desiredAPI.resource)
 	e.state.export, e.settled = export, true
 	e.describe(o, nil)

@@ -37,6 +37,15 @@ func TestStrangerEdits(t *testing.T) {
 	if got := s.awaitSchema(t, "hats", ""); got != name {
 		t.Errorf("schema of hats: want %s, got %s", name, got)
 	}
+	unknown := "v0.hats." + s.group
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = append(
+			slices.DeleteFunc(e.Spec.Resources, func(r apisv1alpha2.ResourceSchema) bool { return r.Name == "hats" }),
+			kcp.Offer(s.group, "hats", unknown))
+	})
+	if got := s.awaitSchema(t, "hats", unknown); got != name {
+		t.Errorf("schema of hats, which a stranger has set to one that does not exist: want %s, got %s", name, got)
+	}
 	awaitPublished(t, s.c, o)
 	e := s.export(t)
 	if schemaOf(e, "boats") != boats || e.Annotations["stranger"] != "was here" {
@@ -79,7 +88,8 @@ func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 	})
 }
 
-// TestSchemaIsDeleted shows that a schema which somebody deletes comes back.
+// TestSchemaIsDeleted shows that a schema which somebody deletes comes back. If it was another one than that which is
+// to be, and nobody knows it any more, nothing is published: kcp may store objects in versions that only it had.
 func TestSchemaIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -96,6 +106,17 @@ func TestSchemaIsDeleted(t *testing.T) {
 		err := in.Get(t.Context(), types.NamespacedName{Name: was.GetName()}, is)
 		return err == nil && is.GetUID() != was.GetUID(), "it is not"
 	})
+	awaitPublished(t, s.c, o)
+
+	remove(t, s.c, o)
+	kube.Delete(t, in, &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: was.GetName()}})
+	redefine(t, s.c, "hats."+s.group, addBrim)
+	o = s.published("hats", "Hat")
+	kube.Create(t, s.c, o)
+	gone := xpv2.ConditionReason("InvalidSchema")
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, gone), was.GetName()+`" is gone`)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, gone))
+	s.edit(t, func(e *apisv1alpha2.APIExport) { e.Spec.Resources = nil })
 	awaitPublished(t, s.c, o)
 }
 

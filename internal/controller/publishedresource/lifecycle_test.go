@@ -1,7 +1,9 @@
 package publishedresource_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -97,6 +99,61 @@ func TestPublish(t *testing.T) {
 		}
 		return o.Status.Workspaces.Bound == 1 && o.Status.Claims.Total == 2, describe(o)
 	})
+}
+
+// TestUpdateOnceOffered shows that who sees an API in the APIExport, also by a new schema, finds the name of the schema
+// in the status, and can update the PublishedResource: nothing is written to it for two seconds.
+func TestUpdateOnceOffered(t *testing.T) {
+	s := openShop(t)
+	localAudit, kcpAudit := local.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
+	begin, offered := localAudit.Mark(), map[string][]time.Time{}
+	for i := range 5 {
+		plural := string(rune('a'+i)) + "hats"
+		define(t, s.c, definition(s.group, plural))
+		o := s.published(plural, kindOf(plural))
+		schema := ""
+		for _, change := range []func(){
+			func() { kube.Create(t, s.c, o) },
+			func() { redefine(t, s.c, plural+"."+s.group, addBrim) },
+		} {
+			mark := kcpAudit.Mark()
+			change()
+			schema = s.awaitSchema(t, plural, schema)
+			kube.Get(t, s.c, client.ObjectKeyFromObject(o), o)
+			if o.Status.ResourceSchemaName != schema {
+				t.Errorf("schema in the status: want %q, got %q", schema, o.Status.ResourceSchemaName)
+			}
+			o.Labels = map[string]string{"schema": schema}
+			kube.Update(t, s.c, o)
+			for _, e := range writesOf(kcpAudit.Since(mark).By(agentUser), "apiexports", exportName) {
+				offered[o.GetName()] = append(offered[o.GetName()], e.Time)
+			}
+			awaitPublished(t, s.c, o)
+		}
+	}
+	for name, at := range offered {
+		writes := writesOf(localAudit.Since(begin).By(user), "publishedresources", name)
+		for _, w := range writes {
+			if slices.ContainsFunc(at, func(at time.Time) bool {
+				return w.Time.After(at) && w.Time.Sub(at) < 2*time.Second
+			}) {
+				t.Errorf("written within two seconds after the API was offered at %s:\n%s", at, writes)
+			}
+		}
+	}
+	if len(offered) == 0 {
+		t.Errorf("no write of the APIExport is known")
+	}
+}
+
+// writesOf returns those requests that write one resource.
+func writesOf(all kube.Requests, resource, name string) (out kube.Requests) {
+	for _, e := range all {
+		if e.Resource == resource && e.Name == name && e.Verb != "get" && e.Verb != "list" {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // object returns an object of a kind of the shop.

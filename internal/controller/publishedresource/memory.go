@@ -29,6 +29,7 @@ type memory struct {
 	keptSchemas   sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
 	problems      map[string]time.Time // since when there are problems that kcp is about to cure
 	countsWritten time.Time            // when the counts of its status were last written
+	published     time.Time            // when the APIExport has last been written for it
 	related       map[apiAt]objectsync.Resource
 	relatedAs     int64 // the generation that these are of
 

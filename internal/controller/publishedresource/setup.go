@@ -63,7 +63,7 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := managedadapter.NewManager(mgr)
 	c := &connector{
-		controller: name, registry: o.Registry, local: mgr.GetClient(),
+		controller: name, registry: o.Registry, local: m.GetClient(),
 		publisher:  scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
 		events:     events,
 		catalogues: map[string]*catalogue{},
