@@ -57,6 +57,12 @@ func IsQuotaExceeded(err error) bool {
 		strings.Contains(err.Error(), "exceeded quota")
 }
 
+// IsKindTerminating reports whether a server has refused to create a custom resource because its
+// CustomResourceDefinition is being deleted. Only the text tells that from a denied right, of which this is no end.
+func IsKindTerminating(err error) bool {
+	return apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "custom resource definition is terminating")
+}
+
 // HideSecret returns an error whose text repeats nothing of a Secret, and whose cause is the answer to a write of that.
 // content is what was sent, nil if that is not known: then no field is named either.
 func HideSecret(err error, content map[string]any) error {

@@ -3,6 +3,7 @@ package managedadapter
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,19 +31,27 @@ func IsTooLarge(err error) bool {
 		strings.Contains(err.Error(), "trying to send message larger than max"))
 }
 
+// ErrFinalizerContested means that a server accepts a change of a finalizer, and does not keep it.
+var ErrFinalizerContested = errors.New("others, such as a mutating webhook, undo a change of finalizers")
+
 // PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What
 // the object has in memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding.
-// An update would also write what our types make of the spec.
+// An update would also write what our types make of the spec. The error is ErrFinalizerContested if finalizers are not
+// as they were to be.
 func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, change func(client.Object)) error {
 	before := client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})
 	now := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	change(now)
+	want := now.GetFinalizers()
 	if err := c.Patch(ctx, now, before); err != nil {
 		return errors.Wrapf(err, "cannot patch %q", obj.GetName())
 	}
 	obj.SetResourceVersion(now.GetResourceVersion())
 	obj.SetFinalizers(now.GetFinalizers())
 	obj.SetAnnotations(now.GetAnnotations())
+	if !slices.Equal(want, now.GetFinalizers()) {
+		return errors.Wrapf(ErrFinalizerContested, "cannot patch %q", obj.GetName())
+	}
 	return nil
 }
 

@@ -164,3 +164,33 @@ func (w *world) held(r schema.GroupVersionResource, n types.NamespacedName) *uns
 	}
 	return u
 }
+
+// A stripping writer is one whose server takes off what is written to finalizers, as a webhook may.
+type stripping struct{ objectsync.Writer }
+
+func (s stripping) Patch(ctx context.Context, o objectsync.Ref, _ []byte, subresources ...string) error {
+	return s.Writer.Patch(ctx, o, []byte(`{}`), subresources...)
+}
+
+// TestFinalizerIsTakenOff shows that nothing is made of an object whose workspace takes our finalizer off again, and that
+// this is a refusal: it rests, and the consumer is told.
+func TestFinalizerIsTakenOff(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	w.create(w.above, thing(w.input.Object))
+	in := w.input
+	in.Workspace.Writer = stripping{in.Workspace.Writer}
+	_, below := w.writes(func() {
+		res, err := s.Sync(t.Context(), in)
+		if r := objectsync.RefusalOf(err); r == nil || !r.Workspace || r.Cause != objectsync.RefusedByPolicy {
+			t.Errorf("want a refusal of the workspace, got %v", err)
+		}
+		if len(res.Events) != 1 || res.Events[0].Reason != objectsync.ReasonRejected {
+			t.Errorf("want the consumer told of the refusal alone, got %v", res.Events)
+		}
+	})
+	if len(below) != 0 {
+		t.Errorf("want nothing made below, got %v", below)
+	}
+	w.mustSync(s, w.input)
+}

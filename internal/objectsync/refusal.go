@@ -98,7 +98,8 @@ func RefusalOf(err error) *RefusalError {
 
 // refusalOf wraps an error of a write that the server has decided against. All other errors stay as they are.
 func refusalOf(err error, workspace bool, r schema.GroupResource) error {
-	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) &&
+		!apply.IsKindTerminating(err)
 	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}

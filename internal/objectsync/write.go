@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -31,13 +32,19 @@ func HasFinalizer(u *unstructured.Unstructured) bool {
 }
 
 // hold puts our finalizer on an object of the workspace, if it is not there. The patch fails if the list has changed
-// meanwhile.
+// meanwhile. A finalizer that does not stay is a refusal: without it the copy would outlive the object.
 func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	if HasFinalizer(u) {
 		return nil
 	}
 	if err := p.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
 		return err
+	}
+	if now, err := p.get(p.Workspace.Side, o); err != nil || now != nil && !HasFinalizer(now) {
+		return cmp.Or(err, error(&RefusalError{
+			Workspace: true, Resource: o.GVR().GroupResource(),
+			err: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
+		}))
 	}
 	if u == p.source {
 		p.tell(ReasonAccepted, "The provider of the service has accepted the object")

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -62,6 +64,15 @@ func observe(name string, err error, took time.Duration) {
 	}
 }
 
+// knownReasons are those of API servers. A webhook of a tenant may answer with any text.
+var knownReasons = sets.New(
+	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
+	metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonInvalid,
+	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests,
+	metav1.StatusReasonBadRequest, metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonRequestEntityTooLarge,
+	metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
+)
+
 // reasonOf returns a word for an error.
 func reasonOf(err error) string {
 	for reason, cause := range map[string]error{
@@ -73,9 +84,9 @@ func reasonOf(err error) string {
 		}
 	}
 	if r := objectsync.RefusalOf(err); r != nil {
-		return string(apierrors.ReasonForError(r))
+		err = r
 	}
-	if r := apierrors.ReasonForError(err); r != "" {
+	if r := apierrors.ReasonForError(err); knownReasons.Has(r) {
 		return string(r)
 	}
 	return "Other"

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 const (
@@ -255,8 +256,11 @@ func (e *editor) patch(ctx context.Context, at resource, batch []change,
 		return nil, err
 	}
 	u, err := client.Patch(ctx, at.name.Name, types.JSONPatchType, body, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return gone(), nil
+	case err == nil && !slices.Equal(after(u, batch), u.GetFinalizers()):
+		return nil, managedadapter.ErrFinalizerContested
 	}
 	return u, err
 }

@@ -46,19 +46,13 @@ type sight struct {
 	err     error     // why no request may pass: errConnecting, or what the last probe died of
 	since   time.Time // when the target was last found not to answer
 	version string    // what the target reported last, empty for nothing
-	refused time.Time // since when the target refuses the credentials; zero if it accepts them
+	refused bool      // the target does not accept the credentials
 	// accepted reports whether the target has ever accepted the credentials.
 	accepted bool
 }
 
 // isKnown reports whether the target has been probed.
 func (s sight) isKnown() bool { return !errors.Is(s.err, errConnecting) }
-
-// isRefused reports whether the target has refused the credentials for 10 s. A shorter refusal may be a token that is
-// renewed, or a server that does not know it yet.
-func (s sight) isRefused() bool {
-	return !s.refused.IsZero() && time.Since(s.refused) >= outagePatience
-}
 
 // A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
 // through while the target answers.
@@ -237,16 +231,10 @@ func (b *breaker) explain(ctx, caller context.Context, err error) error {
 // noteCredentials notes whether an answer accepts the credentials.
 func (b *breaker) noteCredentials(accepted bool) {
 	b.mu.Lock()
-	lasted := b.seen.isRefused()
-	switch {
-	case accepted:
-		b.seen.refused, b.seen.accepted = time.Time{}, true
-	case b.seen.refused.IsZero():
-		b.seen.refused = time.Now()
-		time.AfterFunc(outagePatience, b.health)
-	}
+	changed := b.seen.refused == accepted
+	b.seen.refused, b.seen.accepted = !accepted, b.seen.accepted || accepted
 	b.mu.Unlock()
-	if accepted && lasted {
+	if changed {
 		b.health()
 	}
 }

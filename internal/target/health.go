@@ -5,25 +5,27 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clientmetrics "k8s.io/client-go/tools/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
-	// outagePatience is how long a target may not answer, or refuse the credentials, until its users say so.
+	// outagePatience is how long a target may not answer until its users say so.
 	outagePatience = 10 * time.Second
 	// outageRate is how many users of targets that do not answer are woken in a second, of all targets together: each
 	// of them writes to the control plane.
 	outageRate = 50
 )
 
-// ErrUnauthorized means that a target has not accepted the credentials of a ProviderConfig for 10 s.
+// ErrUnauthorized means that a target does not accept the credentials of a ProviderConfig.
 var ErrUnauthorized = errors.New("target does not accept the credentials")
 
 // A Health is what is known of the targets of a ProviderConfig.
@@ -91,7 +93,7 @@ func (c *Cluster) health() error {
 		return s.err
 	case c.tokens != nil && c.tokens.Failure() != nil:
 		return c.tokens.Failure()
-	case s.isRefused():
+	case s.refused:
 		return ErrUnauthorized
 	}
 	return nil
@@ -101,7 +103,7 @@ func (c *Cluster) health() error {
 // accepted them before. The error is ErrUnauthorized if it does not accept them, and satisfies IsUnreachable if it does
 // not answer within 3 s.
 func (c *Cluster) TryCredentials(ctx context.Context) error {
-	if s := c.breaker.look(); s.accepted && s.refused.IsZero() {
+	if s := c.breaker.look(); s.accepted && !s.refused {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, unreachableError{cause: errSlow})
@@ -189,6 +191,21 @@ var (
 
 func init() { //nolint:gochecknoinits // So are metrics registered.
 	metrics.Registry.MustRegister(restores, unreadable)
+	clientmetrics.RequestResult = requestCounter{clientmetrics.RequestResult}
+}
+
+// operatorHosts are the hosts that operators have named, each a string.
+var operatorHosts sync.Map
+
+// A requestCounter counts requests by host if an operator has named that. Tenants name any.
+type requestCounter struct{ clientmetrics.ResultMetric }
+
+// Increment counts a request.
+func (c requestCounter) Increment(ctx context.Context, code, method, host string) {
+	if _, known := operatorHosts.Load(host); !known {
+		host = "other"
+	}
+	c.ResultMetric.Increment(ctx, code, method, host)
 }
 
 // Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so

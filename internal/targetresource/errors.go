@@ -14,6 +14,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -66,11 +67,13 @@ type Cause struct {
 // onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
 // answers, so that nobody wakes the owner.
 var onTarget = []Cause{
+	{By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, true}, // Nobody wakes it, but it can wait.
 	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
 	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 	{target.IsNoKind, commonv1.ReasonUnknownKind, true},
 	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
+	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},
 	{apply.IsQuotaExceeded, commonv1.ReasonQuotaExceeded, false},
 	{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
 	{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},

@@ -45,6 +45,11 @@ func TestReasonOfForbidden(t *testing.T) {
 			answer: `User "exceeded quota: jane" cannot create resource "pods" in API group "" in the namespace "default"`,
 			want:   commonv1.ReasonForbidden,
 		},
+		"Kind": {
+			reason: "A CustomResourceDefinition that is being deleted lacks no right.",
+			answer: "create not allowed while custom resource definition is terminating",
+			want:   commonv1.ReasonUnknownKind,
+		},
 		"Policy": {
 			reason: "A webhook may deny it, too, and says what it wants.",
 			answer: "pods need a label",

@@ -141,6 +141,9 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 	case apierrors.IsConflict(err):
 		return nil
 	}
+	if s := (&apierrors.StatusError{}); errors.As(err, &s) && apierrors.IsInvalid(err) {
+		s.ErrStatus.Reason = metav1.StatusReasonForbidden // Policies say so. A deletion has nothing that could be invalid.
+	}
 	return errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
 }
 

@@ -62,10 +62,12 @@ const (
 	ReasonTargetUnreachable xpv2.ConditionReason = "TargetUnreachable"
 	// ReasonInvalidConnection means that the ProviderConfig or its credentials are missing or unusable.
 	ReasonInvalidConnection xpv2.ConditionReason = "InvalidConnection"
-	// ReasonUnknownKind means that the target does not serve the kind of the manifest.
+	// ReasonUnknownKind means that the target does not serve the kind of the manifest, or is about to stop that.
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
 	// ReasonContested means that others change or remove the resource again and again, so that it is restored more slowly.
 	ReasonContested xpv2.ConditionReason = "Contested"
+	// ReasonFinalizerContested means that others, such as a webhook, undo what the provider does with a finalizer.
+	ReasonFinalizerContested xpv2.ConditionReason = "FinalizerContested"
 	// ReasonNamespaceTerminating means that the namespace of the resource is being deleted on the target.
 	ReasonNamespaceTerminating xpv2.ConditionReason = "NamespaceTerminating"
 	// ReasonQuotaExceeded means that a ResourceQuota of the target has no room for the resource.

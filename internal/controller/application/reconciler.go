@@ -157,6 +157,8 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
+	case errors.Is(err, managedadapter.ErrFinalizerContested):
+		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	case p.lagging:

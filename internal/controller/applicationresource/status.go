@@ -37,7 +37,9 @@ func (e missingError) Error() string {
 	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
 }
 
-func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
+func isControlPlane(err error) bool {
+	return errors.As(err, &controlPlaneError{}) && !errors.Is(err, managedadapter.ErrFinalizerContested)
+}
 
 func isSecretMissing(err error) bool { return errors.As(err, &missingError{}) }
 

@@ -234,7 +234,7 @@ func (r *reconciliation) explainDeletion(o Object) {
 // AddFinalizer keeps our finalizer on an Object, and on what it refers to.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	if err := (managedadapter.Finalizer{Client: c.local}).AddFinalizer(ctx, obj); err != nil {
-		return err
+		return reconciliationOf(ctx).fail(err)
 	}
 	return c.hold(ctx, obj)
 }

@@ -10,11 +10,14 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
@@ -54,6 +57,9 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if meta.WasDeleted(o) {
 		return deletion{e.remote}.observeDeleted(ctx, o)
 	}
+	if o.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonContested {
+		e.drift.Resume(e.Owner)
+	}
 	if err := e.prepare(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -73,7 +79,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
-		return e.missing(o)
+		return e.missing(ctx, o)
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -110,14 +116,14 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil && !dryRun(o) {
-		return e.missing(o)
+		return e.missing(ctx, o)
 	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
 // ever more slowly.
-func (e *external) missing(o Object) (managed.ExternalObservation, error) {
+func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if ran, err := e.ran(o); ran || err != nil {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
@@ -130,29 +136,61 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	if identity(o) == nil {
 		return managed.ExternalObservation{}, nil
 	}
+	if name, err := e.missingAccount(ctx); name != "" || err != nil {
+		e.report(o, commonv1.ReasonWaitingForReference,
+			"waiting for ServiceAccount "+name+" on the target, which deletes a token without its ServiceAccount")
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
 	wait, err := e.contested(o)
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
+}
+
+// missingAccount returns the ServiceAccount without which the target deletes the Secret of its token, empty if nothing
+// is known to be missing. The Object is woken when it is made.
+func (e *external) missingAccount(ctx context.Context) (string, error) {
+	t, _, _ := unstructured.NestedString(e.Manifest.Object, "type")
+	if t != string(corev1.SecretTypeServiceAccountToken) {
+		return "", nil
+	}
+	i := informer.Interest{Resource: serviceAccounts, Stream: informer.StreamByName, NamespacedName: types.NamespacedName{
+		Namespace: e.Manifest.GetNamespace(), Name: e.Manifest.GetAnnotations()[corev1.ServiceAccountNameKey],
+	}}
+	e.Cluster.Watches().Track(e.Owner, purposeAccount, i)
+	account, err := e.Cluster.Get(ctx, e.Owner, i)
+	if account == nil && !apierrors.IsForbidden(err) {
+		return i.NamespacedName.String(), err
+	}
+	e.Cluster.Watches().Track(e.Owner, purposeAccount)
+	return "", nil
 }
 
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if
 // that is a fight.
 func (e *external) contested(o Object) (bool, error) {
 	e.retry = e.drift.Wait(e.Owner)
-	if !e.drift.Fights(e.Owner) {
+	if e.drift.Fights(e.Owner) == 0 {
 		return false, nil
 	}
-	what, err := "it is deleted, as the garbage collector does if no owner in metadata.ownerReferences exists", error(nil)
-	if e.live != nil {
+	what, err := "it is deleted", error(nil)
+	switch {
+	case e.live != nil:
 		what, err = apply.Rival(e.live, e.Manifest, e.manager)
+	case len(e.Manifest.GetOwnerReferences()) > 0:
+		what += ", as the garbage collector does if no owner in metadata.ownerReferences exists"
 	}
 	e.report(o, commonv1.ReasonContested,
 		"the resource is restored ever more slowly, as others change it again and again: "+what)
 	return e.retry > 0, errors.Wrap(err, "cannot compare resource")
 }
 
-// peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so.
+// peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so, and looks
+// again when the fight is over.
 func (e *external) peaceful(o Object) bool {
-	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested && e.drift.Fights(e.Owner) {
+	c := o.GetCondition(xpv2.TypeSynced)
+	if c.Reason != commonv1.ReasonContested {
+		return true
+	}
+	if e.retry = e.drift.Fights(e.Owner); e.retry > 0 {
 		e.synced = &c
 	}
 	return true

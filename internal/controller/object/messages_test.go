@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -88,4 +89,63 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 			t.Errorf("want reason NamespaceMissing and message %q, got %v and %v", message, got["REASON"], got["MESSAGE"])
 		}
 	})
+}
+
+// TestDeniedDeletionIsNamed shows that a policy which denies to delete a resource is no fault of a manifest, and that the
+// deletion goes on when it is gone.
+func TestDeniedDeletionIsNamed(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	o := w.keep(t, build.ConfigMap(w.target, "settings"))
+	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy",
+		"metadata":{"name":"`+w.target+`"},"spec":{
+		"matchConstraints":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+w.target+`"}},
+			"resourceRules":[{"apiGroups":[""],"apiVersions":["*"],"operations":["DELETE"],"resources":["configmaps"]}]},
+		"validations":[{"expression":"false","message":"kept for the auditors"}]}}`)
+	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
+		"metadata":{"name":"`+w.target+`"},"spec":{"policyName":"`+w.target+`","validationActions":["Deny"]}}`)
+	kube.Create(t, w.tc, policy, binding)
+	kube.Eventually(t, "the policy", func() (bool, string) {
+		err := w.tc.Delete(t.Context(), emptySettings(w.target), client.DryRunAll)
+		return apierrors.IsInvalid(err), message(err)
+	})
+	kube.Delete(t, c, o)
+	awaitCondition(t, c, o, failed(commonv1.ReasonForbidden), "kept for the auditors")
+	kube.Delete(t, w.tc, binding)
+	kube.AwaitGone(t, c, o)
+}
+
+// TestTerminatingKindIsNamed shows that a custom resource whose CustomResourceDefinition is being deleted lacks no
+// right: the kind is about to go.
+func TestTerminatingKindIsNamed(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	group := w.target + ".example.org"
+	d := build.Definition(group, "gates")
+	kube.Create(t, w.tc, d)
+	gate := func(name string) build.Manifest {
+		return build.Manifest(parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gate",
+			"metadata":{"namespace":"`+w.target+`","name":"`+name+`","finalizers":["example.org/stays"]}}`).Object)
+	}
+	first := w.scope.Object(w.namespace, w.target+"-first", w.config, gate("first"))
+	first.SetManagementPolicies(xpv2.ManagementPolicies{
+		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate,
+	})
+	createReady(t, c, first)
+	kube.Delete(t, w.tc, d)
+	kube.Eventually(t, "the CustomResourceDefinition to be terminating", func() (bool, string) {
+		late := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gate","metadata":{"namespace":"`+w.target+`","name":"x"}}`)
+		err := w.tc.Create(t.Context(), late, client.DryRunAll)
+		return apierrors.IsForbidden(err), message(err)
+	})
+	second := w.scope.Object(w.namespace, w.target+"-second", w.config, gate("second"))
+	kube.Create(t, c, second)
+	awaitCondition(t, c, second, failed(commonv1.ReasonUnknownKind), "definition is terminating")
+	unpin(t, w.tc, parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gate","metadata":{"namespace":"`+w.target+
+		`","name":"first"}}`))
+	kube.AwaitGone(t, w.tc, d)
+	kube.Create(t, w.tc, build.Definition(group, "gates"))
+	awaitReady(t, c, second)
 }

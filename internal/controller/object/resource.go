@@ -19,8 +19,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeManifest is the resource of an Object's manifest.
-const purposeManifest informer.Purpose = "manifest"
+// purposeManifest is the resource of an Object's manifest, and purposeAccount the ServiceAccount of a Secret.
+const (
+	purposeManifest informer.Purpose = "manifest"
+	purposeAccount  informer.Purpose = "account"
+)
+
+var serviceAccounts = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
 
 // A remote is the resource of one Object on its target, for one reconcile.
 type remote struct {

@@ -17,8 +17,8 @@
 // written together with the user count if it can be.
 //
 // An unreachable target is reported on its ProviderConfigs at once, by the condition and one event for each. Its users,
-// which may be thousands, are written only if the outage lasts. Refused credentials count after 10 s, as a token may be
-// renewed meanwhile. A missing Secret counts only if no user of the ProviderConfig is connected: credentials may depend
+// which may be thousands, are written only if the outage lasts. Refused credentials are told at once, as the users that
+// meet them tell it. A missing Secret counts only if no user of the ProviderConfig is connected: credentials may depend
 // on the namespace of the user, and one tenant does not speak for all.
 //
 // Each ProviderConfig is the first user of its target, so that condition Ready does not wait for others: Compositions

@@ -153,8 +153,8 @@ func (c *connector) AddFinalizer(ctx context.Context, obj resource.Object) error
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return nil
 	}
-	return managedadapter.PatchMetadata(ctx, c.local, obj,
-		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
+	return passOf(ctx).fail(managedadapter.PatchMetadata(ctx, c.local, obj,
+		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) }))
 }
 
 // RemoveFinalizer removes our finalizer, and gives up all that is kept for the PublishedResource.

@@ -68,7 +68,10 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing) {
 		return managed.ExternalObservation{}, err
 	}
-	// What is published stays as it is: consumers still have objects of it.
+	// What is published stays as it is: consumers still have objects of it. Their copies go with the definition.
+	if e.describeObjects(o); e.publications.Status(e.name) == nil {
+		o.Status.Objects = nil
+	}
 	e.pass.report(v1alpha1.ReasonSourceMissing, err)
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
 }

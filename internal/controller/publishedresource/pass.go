@@ -135,6 +135,7 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		woken  bool
 	}{
 		{causedBy(errControlPlane), "", false},
+		{causedBy(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
 		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
 		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
 		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,4 +88,31 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	})
 	update(t, s.c, o, func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
 	s.wantHalted(t, o, in, s.cert("late"))
+}
+
+// TestSyncSourceGoes shows that no object counts as synced while the CustomResourceDefinition is gone, with which its
+// copy goes, and that it is synced again when that is back.
+func TestSyncSourceGoes(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	kube.Create(t, in, s.cert("web"))
+	s.copyOf(t, in)
+	counts := func(synced, failed int64) {
+		t.Helper()
+		kube.Await(t, s.c, o, "counts of objects", func() (bool, string) {
+			c := o.Status.Objects
+			return c != nil && c.Synced == synced && c.Failed == failed, fmt.Sprint(c)
+		})
+	}
+	counts(1, 0)
+	d := definition(s.group, "certs", "secretName", "keyName", "note")
+	kube.Delete(t, s.c, d.DeepCopy())
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
+	counts(0, 1)
+	kube.AwaitGone(t, s.c, d.DeepCopy())
+	define(t, s.c, d)
+	s.copyOf(t, in)
+	counts(1, 0)
 }

@@ -1,0 +1,159 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestFightIsResumed shows that a restart is no reason to fight on: an Object that has told of a fight before rests.
+func TestFightIsResumed(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+	createReady(t, c, o)
+	pause(t, c, o)
+	was := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	told := xpv2.ReconcileError(fmt.Errorf("told before"))
+	told.Reason = commonv1.ReasonContested
+	o.SetConditions(told)
+	if err := c.Status().Patch(t.Context(), o, was); err != nil {
+		t.Fatal(err)
+	}
+	unpause(t, c, o)
+	touch(t, c, o)
+	passQueue(t, c)
+	kube.Delete(t, w.tc, emptySettings(w.target))
+	awaitCondition(t, c, o, failed(commonv1.ReasonContested), "it is deleted")
+	holds(t, c, "the resource is not restored", func() (bool, string) {
+		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"}, &corev1.ConfigMap{})
+		return apierrors.IsNotFound(err), message(err)
+	}, o)
+}
+
+// TestTokenWaitsForItsAccount shows that an Object of a Secret for a token, which the target deletes as long as the
+// ServiceAccount does not exist, names that, sends nothing meanwhile, and makes the Secret as soon as it is there.
+func TestTokenWaitsForItsAccount(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	secret := parse(t, `{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/service-account-token","metadata":{
+		"namespace":"`+w.target+`","name":"token","annotations":{"kubernetes.io/service-account.name":"robot"}}}`)
+	o := w.object(build.Manifest(secret.Object))
+	kube.Create(t, c, o)
+	token := &corev1.Secret{ObjectMeta: build.Meta(w.target, "token")}
+	kube.Eventually(t, "the Object to name the ServiceAccount", func() (bool, string) {
+		_ = w.tc.Delete(t.Context(), token.DeepCopy()) // As the token controller does.
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		s := o.GetCondition(xpv2.TypeSynced)
+		return s.Reason == commonv1.ReasonWaitingForReference &&
+			strings.Contains(s.Message, "ServiceAccount "+w.target+"/robot"), conditions(o) + message(err)
+	})
+	mark := target.Audit(t).Mark()
+	holds(t, c, "nothing is sent", func() (bool, string) {
+		got := target.Audit(t).Since(mark).By(user)
+		return !strings.Contains(got.String(), w.target), got.String()
+	}, o)
+	kube.Create(t, w.tc, &corev1.ServiceAccount{ObjectMeta: build.Meta(w.target, "robot")})
+	awaitCondition(t, c, o, synced)
+	kube.Get(t, w.tc, client.ObjectKeyFromObject(token), token)
+	kube.Remove(t, c, o)
+}
+
+// stripFinalizers has the control plane take the finalizers off resources that are written in a namespace, as a webhook
+// may, until the function that it returns is called.
+func stripFinalizers(t *testing.T, c client.Client, namespace, resource string, probe client.Object) (end func()) {
+	t.Helper()
+	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy",
+		"metadata":{"name":"`+namespace+resource+`"},"spec":{"failurePolicy":"Fail","reinvocationPolicy":"Never",
+		"matchConstraints":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+namespace+`"}},
+			"resourceRules":[{"apiGroups":["","kubernetes.m.crossplane.io"],"apiVersions":["*"],
+				"operations":["CREATE","UPDATE"],"resources":["`+resource+`"]}]},
+		"mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":
+			"has(object.metadata.finalizers) ? [JSONPatch{op: 'remove', path: '/metadata/finalizers'}] : []"}}]}}`)
+	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding",
+		"metadata":{"name":"`+namespace+resource+`"},"spec":{"policyName":"`+namespace+resource+`"}}`)
+	kube.Create(t, c, policy, binding)
+	await := func(want int) {
+		kube.Eventually(t, "the policy", func() (bool, string) {
+			o := probe.DeepCopyObject().(client.Object)
+			o.SetFinalizers([]string{"example.org/probe"})
+			err := c.Create(t.Context(), o, client.DryRunAll)
+			return err == nil && len(o.GetFinalizers()) == want, message(err)
+		})
+	}
+	await(0)
+	return func() {
+		t.Helper()
+		kube.Delete(t, c, binding)
+		await(1)
+	}
+}
+
+// TestFinalizersAreContested shows that a webhook which takes our finalizers off does not make the provider write again
+// and again, that the Object says so and makes nothing that would outlive it, and that it goes on when that ends.
+func TestFinalizersAreContested(t *testing.T) {
+	t.Parallel()
+	const most = 15 // It was two dozen a second.
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		resource string
+		probe    func(w world) client.Object
+		refs     func(w world) []commonv1.Reference
+		want     []string
+	}{
+		"Own": {
+			resource: "objects",
+			probe:    func(w world) client.Object { return w.keeper("probe") },
+			refs:     func(world) []commonv1.Reference { return nil },
+			want:     []string{"webhook"},
+		},
+		"Pin": {
+			resource: "configmaps",
+			probe: func(w world) client.Object {
+				return &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "probe")}
+			},
+			refs: func(w world) []commonv1.Reference { return []commonv1.Reference{w.onConfigMap("source")} },
+			want: []string{"cannot pin ConfigMap", "webhook"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, c, build.Namespaced())
+			w.source(t, "source", nil)
+			end := stripFinalizers(t, c, w.namespace, tc.resource, tc.probe(w))
+			mark := local.Audit(t).Mark()
+			o := w.keeper("held", tc.refs(w)...)
+			kube.Create(t, c, o)
+			awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse}, tc.want...)
+			holds(t, c, "few writes", func() (bool, string) {
+				all, n := local.Audit(t).Since(mark).By(user), 0
+				for _, e := range all {
+					if e.Verb == "patch" && e.Namespace == w.namespace {
+						n++
+					}
+				}
+				return n < most, all.String()
+			})
+			err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("held")), w.kept("held"))
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("want nothing made that would outlive the Object, got %v", err)
+			}
+			end()
+			touch(t, c, o)
+			awaitReady(t, c, o)
+			kube.Remove(t, c, o)
+		})
+	}
+}
