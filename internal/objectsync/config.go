@@ -49,10 +49,9 @@ type Pair struct {
 // A Config is what a Syncer is made of.
 type Config struct {
 	Spec *v1alpha1.PublishedResourceSpec
-	// Agent is the name of the owner, and StateNamespace where on the service cluster the Secrets with states are.
-	Agent, StateNamespace string
-	// Publication tells apart who syncs objects for an owner: what one has made or has, no other touches.
-	Publication string
+	// Agent is the name of the owner, Publication tells apart who syncs objects for it, and StateNamespace is where on the
+	// service cluster the Secrets with states are.
+	Agent, Publication, StateNamespace string
 	// Primary is the published API. On the service cluster it is of the version from which the one that kcp stores is
 	// made.
 	Primary Pair
@@ -63,11 +62,11 @@ type Config struct {
 // A Syncer syncs the objects of one PublishedResource. It holds what its spec compiles to, and is used by any number of
 // goroutines.
 type Syncer struct {
-	agent, stateNamespace string
-	publication           string
-	primary               related
-	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
-	paths                 bool
+	agent, publication, stateNamespace string
+
+	primary  related
+	existing v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
+	paths    bool
 
 	filter     filter
 	namer      *naming.Namer

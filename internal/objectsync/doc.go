@@ -127,11 +127,10 @@
 // A state tells whose it is, but for those of api-syncagent. One of another owner or publication is not read, and a
 // Secret that is none is not made one: what a state records is deleted one day.
 //
-// Several publications may have one owner, and objects of one identity: APIExports of one name, or two kcps of one
-// backup. So copies and states name the publication, which is the PublishedResource and the APIExport. It has them until
-// it leaves them behind and takes its name off. What has none, as that of api-syncagent, belongs to who has the object.
-// We rejected the identity of the APIExport, which two of them may share, UIDs, which a control plane that is set up
-// anew does not have, and the address of kcp, which operators change.
+// Publications of one owner may have objects of one identity: by APIExports of one name, or kcps of one backup. So
+// copies and states name theirs, the PublishedResource and the APIExport, until it leaves them behind. What names none,
+// as that of api-syncagent, belongs to who has the object. We rejected the identity of the APIExport, which two may
+// share, UIDs, which a control plane that is set up anew does not have, and the address of kcp, which may change.
 //
 // A copy belongs to the object whose identity it carries. One with another identity, or another owner, is never taken
 // or written. Beside the agent's labels, which do not tell the kind, copies get an annotation with it; copies of the

@@ -39,7 +39,7 @@ const (
 const (
 	// AnnotationKind tells the kind of the object a copy is of, which the labels do not.
 	AnnotationKind = "syncagent.kcp.io/remote-object-kind"
-	// AnnotationPublication is on each copy and state, and tells who syncs it. What lacks it belongs to who has the object.
+	// AnnotationPublication is on each copy and state and tells who syncs it. What lacks it is of who has the object.
 	AnnotationPublication = "syncagent.kcp.io/publication"
 	// AnnotationOrphaned is on each copy whose workspace has left it behind.
 	AnnotationOrphaned = "syncagent.kcp.io/orphaned"

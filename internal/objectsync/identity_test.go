@@ -14,8 +14,9 @@ import (
 
 func identity(namespace, name string) Identity {
 	return Identity{
-		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent", Publication: "a/b/c",
-		Kind: schema.GroupKind{Group: "example.org", Kind: "Thing"},
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent",
+		Publication: "a/b/c",
+		Kind:        schema.GroupKind{Group: "example.org", Kind: "Thing"},
 	}
 }
 

@@ -19,8 +19,7 @@ func (w *world) publication(name string) *objectsync.Syncer {
 }
 
 // TestTwoPublications shows that of two publications of an owner one has a copy, with all that belongs to it: the other
-// neither writes nor deletes any of it, and leaves its own object be. What the first leaves behind, the other takes, and
-// from then on it is the other's.
+// neither writes nor deletes any of it. What the first leaves behind, the other takes, and it is the other's then.
 func TestTwoPublications(t *testing.T) {
 	for name, tc := range map[string]struct {
 		leave  func(w *world, first *objectsync.Syncer) error

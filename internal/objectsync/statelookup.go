@@ -52,8 +52,8 @@ func (s *Syncer) NamesState(n types.NamespacedName) bool {
 	return n.Namespace == s.stateNamespace && strings.HasPrefix(n.Name, statePrefix)
 }
 
-// Owns reports whether a Secret is a state of this publication, or of none: those of api-syncagent do not tell whose they
-// are. Nil is no state.
+// Owns reports whether a Secret is a state of this publication, or of none: those of api-syncagent do not tell whose
+// they are. Nil is no state.
 func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
 	if secret == nil {
 		return false

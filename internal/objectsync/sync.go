@@ -98,7 +98,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	return p.result, p.warn(err)
 }
 
-// newPass begins a pass. It is usable for warnings beside an error. A last one is to give up what belongs to the object.
+// newPass begins a pass. It is usable for warnings beside an error. A last one gives up what belongs to the object.
 func (s *Syncer) newPass(in Input, last bool) (*pass, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	return p, p.load(last)

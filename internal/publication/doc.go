@@ -18,8 +18,7 @@
 // rejected a stream of all Secrets of the cluster, for its memory and its rights, and a stream for each name, for the
 // number of connections.
 //
-// kcp shows the objects of all APIExports with one schema at the endpoint of each. So bindings alone tell which
-// workspaces count, and where they are. While an endpoint does not show them, its objects rest.
+// An endpoint shows objects of other APIExports with the same schema. So bindings alone tell which workspaces count.
 //
 // # Records
 //

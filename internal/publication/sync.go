@@ -17,9 +17,11 @@ var errNoPath = errors.New("the path of the workspace is not known yet")
 // process syncs an object whose turn it is.
 func (p *publication) process(item objectsync.Primary) {
 	defer p.queue.Done(item)
-	w := p.whatOf(item.Cluster)
-	unknown := !w.shown && !w.gone && p.endpointOf(item.Cluster) != nil // It comes again with what is told of that.
-	if p.working.Err() != nil || unknown {
+	if p.working.Err() != nil {
+		return
+	}
+	if w := p.whatOf(item.Cluster); !w.shown && !w.gone && p.endpointOf(item.Cluster) != nil {
+		p.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
 		return
 	}
 	p.update(item, func(o *object) { o.added = false })

@@ -66,14 +66,11 @@ func (e *external) ask(ctx context.Context, url string, kind schema.GroupVersion
 		return nil, err
 	}
 	list, err := cluster.Resource(kind, "").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
 	clusters := sets.New[string]()
-	for i := range list.Items {
+	for i := 0; err == nil && i < len(list.Items); i++ {
 		clusters.Insert(list.Items[i].GetAnnotations()[kcp.AnnotationCluster])
 	}
-	return clusters, nil
+	return clusters, err
 }
 
 func urlsOf(all []v1alpha1.Endpoint) []string {

@@ -96,6 +96,10 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 	if o.Spec.SchemasRetained() {
 		return nil
 	}
+	// Another APIExport may offer the API by the same schema.
+	if exported, err := e.exported(ctx); err != nil || exported.Has(o.Status.ResourceSchemaName) {
+		return err
+	}
 	return e.deleteSchema(ctx, o, o.Status.ResourceSchemaName)
 }
 
@@ -109,9 +113,6 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 		return e.formerErr
 	}
 	v := e.view(ctx)
-	if !v.complete() {
-		return cannotTell(errors.New("not all endpoints show yet who has bound the API"))
-	}
 	if len(v.endpoints) == 0 {
 		return e.confirmNone(ctx, r)
 	}
