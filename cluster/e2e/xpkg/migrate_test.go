@@ -87,7 +87,8 @@ func TestTakeoverOfPackage(t *testing.T) {
 	mark := target.Audit(t).Mark()
 	push(t, "v0.1.0")
 	shell.Env = append(shell.Env, "REGISTRY="+registry())
-	shell.Run(t, steps[0])
+	shell.Run(t, steps[0]) // The account keeps its name.
+	shell.Run(t, steps[1])
 	for _, o := range all {
 		kube.Eventually(t, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
 			err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -95,7 +96,7 @@ func TestTakeoverOfPackage(t *testing.T) {
 		})
 		s.awaitReady(t, o)
 	}
-	for _, commands := range steps[1:] {
+	for _, commands := range steps[2:] {
 		shell.Run(t, commands)
 	}
 	if n := s.kubelet.Processes(); n != 1 {
