@@ -21,7 +21,9 @@ func TestMetricLabels(t *testing.T) {
 		host   = "a host that an operator has named, or other"
 	)
 	labels := map[string]map[string]string{
-		"publishedresource_":                   {"publishedresource": object, "state": known, "reason": known, "type": known},
+		"publishedresource_": {
+			"publishedresource": object, "state": known, "reason": known, "type": known,
+		},
 		"provider_kcp_restored_servers_total":  {"server": known},
 		"rest_client_requests_total":           {"code": code, "method": known, "host": host},
 		"controller_runtime_":                  {"controller": name, "result": known, "webhook": name, "code": code},

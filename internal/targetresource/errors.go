@@ -67,7 +67,7 @@ type Cause struct {
 // onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
 // answers, so that nobody wakes the owner.
 var onTarget = []Cause{
-	{By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, true}, // Nobody wakes it, but it can wait.
+	{By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, true}, // Though nobody wakes it.
 	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
 	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},

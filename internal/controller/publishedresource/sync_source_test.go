@@ -113,6 +113,6 @@ func TestSyncSourceGoes(t *testing.T) {
 	counts(0, 1)
 	kube.AwaitGone(t, s.c, d.DeepCopy())
 	define(t, s.c, d)
-	s.copyOf(t, in)
 	counts(1, 0)
+	s.copyOf(t, in)
 }
