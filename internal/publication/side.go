@@ -24,8 +24,10 @@ const echoMax = 5 * time.Second
 type pass struct {
 	*publication
 
+	ctx       context.Context //nolint:containedctx // The pass's own life.
 	item      objectsync.Primary
 	needs     set[need]
+	used      int               // See mayUse.
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
 }
 
@@ -139,7 +141,25 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Get(c.name(n)), t.Ready()
+	return c.whole(t, t.Get(c.name(n)))
+}
+
+// whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
+// on if there is room.
+func (c cache) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := t.Ready(); err != nil || !informer.IsTrimmed(u) {
+		return u, err
+	}
+	read, err := c.side.resource(c.resource, u.GetNamespace()).Get(c.pass.ctx, u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		if apierrors.IsNotFound(err) { // The stream is about to tell, and until then it is not gone.
+			err = apierrors.NewConflict(c.resource.GroupResource(), u.GetName(), err)
+		}
+		return nil, err
+	}
+	read.SetManagedFields(nil) // They are held of nothing.
+	t.Put(read)
+	return read, nil
 }
 
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
@@ -156,7 +176,17 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 			return nil, err
 		}
 	}
-	return t.Select(c.name(n).Namespace, s), t.Ready()
+	var all []*unstructured.Unstructured
+	for _, u := range t.Select(c.name(n).Namespace, s) {
+		u, err := c.whole(t, u)
+		if err != nil {
+			return nil, err
+		}
+		if s.Matches(labels.Set(u.GetLabels())) {
+			all = append(all, u)
+		}
+	}
+	return all, t.Ready()
 }
 
 // Copies returns the copies with a key.
