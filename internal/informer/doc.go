@@ -47,6 +47,10 @@
 // forgotten and denied for a while that doubles. We rejected holding what fits: nobody could tell what is missing from
 // what does not exist.
 //
+// What all workspaces of a kcp show is left to none of them: of each, so much is held with its content, and of the rest
+// metadata, whose content is read when it is in use. We rejected metadata of all that is not in use: each related
+// object would be read once, also after a restart, and what ordinary workspaces have fits.
+//
 // # Looks
 //
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits 250 ms and then

@@ -33,6 +33,7 @@ type store struct {
 	full     func(error)                              // there is no room for what the stream delivers
 	interner *Interner
 	room     *budget
+	rooms    rooms // nil for no bounds
 
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
@@ -120,6 +121,9 @@ func (s *store) names() []types.NamespacedName {
 func (s *store) kept(o any) *unstructured.Unstructured {
 	switch x := o.(type) {
 	case *unstructured.Unstructured:
+		if s.rooms != nil {
+			x.SetManagedFields(nil)
+		}
 		return s.interner.intern(x)
 	case *metav1.PartialObjectMetadata:
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -216,13 +220,15 @@ func (s *store) Replace(list []any, version string) error {
 
 func (s *store) replace(list []any, version string) (changed []types.NamespacedName, wentBack bool, err error) {
 	was, items := map[types.NamespacedName]*unstructured.Unstructured{}, make(map[string]any, len(list))
-	for _, o := range list {
-		if u := s.kept(o); u != nil {
-			was[s.name(u)], items[s.name(u).String()] = nil, u
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.rooms)
+	for _, o := range list {
+		if u := s.kept(o); u != nil {
+			n := s.name(u)
+			was[n], items[n.String()] = nil, s.rooms.fit(n, nil, u, isWhole(s.get(n)))
+		}
+	}
 	for _, u := range s.find("", "") {
 		was[s.name(u)] = u
 	}
@@ -252,6 +258,12 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 
 // set holds a resource, nil for nothing, and reports whether there is room for it. The caller holds the lock.
 func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) bool {
+	return s.hold(n, u, isWhole(s.get(n)))
+}
+
+// hold does so for a resource that is in use or, if there is little room, may be trimmed.
+func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used bool) bool {
+	u = s.rooms.fit(n, s.get(n), u, used)
 	switch {
 	case !s.room.swap([]any{s.get(n)}, []any{u}):
 		return false
@@ -269,6 +281,9 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	n := s.name(u)
 	s.mu.Lock()
 	held := s.get(n)
+	if IsTrimmed(held) && held.GetResourceVersion() == u.GetResourceVersion() {
+		s.hold(n, u, true)
+	}
 	news := (s.version == "" || newer(u.GetResourceVersion(), s.version)) &&
 		(held == nil || newer(u.GetResourceVersion(), held.GetResourceVersion()))
 	if news {
@@ -277,7 +292,7 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 			told = a.told
 		}
 		s.answers[n] = &answer{version: u.GetResourceVersion(), told: told}
-		news = s.set(n, u)
+		news = s.hold(n, u, true)
 	}
 	s.mu.Unlock()
 	if news {
@@ -313,5 +328,6 @@ func (s *store) empty() {
 	defer s.mu.Unlock()
 	s.room.swap(s.items.List(), nil)
 	s.items.Replace(map[string]any{}, "")
+	clear(s.rooms)
 	clear(s.answers)
 }

@@ -107,6 +107,9 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 	if s.key.Stream > StreamByName {
 		selector = s.key.Selector
 	}
+	if s.key.Stream == StreamAllWorkspacesInPart {
+		page = partPage
+	}
 	var server cache.ListerWatcherWithContext
 	var expected runtime.Object = &unstructured.Unstructured{}
 	if s.key.Stream == StreamNames {
@@ -120,8 +123,11 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 	s.source = newSource(server, page)
 	s.source.told = true
 	guarded := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
+	if s.key.Stream == StreamAllWorkspacesInPart {
+		s.store.rooms, guarded.ListWithContextFunc = rooms{}, s.store.inPart(s.source.list)
+	}
 	var from cache.ListerWatcher = guarded
-	if s.key.Stream == StreamAllWorkspaces {
+	if s.key.Stream >= StreamAllWorkspaces {
 		s.store.name, from = nameInCluster, plainLists{guarded}
 	}
 	r := cache.NewReflectorWithOptions(from, expected, s.store, cache.ReflectorOptions{
@@ -151,7 +157,7 @@ func (s *stream) run(r *cache.Reflector) {
 			s.source.late.Store(true) // The next list comes in pages.
 			s.settle(ended, false)    // First, so that nobody takes what is forgotten for gone.
 			s.store.empty()
-		case refused(err) && (s.key.Stream != StreamAllWorkspaces || !isUnserved(err)):
+		case refused(err) && (s.key.Stream < StreamAllWorkspaces || !isUnserved(err)):
 			if !s.settle(err, false) {
 				rest = retryDenied
 			}
@@ -283,7 +289,7 @@ func (s *stream) ready() error {
 	case s.denied == nil:
 		return nil
 	}
-	many := len(s.tables) > 0 || s.key.Stream == StreamNames || s.key.Stream == StreamAllWorkspaces
+	many := len(s.tables) > 0 || s.key.Stream >= StreamNames
 	if many && time.Since(s.when) >= retryFailed {
 		s.retry()
 	}

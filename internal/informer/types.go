@@ -38,10 +38,13 @@ const (
 	// StreamAllWorkspaces is the stream of all resources of a kind in all logical clusters that a virtual workspace of
 	// kcp shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
 	StreamAllWorkspaces
+	// StreamAllWorkspacesInPart is the same for what nobody knows how much there is of: of each logical cluster it holds
+	// the content of so much, and metadata of the rest. See IsTrimmed.
+	StreamAllWorkspacesInPart
 )
 
 // An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
-// StreamNames and StreamAllWorkspaces, which have no name, all resources of that stream.
+// StreamNames and those of all workspaces, which have no name, all resources of that stream.
 type Interest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
@@ -58,7 +61,7 @@ func (i Interest) key() Interest {
 		i.NamespacedName = types.NamespacedName{}
 	case StreamLabelledInNamespace:
 		i.Name = ""
-	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces:
+	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces, StreamAllWorkspacesInPart:
 	}
 	return i
 }

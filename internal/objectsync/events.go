@@ -72,6 +72,10 @@ var warnings = []warning{
 			NamespacesMax),
 	},
 	{
+		ErrNoRoom, ReasonNoRoom, fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
+			"have more than %d MiB with them. Refer to fewer, or make them smaller", RoomMost/bytesPerName, RoomMost>>20),
+	},
+	{
 		ErrNoNamespace, ReasonCannotSync,
 		"Related objects have no namespace. Only the provider of the service can change that",
 	},

@@ -3,6 +3,7 @@ package objectsync_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,42 @@ func TestManyRelatedAreRefused(t *testing.T) {
 	m.name(objectsync.RelatedMax + 1)
 	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, objectsync.ErrTooMany) {
 		t.Errorf("want ErrTooMany, got %v", err)
+	}
+}
+
+// TestWorkspaceWithoutRoom shows that an object is refused for which its workspace has no room, as it names more than
+// before or has more in it, that nothing is deleted for that, and that it may go.
+func TestWorkspaceWithoutRoom(t *testing.T) {
+	const many = 3
+	for reason, grow := range map[string]func(*manyRelated){
+		"Names": func(m *manyRelated) { m.name(many + 100) },
+		"Bytes": func(m *manyRelated) { m.fill(many, strings.Repeat("dHdv", 20_000)) },
+	} {
+		m, full, most := newManyRelated(t, v1alpha1.OriginKCP), false, 0
+		m.input.MayUse = func(bytes int) bool {
+			if !full {
+				most = max(most, bytes)
+			}
+			return bytes <= most
+		}
+		m.name(many)
+		m.fill(many, strings.Repeat("b25l", 10_000))
+		m.pass(many)
+		if least := (many - 1) * 40_000; most < least {
+			t.Errorf("%s: want more than %d bytes asked for, got %d", reason, least, most)
+		}
+		full = true
+		grow(m)
+		res, err := m.syncer.Sync(t.Context(), m.input)
+		if !errors.Is(err, objectsync.ErrNoRoom) || !slices.ContainsFunc(res.Events,
+			func(e objectsync.Event) bool { return e.Reason == objectsync.ReasonNoRoom }) {
+			t.Errorf("%s: want it refused, and the consumer told, got %v, %v", reason, err, res.Events)
+		}
+		m.copies(many)
+		full = false
+		m.pass(many)
+		full = true
+		m.end()
 	}
 }
 
@@ -118,6 +155,12 @@ func (m *manyRelated) lives(n int) {
 	m.pass(0)
 	m.name(n)
 	m.pass(n)
+	m.end()
+}
+
+// end deletes the object.
+func (m *manyRelated) end() {
+	m.Helper()
 	source := m.above.get(things.Workspace.GroupVersionResource, m.input.Object).DeepCopy()
 	source.SetDeletionTimestamp(new(now()))
 	m.above.put(things.Workspace.GroupVersionResource, source)
@@ -130,6 +173,12 @@ func (m *manyRelated) pass(copies int) {
 	if _, err := m.syncer.Sync(m.Context(), m.input); err != nil {
 		m.Fatal(err)
 	}
+	m.copies(copies)
+}
+
+// copies checks how many copies there are.
+func (m *manyRelated) copies(copies int) {
+	m.Helper()
 	side := map[*memory]*memory{m.above: m.below, m.below: m.above}[m.origin]
 	got := 0
 	for n := range side.all[objectsync.Secrets] {

@@ -156,6 +156,9 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
+	if p.names += len(all); p.source.GetDeletionTimestamp() == nil && !p.state.fits(p.state.size()) {
+		return nil, ErrNoRoom
+	}
 	for i := range all {
 		m := &all[i]
 		if below, _ := m.below(); below.Namespace == p.both.service.GetNamespace() {

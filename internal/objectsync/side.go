@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not
-// changed. An error means that it is not known yet; whoever keeps the cache wakes the primary when it is. One of the
-// service cluster that is NotFound means that the resource is not served.
+// A Cache is what is known of one resource of one side. It requests nothing but content that it does not hold, because
+// there is too much of it. What it returns is shared and is not changed. An error means that it is not known yet;
+// whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means that the
+// resource is not served.
 //
 // A cache shows what was written through the Writer of its side as soon as the write has been answered.
 type Cache interface {

@@ -29,9 +29,18 @@ const (
 	keyUIDs = "uids"
 	// entryMax is how many bytes an entry of a list has beside its texts.
 	entryMax = 200
+	// RoomMost is how many bytes are remembered of the objects of a workspace, so that none uses up the memory of all. A
+	// name counts as bytesPerName: 10,000 are all. Of each object bytesFree do not count, so that ordinary ones are
+	// limited by their number alone, on which the quota of a workspace decides.
+	RoomMost     = 16 << 20
+	bytesPerName = RoomMost / 10_000
+	bytesFree    = 8 << 10
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
+
+// ErrNoRoom means that the objects of a workspace would use more than RoomMost.
+var ErrNoRoom = errors.New("objects of the workspace refer to too many related objects, or to too large ones")
 
 // ErrTooLarge means that what has to be remembered of an object and its related objects does not fit into a Secret.
 var ErrTooLarge = errors.New("object and its related objects are too large to be remembered")
@@ -48,6 +57,7 @@ func (i Identity) StateName(version string) string {
 type state struct {
 	slots   map[string][]byte // by the key of the object
 	records records
+	fits    func(bytes int) bool // asks for room; nil for one that does not grow
 }
 
 // size returns how many bytes the values of the Secret have together, or somewhat more.
@@ -144,7 +154,7 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: s.records.clone()}
+	return state{slots: maps.Clone(s.slots), records: s.records.clone(), fits: s.fits}
 }
 
 // equal reports whether two states are the same.
@@ -244,9 +254,12 @@ func (s *state) put(o subject, apiVersion string, content map[string]any) error 
 	return err
 }
 
-func checkSize(bytes int) error {
-	if bytes > stateMax {
+func (s *state) checkSize(bytes int) error {
+	switch {
+	case bytes > stateMax:
 		return errors.Wrapf(ErrTooLarge, "%d of %d bytes", bytes, stateMax)
+	case s.fits != nil && !s.fits(bytes):
+		return ErrNoRoom
 	}
 	return nil
 }
@@ -265,7 +278,7 @@ func (s *state) slotOf(o subject, apiVersion string, content map[string]any) (sl
 		return slot{}, errors.New("cannot encode object")
 	}
 	next := slot{s.nextKey(o), b}
-	return next, checkSize(s.size() + len(b) - len(s.slots[next.key]))
+	return next, s.checkSize(s.size() + len(b) - len(s.slots[next.key]))
 }
 
 // disown forgets a copy of a related object.
@@ -292,7 +305,7 @@ func (s *state) prune(keep ...subject) {
 
 // data returns the values of the Secret.
 func (s *state) data() (map[string]any, error) {
-	if err := checkSize(s.size()); err != nil {
+	if err := s.checkSize(s.size()); err != nil {
 		return nil, err
 	}
 	out := map[string]any{}

@@ -23,6 +23,8 @@ type Input struct {
 	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows
 	// all.
 	MayLook func(namespace string) bool
+	// MayUse asks whether the object may use so many bytes of the RoomMost of its workspace. Nil allows all.
+	MayUse func(bytes int) bool
 	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
 	// been undone, which is no reason to delete their copies.
 	Undone bool
@@ -57,6 +59,7 @@ type pass struct {
 	state   state                      // as it is to be
 	result  Result
 
+	names       int                  // how many related objects have been found
 	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
 }
 
@@ -132,6 +135,10 @@ func (p *pass) load(last bool) error {
 	}
 	p.secret, p.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
 	p.stored, err = readState(secret)
+	p.stored.fits = func(bytes int) bool {
+		return p.MayUse == nil || p.MayUse(p.names*bytesPerName+max(0, bytes-bytesFree))
+	}
+	p.stored.fits(p.stored.size()) // What is there counts, and stays.
 	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()
 	return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,7 +85,7 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 
 // streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of the service cluster.
 func streamOf(url string, r schema.GroupVersionResource) need {
-	return need{cluster: url, resource: r, use: toStream}
+	return need{cluster: url, resource: unique.Make(r), use: toStream}
 }
 
 // relatedBy returns a stream of related resources, opened if need be. Some object needs it, or it is of an endpoint.
@@ -95,17 +96,18 @@ func (p *publication) relatedBy(k need) (*informer.Table, error) {
 		return t, nil
 	}
 	cluster := p.config.Service
-	i := informer.Interest{Resource: k.resource, NamespacedName: k.NamespacedName, Stream: informer.StreamBySelector}
-	changed := func(n types.NamespacedName) { p.wake(lookAt(n, "", k.resource)) }
+	r := k.resource.Value()
+	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamBySelector}
+	changed := func(n types.NamespacedName) { p.wake(lookAt(n, "", r)) }
 	if k.cluster != "" {
 		e := p.endpoints[k.cluster]
 		if e == nil {
 			return nil, errEndpointGone
 		}
-		cluster, i.Stream = e.cluster, informer.StreamAllWorkspaces
+		cluster, i.Stream = e.cluster, informer.StreamAllWorkspacesInPart
 		changed = func(n types.NamespacedName) {
 			at := primaryOf(n)
-			p.wake(lookAt(at.NamespacedName, at.Cluster, k.resource))
+			p.wake(lookAt(at.NamespacedName, at.Cluster, r))
 		}
 	}
 	t := cluster.Watches().Table(i, nil)

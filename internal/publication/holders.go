@@ -1,7 +1,10 @@
 package publication
 
 import (
+	"hash/maphash"
+	"slices"
 	"sync"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,10 +21,11 @@ type shared struct {
 
 	mu   sync.Mutex
 	open set[*holders]
-	all  map[holder]map[objectsync.Holding]*held
-	// of are the same by what is held: each is found without a look at the rest, of which one object may have a
-	// thousand.
-	of map[relatedKey]set[*held]
+	all  map[holder]set[unique.Handle[held]]
+	// of are the same by what is held, of which nothing but a hash is known: each is found without a look at the rest, of
+	// which one object may have a thousand.
+	of   map[uint64][]unique.Handle[held]
+	seed maphash.Seed
 }
 
 // A holder is an object of a publication or, without one, a state.
@@ -56,7 +60,8 @@ func relatedKeys(h objectsync.Holding) [2]relatedKey {
 
 func newShared() *shared {
 	return &shared{
-		open: set[*holders]{}, all: map[holder]map[objectsync.Holding]*held{}, of: map[relatedKey]set[*held]{},
+		open: set[*holders]{}, all: map[holder]set[unique.Handle[held]]{}, of: map[uint64][]unique.Handle[held]{},
+		seed: maphash.MakeSeed(),
 	}
 }
 
@@ -122,16 +127,15 @@ func (h *holders) Drop(x objectsync.Holding) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, x.Kept = range []bool{false, true} {
-		h.remove(holder{x.Primary, h}, x)
+		h.remove(holder{x.Primary, h}, unique.Make(held{x, h}))
 	}
 }
 
 // replace makes holdings all that a holder has. The caller holds the lock.
 func (s *shared) replace(by holder, all []objectsync.Holding) {
-	wanted := make(set[objectsync.Holding], len(all))
+	wanted := make(set[unique.Handle[held]], len(all))
 	for _, x := range all {
-		wanted[x] = struct{}{}
-		s.insert(by, x)
+		wanted[s.insert(by, x)] = struct{}{}
 	}
 	for x := range s.all[by] {
 		if _, is := wanted[x]; !is {
@@ -141,35 +145,35 @@ func (s *shared) replace(by holder, all []objectsync.Holding) {
 }
 
 // insert adds one of the things a holder has. The caller holds the lock.
-func (s *shared) insert(by holder, x objectsync.Holding) {
-	if s.all[by][x] != nil {
-		return
+func (s *shared) insert(by holder, x objectsync.Holding) unique.Handle[held] {
+	at := unique.Make(held{x, by.of})
+	if _, is := s.all[by][at]; is {
+		return at
 	}
 	if s.all[by] == nil {
-		s.all[by] = map[objectsync.Holding]*held{}
+		s.all[by] = set[unique.Handle[held]]{}
 	}
-	at := &held{x, by.of}
-	s.all[by][x] = at
-	for _, e := range relatedKeys(x) {
-		if s.of[e] == nil {
-			s.of[e] = set[*held]{}
-		}
-		s.of[e][at] = struct{}{}
+	s.all[by][at] = struct{}{}
+	for _, k := range relatedKeys(x) {
+		hash := maphash.Comparable(s.seed, k)
+		s.of[hash] = append(s.of[hash], at)
 	}
+	return at
 }
 
 // remove removes one of the things a holder has. The caller holds the lock.
-func (s *shared) remove(by holder, x objectsync.Holding) {
-	at := s.all[by][x]
-	if at == nil {
+func (s *shared) remove(by holder, x unique.Handle[held]) {
+	if _, is := s.all[by][x]; !is {
 		return
 	}
 	if delete(s.all[by], x); len(s.all[by]) == 0 {
 		delete(s.all, by)
 	}
-	for _, e := range relatedKeys(x) {
-		if delete(s.of[e], at); len(s.of[e]) == 0 {
-			delete(s.of, e)
+	for _, k := range relatedKeys(x.Value().Holding) {
+		hash := maphash.Comparable(s.seed, k)
+		at := slices.Index(s.of[hash], x)
+		if s.of[hash] = slices.Delete(s.of[hash], at, at+1); len(s.of[hash]) == 0 {
+			delete(s.of, hash)
 		}
 	}
 }
@@ -180,8 +184,11 @@ func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holdin
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []objectsync.Holding
-	for at := range h.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
-		if at.by == nil || at.by == h || at.by.name != h.name {
+	k := relatedKey{Ref: o.Plain(), cluster: cluster}
+	for _, x := range h.of[maphash.Comparable(h.seed, k)] {
+		at := x.Value()
+		keys := relatedKeys(at.Holding)
+		if slices.Contains(keys[:], k) && (at.by == nil || at.by == h || at.by.name != h.name) {
 			out = append(out, at.Holding)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,15 +14,15 @@ import (
 
 type set[K comparable] = map[K]struct{}
 
-// An index tells which objects need what. Methods may be called concurrently.
+// An index tells which objects need what: thousands each, but few the same. Methods may be called concurrently.
 type index[K comparable] struct {
 	mu     sync.Mutex
 	needs  map[objectsync.Primary]set[K]
-	needed map[K]set[objectsync.Primary]
+	needed map[K][]unique.Handle[objectsync.Primary]
 }
 
 func newIndex[K comparable]() *index[K] {
-	return &index[K]{needs: map[objectsync.Primary]set[K]{}, needed: map[K]set[objectsync.Primary]{}}
+	return &index[K]{needs: map[objectsync.Primary]set[K]{}, needed: map[K][]unique.Handle[objectsync.Primary]{}}
 }
 
 // add adds to what an object needs.
@@ -31,16 +32,15 @@ func (l *index[K]) add(p objectsync.Primary, k K) {
 	if l.needs[p] == nil {
 		l.needs[p] = set[K]{}
 	}
-	l.needs[p][k] = struct{}{}
 	l.insert(p, k)
+	l.needs[p][k] = struct{}{}
 }
 
-// insert has an object found by what it needs. The caller holds the lock.
+// insert has an object found by what it needs, if it did not need that before. The caller holds the lock.
 func (l *index[K]) insert(p objectsync.Primary, k K) {
-	if l.needed[k] == nil {
-		l.needed[k] = set[objectsync.Primary]{}
+	if _, is := l.needs[p][k]; !is {
+		l.needed[k] = append(l.needed[k], unique.Make(p))
 	}
-	l.needed[k][p] = struct{}{}
 }
 
 // set makes keys all that an object needs, and returns what it has needed and nobody needs any more.
@@ -58,7 +58,9 @@ func (l *index[K]) set(p objectsync.Primary, keys set[K]) (over []K) {
 		if _, still := keys[k]; still {
 			continue
 		}
-		if delete(l.needed[k], p); len(l.needed[k]) == 0 {
+		left := l.needed[k]
+		at := slices.Index(left, unique.Make(p))
+		if l.needed[k] = slices.Delete(left, at, at+1); len(left) == 1 {
 			delete(l.needed, k)
 			over = append(over, k)
 		}
@@ -70,7 +72,11 @@ func (l *index[K]) set(p objectsync.Primary, keys set[K]) (over []K) {
 func (l *index[K]) of(k K) []objectsync.Primary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.needed[k]))
+	var out []objectsync.Primary
+	for _, by := range l.needed[k] {
+		out = append(out, by.Value())
+	}
+	return out
 }
 
 // by returns what an object needs.
@@ -109,13 +115,13 @@ type need struct {
 	types.NamespacedName
 
 	cluster  string
-	resource schema.GroupVersionResource
+	resource unique.Handle[schema.GroupVersionResource]
 	use      use
 }
 
 // lookAt is the need to look at a resource.
 func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResource) need {
-	return need{NamespacedName: n, cluster: cluster, resource: r}
+	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r)}
 }
 
 // setNeeds makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed;

@@ -33,6 +33,7 @@ type object struct {
 	orphaned bool
 	// suspect means that the object had a copy when kcp was restored, and has not been seen since.
 	suspect bool
+	used    int // See mayUse.
 }
 
 // A statusPatch is a patch of an object in one version.
@@ -66,6 +67,7 @@ func (p *publication) add(item objectsync.Primary) {
 func (p *publication) forget(item objectsync.Primary) {
 	p.setNeeds(item, nil)
 	p.holders.set(item, nil)
+	p.setUse(item, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if o := p.objects[item]; o == nil || o.added {
@@ -139,8 +141,8 @@ func isEarly(err error) bool {
 var lasting = []error{
 	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge,
 	objectsync.ErrNoNamespace, objectsync.ErrUneven, objectsync.ErrInvalidName, objectsync.ErrTooMany,
-	objectsync.ErrTooManyNamespaces, objectsync.ErrCredential, naming.ErrInvalidName, mutation.ErrFailed,
-	gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
+	objectsync.ErrTooManyNamespaces, objectsync.ErrNoRoom, objectsync.ErrCredential, naming.ErrInvalidName,
+	mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
 }
 
 func isLasting(err error) bool {

@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,8 +25,10 @@ const echoMax = 5 * time.Second
 type pass struct {
 	*publication
 
+	ctx       context.Context //nolint:containedctx // The pass's own life.
 	item      objectsync.Primary
 	needs     set[need]
+	used      int               // See mayUse.
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
 }
 
@@ -132,30 +135,42 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	if t := c.own(c.resource, n); t != nil {
 		u := t.Get(c.name(n))
 		if u != nil || t == c.pass.states || !c.relates(c.resource) {
-			return u, c.usable(t, u)
+			return c.whole(t, u)
 		}
 	}
 	t, err := c.stream(c.resource, n.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	u := t.Get(c.name(n))
-	return u, c.usable(t, u)
+	return c.whole(t, t.Get(c.name(n)))
 }
 
-// usable returns why what a stream shows cannot be used: because of the stream, or of one object. One that is being
-// deleted in a workspace has nothing more to say than that.
-func (c cache) usable(t *informer.Table, all ...*unstructured.Unstructured) error {
-	if err := t.Ready(); err != nil {
-		return err
+// whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
+// on if there is room.
+func (c cache) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := t.Ready(); err != nil || !informer.IsTrimmed(u) {
+		return u, cmp.Or(err, c.usable(u))
 	}
-	for _, u := range all {
-		if u == nil || c.endpoint != nil && u.GetDeletionTimestamp() != nil {
-			continue
+	read, err := c.side.resource(c.resource, u.GetNamespace()).Get(c.pass.ctx, u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		if apierrors.IsNotFound(err) { // The stream is about to tell, and until then it is not gone.
+			err = apierrors.NewConflict(c.resource.GroupResource(), u.GetName(), err)
 		}
-		if err := informer.Unreadable(u); err != nil {
-			return objectsync.NewUnreadRefusal(c.endpoint != nil, c.resource.GroupResource(), err)
-		}
+		return nil, err
+	}
+	read.SetManagedFields(nil) // They are held of nothing.
+	t.Put(read)
+	return read, c.usable(read)
+}
+
+// usable returns why an object cannot be used, nil if it can. One that is being deleted in a workspace has nothing more
+// to say than that.
+func (c cache) usable(u *unstructured.Unstructured) error {
+	if u == nil || c.endpoint != nil && u.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if err := informer.Unreadable(u); err != nil {
+		return objectsync.NewUnreadRefusal(c.endpoint != nil, c.resource.GroupResource(), err)
 	}
 	return nil
 }
@@ -174,8 +189,17 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 			return nil, err
 		}
 	}
-	all := t.Select(c.name(n).Namespace, s)
-	return all, c.usable(t, all...)
+	var all []*unstructured.Unstructured
+	for _, u := range t.Select(c.name(n).Namespace, s) {
+		u, err := c.whole(t, u)
+		if err != nil {
+			return nil, err
+		}
+		if s.Matches(labels.Set(u.GetLabels())) {
+			all = append(all, u)
+		}
+	}
+	return all, t.Ready()
 }
 
 // Copies returns the copies with a key.
@@ -193,8 +217,11 @@ func (c cache) keyed(t *informer.Table, key string) ([]*unstructured.Unstructure
 	all := t.Keyed(key)
 	for _, u := range all {
 		c.pass.need(lookAt(keyOf(u), c.cluster, c.resource))
+		if err := c.usable(u); err != nil {
+			return nil, err
+		}
 	}
-	return all, c.usable(t, all...)
+	return all, t.Ready()
 }
 
 // hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not

@@ -47,7 +47,7 @@ func (p *publication) process(item objectsync.Primary) {
 // sync syncs one object, and reports whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
 	defer recoverPanic(&err)
-	at := &pass{publication: p, item: item, needs: set[need]{}}
+	at := &pass{publication: p, ctx: ctx, item: item, needs: set[need]{}}
 	in, source, err := p.input(at)
 	switch {
 	case err != nil:
@@ -70,6 +70,7 @@ func (p *publication) input(at *pass) (in objectsync.Input, source *unstructured
 	in = objectsync.Input{
 		Undone:    restored,
 		MayLook:   at.mayLook,
+		MayUse:    at.mayUse,
 		Workspace: objectsync.Workspace{Side: emptySide, Cluster: item.Cluster, Path: w.Path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
@@ -113,6 +114,7 @@ func (p *publication) syncSource(
 	p.holders.add(item, res.Related)
 	if err == nil {
 		p.holders.set(item, res.Related)
+		p.setUse(item, at.used)
 		p.learn(item) // What is not related any more may still have to go.
 	}
 	p.events.record(item, source, res.Events)

@@ -58,6 +58,7 @@ type workspace struct {
 	objects    int         // how many of its objects, copies and states are known
 	namespaces set[string] // of the service cluster that its objects look at, beside those of their copies
 	look       *bindingLook
+	used       int // by its objects together: see mayUse
 }
 
 // workspace returns what is known of a logical cluster. The caller holds the lock.
