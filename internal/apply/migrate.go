@@ -3,12 +3,14 @@ package apply
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +49,10 @@ type Migration struct {
 	// Signed are managers whose updates are if they own the annotation
 	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
+	// Refused is why the server has refused the manifest. What of kubectl apply is in its way goes to the manager, too.
+	Refused error
+	// Known are the managed fields that the resource had last, if it has lost all.
+	Known []metav1.ManagedFieldsEntry
 }
 
 // Needed reports whether Migrate would change the managed fields of the resource.
@@ -67,7 +73,7 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
 	patch := encode([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		{"op": "add", "path": "/metadata/managedFields", "value": entries},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
 	})
 	_, err = c.Resources.Patch(ctx, m.Live.GetName(), types.JSONPatchType, patch,
@@ -80,6 +86,13 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 // entries of one version only, and would take what the legacy managers keep.
 func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
 	all, moved := m.Live.GetManagedFields(), fieldpath.NewSet()
+	if len(all) == 0 && len(m.Known) > 0 { // A server drops all again that cannot be converted.
+		all = slices.DeleteFunc(slices.Clone(m.Known), func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager != m.Manager && e.APIVersion != m.Manifest.GetAPIVersion()
+		})
+		m.Live, changed = m.Live.DeepCopy(), len(all) > 0
+		m.Live.SetManagedFields(all)
+	}
 	ours := metav1.ManagedFieldsEntry{
 		Manager: m.Manager, Operation: metav1.ManagedFieldsOperationApply,
 		APIVersion: m.Manifest.GetAPIVersion(), FieldsType: "FieldsV1",
@@ -147,9 +160,48 @@ func (m Migration) keeps(manager string) func(fieldpath.Path) bool {
 	case slices.Contains(m.Legacy, manager), slices.Contains(m.Signed, manager):
 		return isBookkeeping
 	case m.Owned && (manager == managerOfLost || manager == ManagerOfKubectl):
-		return func(fieldpath.Path) bool { return true }
+		return m.standsBeside()
 	}
 	return nil
+}
+
+// brackets name an item of a list in the name of a field.
+var brackets = regexp.MustCompile(`\[[^\]]*\]`)
+
+// standsBeside returns which fields are not in the way of a manifest that the server has refused. Items are in the way of
+// others with the same name, or with none, and in an item of the manifest what it may not have beside that.
+func (m Migration) standsBeside() func(fieldpath.Path) bool {
+	around := map[string]int{} // by what the server names: 1 if whole items are in the way
+	var answer apierrors.APIStatus
+	if errors.As(m.Refused, &answer) && answer.Status().Details != nil {
+		for _, c := range answer.Status().Details.Causes {
+			parent := "." + brackets.ReplaceAllString(c.Field[:max(strings.LastIndex(c.Field, "."), 0)], "") + "."
+			switch {
+			case c.Type == metav1.CauseTypeFieldValueDuplicate,
+				c.Type == metav1.CauseTypeFieldValueRequired && strings.HasSuffix(c.Field, "].name"):
+				around[parent] = 1
+			case strings.Contains(c.Message, "may not "):
+				around[parent] = 0
+			}
+		}
+	}
+	f := newFinder()
+	return func(p fieldpath.Path) bool {
+		end := len(p) // of the item that the field is in
+		for end > 0 && p[end-1].Key == nil {
+			end--
+		}
+		parent := "."
+		for _, e := range p {
+			if e.FieldName != nil {
+				parent += *e.FieldName + "."
+			}
+			if whole, ok := around[parent]; ok && end > 0 && f.gives(m.Manifest.Object, p[:end-whole]) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest

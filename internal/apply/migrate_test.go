@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
@@ -215,5 +217,85 @@ func TestMigratedVersion(t *testing.T) {
 	m.Live.SetManagedFields(entries)
 	if holds, err := m.Needed(); err != nil || holds {
 		t.Errorf("Needed after the migration: want false, got %t and error %v", holds, err)
+	}
+}
+
+// TestMigratedIfRefused shows which fields of kubectl apply are in the way of a manifest that a server has refused.
+func TestMigratedIfRefused(t *testing.T) {
+	const (
+		theirs = `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{` +
+			`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}},` +
+			`"f:containers":{"k:{\"name\":\"side\"}":{".":{},"f:image":{}},"k:{\"name\":\"web\"}":{` +
+			`"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{"f:value":{}}},"f:tty":{}}}}}`
+		manifest = `{"metadata":{"name":"x"},"spec":{"ports":[{"port":8080,"name":"http"}],` +
+			`"containers":[{"name":"web","env":[{"name":"A","valueFrom":{}}]}]}}`
+	)
+	for name, tc := range map[string]struct {
+		reason string
+		cause  metav1.StatusCause
+		want   string
+	}{
+		"Duplicate": {
+			reason: "Another item of the list has the name.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name"},
+			want:   `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`,
+		},
+		"Unnamed": {
+			reason: "Beside another item each needs a name.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.ports[0].name"},
+			want:   `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`,
+		},
+		"Exclusive": {
+			reason: "Of an item of the manifest what excludes another field.",
+			cause: metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.containers[0].env[0].valueFrom",
+				Message: "Invalid value: \"\": may not be specified when `value` is not empty",
+			},
+			want: `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}}}}}}}`,
+		},
+		"Missing": {
+			reason: "What the manifest lacks is not in the way.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.containers[1].image"},
+		},
+		"Wrong": {
+			reason: "Nor is what is wrong in it.",
+			cause: metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[0].name", Message: "must be a DNS label",
+			},
+		},
+		"Nothing": {reason: "A refusal that names no field takes none."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Migration{
+				Live: object(t, `{}`), Manifest: object(t, manifest), Manager: manager, Owned: true,
+				Refused: apierrors.NewInvalid(schema.GroupKind{}, "x", nil),
+			}
+			m.Refused.(*apierrors.StatusError).ErrStatus.Details.Causes = []metav1.StatusCause{tc.cause}
+			m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{entry(ManagerOfKubectl, update, theirs)})
+			entries, _, err := m.migrated()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, fieldsByManager(t, entries)[manager+" Apply"]); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestMigratedFromKnown shows that a resource which has lost all managed fields gets those again that it had last, but
+// for those of other managers that are in another version.
+func TestMigratedFromKnown(t *testing.T) {
+	ours, theirs, older := entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`),
+		entry("older", update, `{"f:status":{}}`)
+	ours.APIVersion, older.APIVersion = "v1beta1", "v1beta1"
+	m := Migration{
+		Live: object(t, `{"data":{"a":"1","b":"2"}}`), Manifest: object(t, `{"apiVersion":"v1","data":{}}`), Manager: manager,
+		Known: []metav1.ManagedFieldsEntry{ours, theirs, older},
+	}
+	got, changed, err := m.migrated()
+	want := map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`}
+	if diff := cmp.Diff(want, fieldsByManager(t, got)); err != nil || !changed || diff != "" {
+		t.Errorf("changed %t, error %v, -want, +got:\n%s", changed, err, diff)
 	}
 }

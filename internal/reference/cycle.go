@@ -42,7 +42,7 @@ func waysBack(home node, edges func(node) ([]node, error)) (map[node]node, error
 func (s *objects) cycles(ctx context.Context, f Referrer) (map[node]node, error) {
 	next, err := waysBack(f.node(), func(n node) ([]node, error) {
 		var there []node
-		objs, err := s.lookup(ctx, n, "")
+		objs, err := s.lookup(ctx, n, nil)
 		for _, o := range objs {
 			for _, ref := range s.edges(o) {
 				found, err := s.targets(ctx, ref)

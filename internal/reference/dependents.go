@@ -94,7 +94,7 @@ func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err er
 		if owns || !r.has(pinned(p)) {
 			continue
 		}
-		o, err := r.lookup(ctx, pinned(p), "")
+		o, err := r.lookup(ctx, pinned(p), nil)
 		if err != nil {
 			return false, refused(err)
 		}

@@ -89,7 +89,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 	if err == nil && served {
 		var objs []Referrer
 		var known metav1.Object
-		if objs, err = r.lookup(ctx, pinned(p), ""); len(objs) > 0 {
+		if objs, err = r.lookup(ctx, pinned(p), nil); len(objs) > 0 {
 			known = objs[0].Object
 		}
 		if err == nil {

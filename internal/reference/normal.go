@@ -37,7 +37,9 @@ type Reference struct {
 	// Err is why the reference cannot be followed, nil if it can.
 	Err error
 
-	mapping target.Mapping // how the control plane serves the kind, once that is known
+	selector labels.Selector // what Selector says, nil if it is empty
+	required string          // one label that it requires, empty for none
+	mapping  target.Mapping  // how the control plane serves the kind, once that is known
 }
 
 // Rules say how the references of one Object are read.
@@ -61,16 +63,12 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 		case p != nil:
 			n = rules.named(p.APIVersion, p.Kind, p.Namespace, p.Name)
 			n.At, n.From, n.To, n.Transforms = at+".patchesFrom", p.FieldPath, cmp.Or(to, p.FieldPath), p.Transforms
-			if s, err := metav1.LabelSelectorAsSelector(p.Selector); err != nil {
-				n.Err = invalid("selector is invalid: %v", err)
-			} else {
-				n.Selector = s.String()
-			}
+			n.setSelector(ptr.Deref(p.Selector, metav1.LabelSelector{}))
 		case f != nil:
 			n = rules.named(f.APIVersion, f.Kind, f.Namespace, f.Name)
 			n.At, n.From, n.To = at+".fromObject", f.FieldPath, strings.TrimPrefix(to, manifestPath)
 			if f.Name == "" && len(f.MatchLabels) > 0 {
-				n.Selector = labels.SelectorFromSet(f.MatchLabels).String()
+				n.setSelector(metav1.LabelSelector{MatchLabels: f.MatchLabels})
 			}
 		case d != nil:
 			n = rules.named(d.APIVersion, d.Kind, d.Namespace, d.Name)
@@ -82,6 +80,18 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 		refs = append(refs, n)
 	}
 	return refs
+}
+
+func (r *Reference) setSelector(s metav1.LabelSelector) {
+	selector, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil {
+		r.Err = invalid("selector is invalid: %v", err)
+		return
+	}
+	r.Selector, r.selector = selector.String(), selector
+	for k, v := range s.MatchLabels {
+		r.required = max(r.required, k+"="+v)
+	}
 }
 
 // named returns a reference to a resource, with the defaults of the scope.
@@ -124,9 +134,17 @@ func (r *Reference) node() node { return node{r.GVK.GroupKind(), r.NamespacedNam
 
 // selects reports whether a reference selects an Object by its labels.
 func (r *Reference) selects(gk schema.GroupKind, o metav1.Object) bool {
-	s, err := labels.Parse(r.Selector)
-	return err == nil && r.Selector != "" && r.GVK.GroupKind() == gk && r.Namespace == o.GetNamespace() &&
-		s.Matches(labels.Set(o.GetLabels()))
+	return r.Selector != "" && r.GVK.GroupKind() == gk && r.Namespace == o.GetNamespace() &&
+		r.selector.Matches(labels.Set(o.GetLabels()))
+}
+
+// key returns the value of the index under which a reference is found. One that selects is found by one label that it
+// requires, if any.
+func (r *Reference) key() string {
+	if r.Selector == "" {
+		return r.node().key()
+	}
+	return r.node().key() + "?" + r.required
 }
 
 // isOf reports whether a pin may be of what a reference names. That of a cluster-scoped resource has no namespace.

@@ -158,6 +158,14 @@ func TestNormalise(t *testing.T) {
 			rules: cluster,
 			err:   "selector is invalid",
 		},
+		"BadLabel": {
+			reason: "So must labels: a comma would begin another requirement.",
+			refs: []commonv1.Reference{{FromObject: &commonv1.FromObject{
+				FieldPath: "x", MatchLabels: map[string]string{"a": "b,c"},
+			}}},
+			rules: cluster,
+			err:   "selector is invalid",
+		},
 		"NoSource": {
 			reason: "What is written must be read.",
 			refs:   []commonv1.Reference{{ToFieldPath: new("x"), FromObject: &commonv1.FromObject{Name: "a"}}},

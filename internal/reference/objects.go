@@ -2,8 +2,10 @@ package reference
 
 import (
 	"context"
+	goruntime "runtime"
 	"slices"
 	"sync"
+	"weak"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -71,6 +74,7 @@ type objects struct {
 	crossNamespace bool
 	kinds          map[schema.GroupKind]Kind
 	served         sync.Map // the GroupKinds that the cache can be asked for
+	known          sync.Map // what edges has found out, by the first reference
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
@@ -95,7 +99,7 @@ func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.Gr
 func (s *objects) keys(f Referrer) []string {
 	var keys []string
 	for _, ref := range s.edges(f) {
-		keys = append(keys, ref.node().key())
+		keys = append(keys, ref.key())
 	}
 	for _, p := range f.Observed().References {
 		keys = append(keys, pinned(p).key())
@@ -128,9 +132,22 @@ func (s *objects) references(f Referrer) []Reference {
 	return refs
 }
 
-// edges returns the references of an Object that can be followed to Objects.
+// edges returns the references of an Object of the cache that can be followed to Objects. They are found out once for
+// each state of the Object, which the cache shares and nobody changes.
 func (s *objects) edges(f Referrer) []Reference {
-	return slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
+	spec := f.Desired().References
+	if len(spec) == 0 {
+		return nil
+	}
+	at := weak.Make(&spec[0])
+	if known, ok := s.known.Load(at); ok {
+		return known.([]Reference) //nolint:forcetypeassert // Nothing else is in it.
+	}
+	edges := slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
+	if _, there := s.known.Swap(at, edges); !there {
+		goruntime.AddCleanup(&spec[0], func(gone weak.Pointer[commonv1.Reference]) { s.known.Delete(gone) }, at)
+	}
+	return edges
 }
 
 func (s *objects) has(n node) bool {
@@ -140,14 +157,10 @@ func (s *objects) has(n node) bool {
 
 // lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
 // be changed.
-func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referrer, error) {
+func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) ([]Referrer, error) {
 	k := s.kinds[n.kind]
 	if n.name.Name == "" {
-		parsed, err := labels.Parse(selector)
-		if err != nil {
-			return nil, errors.Wrap(err, "cannot parse selector")
-		}
-		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: parsed})
+		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	}
 	if _, ok := s.served.Load(n.kind); !ok {
 		return nil, nil
@@ -162,7 +175,7 @@ func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referr
 
 // targets returns the nodes of the Objects that a reference leads to.
 func (s *objects) targets(ctx context.Context, r Reference) ([]node, error) {
-	objs, err := s.lookup(ctx, r.node(), r.Selector)
+	objs, err := s.lookup(ctx, r.node(), r.selector)
 	var all []node
 	for _, o := range objs {
 		all = append(all, o.node())
@@ -196,18 +209,22 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 	selects := func(r Reference) bool {
 		return slices.ContainsFunc(states, func(o client.Object) bool { return r.selects(gk, o) })
 	}
+	keys := sets.New(at.key(), around.key()+"?")
+	for _, o := range states {
+		for label, v := range o.GetLabels() {
+			keys.Insert(around.key() + "?" + label + "=" + v)
+		}
+	}
 	var all []Referrer
 	for _, k := range s.kinds {
-		named, err := s.list(ctx, k, client.MatchingFields{indexReferences: at.key()})
-		if err != nil {
-			return nil, err
+		for key := range keys {
+			found, err := s.list(ctx, k, client.MatchingFields{indexReferences: key})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, slices.DeleteFunc(found,
+				func(f Referrer) bool { return key != at.key() && !slices.ContainsFunc(s.edges(f), selects) })...)
 		}
-		near, err := s.list(ctx, k, client.MatchingFields{indexReferences: around.key()})
-		if err != nil {
-			return nil, err
-		}
-		all = slices.Concat(all, named, slices.DeleteFunc(near,
-			func(f Referrer) bool { return !slices.ContainsFunc(s.edges(f), selects) }))
 	}
 	return all, nil
 }

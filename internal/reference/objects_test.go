@@ -204,7 +204,7 @@ func TestKeys(t *testing.T) {
 		APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object", Namespace: "default", Name: "e",
 	}}
 	want := []string{
-		"Object.kubernetes.m.crossplane.io/default/b", "Object.kubernetes.m.crossplane.io/default/",
+		"Object.kubernetes.m.crossplane.io/default/b", "Object.kubernetes.m.crossplane.io/default/?app=web",
 		"Object.kubernetes.crossplane.io//c", "Object.kubernetes.m.crossplane.io/default/e",
 	}
 	got := r.keys(Kind{GVK: mobjectv1alpha1.ObjectGroupVersionKind}.referrer(o))

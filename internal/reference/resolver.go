@@ -183,7 +183,7 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 		}
 		return all, err
 	}
-	objs, err := r.lookup(ctx, ref.node(), ref.Selector)
+	objs, err := r.lookup(ctx, ref.node(), ref.selector)
 	for _, o := range objs {
 		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
 	}

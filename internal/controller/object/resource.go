@@ -7,7 +7,9 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,27 +100,41 @@ func appliedByClient(o Object) bool {
 }
 
 // write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
-// be seen before shows in the answer, and is made ours by a second round.
+// be seen before shows in the answer, or is in the way of the manifest, and is made ours by a second round.
 func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	if _, err := e.migrate(ctx, o, e.live); err != nil {
+	if _, err := e.migrate(ctx, o, e.live, nil); err != nil {
 		return nil, err
 	}
-	live, err := e.send(ctx, o, e.live)
-	if err != nil {
-		return nil, err
+	live, refused := e.send(ctx, o, e.live)
+	if apierrors.IsInvalid(refused) {
+		if live = e.live; live == nil && policy.Owns(o.GetManagementPolicies()) {
+			live, _ = e.Ask(ctx) // The refusal says more.
+		}
+	} else if refused != nil {
+		return nil, refused
 	}
-	if again, err := e.migrate(ctx, o, live); err != nil || !again {
-		return live, err
+	if again, err := e.migrate(ctx, o, live, refused); err != nil || !again {
+		return live, cmp.Or(err, refused)
 	}
 	return e.send(ctx, o, live)
 }
 
-// migrate makes ours what of a resource was applied client-side, and reports whether there was anything.
-func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured) (bool, error) {
+// migrate makes ours what of a resource was applied client-side, or is in the way of a manifest that was refused, and
+// reports whether there was anything.
+func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured, refused error) (bool, error) {
 	if live == nil {
 		return false, nil
 	}
-	return e.Client(e.manager).Migrate(ctx, e.migration(o, live))
+	m, applied, seen := e.migration(o, live), o.Observed().Applied, &metav1.PartialObjectMetadata{}
+	if m.Refused = refused; applied != nil && len(live.GetManagedFields()) == 0 && hasSeen(o, live.GetUID()) {
+		_ = decode(o.Observed().Manifest.Raw, seen) // That it was seen has been decoded.
+		m.Known = seen.ManagedFields
+		if len(m.Known) == 0 && applied.ManifestHash != apply.Hash(e.Manifest.Object) {
+			e.events.Event(o, event.Warning("FieldsMayStay", errors.New("the target has lost who owns the fields of the "+
+				"resource: what has left the manifest stays there until somebody removes it")))
+		}
+	}
+	return e.Client(e.manager).Migrate(ctx, m)
 }
 
 // send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes

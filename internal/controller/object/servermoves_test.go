@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -100,37 +100,6 @@ func TestCopiedManifest(t *testing.T) {
 	}
 }
 
-// TestAdoptedFromKubectl shows that fields and items which kubectl apply has written are those of the Object that gives
-// them, and go when they leave its manifest, and that others stay.
-func TestAdoptedFromKubectl(t *testing.T) {
-	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	service := func(port int64) build.Manifest {
-		m := build.ConfigMap(w.target, "web")
-		delete(m, "data")
-		m["kind"] = "Service"
-		m["spec"] = map[string]any{
-			"ports":    []any{map[string]any{"name": "http", "port": port}},
-			"selector": map[string]any{"app": "web"},
-		}
-		return m
-	}
-	first := &unstructured.Unstructured{Object: service(80)}
-	first.SetLabels(map[string]string{"team": "theirs"})
-	if err := w.tc.Create(t.Context(), first, client.FieldOwner("kubectl-client-side-apply")); err != nil {
-		t.Fatal(err)
-	}
-	o := w.object(service(80))
-	createReady(t, c, o)
-	setManifest(t, c, o, service(8080))
-	kube.Eventually(t, "the port to change", func() (bool, string) {
-		s := &corev1.Service{}
-		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "web"}, s)
-		return err == nil && len(s.Spec.Ports) == 1 && s.Spec.Ports[0].Port == 8080 && s.Labels["team"] == "theirs",
-			fmt.Sprint(s.Spec.Ports, s.Labels, err)
-	})
-}
-
 // twoVersions returns a definition whose version v1 has a default that v1beta1 does not know.
 func twoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
 	d := build.Definition(group, "gates", "more")
@@ -190,14 +159,15 @@ func TestVersionMovesOn(t *testing.T) {
 }
 
 // TestLostManagedFields shows that a server which drops all managed fields with each write of the status, as it cannot
-// convert them, is not written to for each of these, and that drift is seen all the same.
+// convert them, is not written to for each of these, that drift is seen all the same, and that a field which leaves the manifest goes.
 func TestLostManagedFields(t *testing.T) {
 	w, group := gates(t)
-	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big"))
+	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
+	whole := map[string]any{"size": "big", "more": "x", "access": "deny"}
 	createReady(t, c, o)
 	report := func(phase string) {
 		t.Helper()
-		u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+		u := w.awaitGate(t, group, whole)
 		if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
 			[]byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
 			t.Fatal(err)
@@ -226,12 +196,33 @@ func TestLostManagedFields(t *testing.T) {
 	if n > most {
 		t.Errorf("want at most %d requests, got %d", most, n)
 	}
-	u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+	u := w.awaitGate(t, group, whole)
 	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec":{"size":"small"}}`))); err != nil {
 		t.Fatal(err)
 	}
+	w.awaitGate(t, group, whole)
+	report("last")
+	setManifest(t, c, o, gate(group, "v1beta1", w.target, "size", "big"))
 	w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+}
+
+// TestFieldThatOthersLack shows that a resource to which nobody can apply, as somebody else has written in a version that
+// lacks a field, is kept again once its managed fields are reset.
+func TestFieldThatOthersLack(t *testing.T) {
+	w, group := gates(t)
+	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big", "access", "allow"))
+	createReady(t, c, o)
+	u := &unstructured.Unstructured{Object: gate(group, "v1beta1", w.target)}
+	if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"phase":"lit"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small", "access", "allow"))
+	awaitCondition(t, c, o, failed(xpv2.ReasonReconcileError))
+	kube.Patch(t, w.tc, &unstructured.Unstructured{Object: gate(group, "v1", w.target)}, `{"metadata":{"managedFields":[{}]}}`)
+	w.awaitGate(t, group, map[string]any{"size": "small", "access": "allow"})
+	awaitReady(t, c, o)
 }
 
 // TestFieldLeavesAfterLoss shows that a field which leaves the manifest goes although the server has once lost who owns
@@ -261,24 +252,38 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	}
 }
 
-// TestKubectlKeepsItsOwn shows that an Object which keeps some fields of a resource of others takes none from kubectl
-// apply: they stay when the Object goes.
-func TestKubectlKeepsItsOwn(t *testing.T) {
+// TestFieldLeavesUnseenLoss shows that a field which leaves the manifest goes although the server has lost who owns it
+// while nobody looked, and that an event says so if nobody knows.
+func TestFieldLeavesUnseenLoss(t *testing.T) {
 	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	theirs := emptySettings(w.target)
-	theirs.Data = map[string]string{"color": "blue"}
-	if err := w.tc.Create(t.Context(), theirs, client.FieldOwner("kubectl-client-side-apply")); err != nil {
-		t.Fatal(err)
+	for name, known := range map[string]bool{"Known": true, "Unknown": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
+			pause(t, c, o)
+			cm := emptySettings(w.target)
+			kube.Patch(t, w.tc, cm, `{"metadata":{"managedFields":[{}]}}`)
+			if !known {
+				u := &unstructured.Unstructured{}
+				err := utiljson.Unmarshal(o.Observed().Manifest.Raw, &u.Object)
+				if u.SetManagedFields(nil); err != nil {
+					t.Fatal(err)
+				}
+				o.Observed().Manifest = build.Raw(u.Object)
+				if err := c.Status().Update(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+			unpause(t, c, o)
+			want := map[string]string{"color": "red"}
+			if !known {
+				awaitEvent(t, c, o, "FieldsMayStay")
+				want["size"] = "big"
+			}
+			awaitData(t, w.tc, client.ObjectKeyFromObject(cm), want)
+		})
 	}
-	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
-	o.SetManagementPolicies(observeUpdate)
-	kube.Create(t, c, o)
-	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-	awaitReady(t, c, o)
-	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
-	kube.Remove(t, c, o)
-	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
 }
 
 // A spelling is a manifest that a server does not store as it is written.

@@ -27,8 +27,12 @@ import (
 func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	obs, seen, was := o.Observed(), present(live, opts), map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
-	_, shown, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
+	known, shown, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
 	unwanted := opts.RemoveManagedFields && shown
+	if shown && !unwanted && obs.Applied != nil && len(live.GetManagedFields()) == 0 && SeenUID(o) == live.GetUID() {
+		seen = withoutMetadata(seen, "managedFields")
+		seen["metadata"].(map[string]any)["managedFields"] = known //nolint:forcetypeassert // It has a UID.
+	}
 	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}

@@ -1,0 +1,185 @@
+package object_test
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// service returns the manifest of a Service.
+func service(namespace string, ports ...any) build.Manifest {
+	m := build.ConfigMap(namespace, "web")
+	delete(m, "data")
+	m["kind"], m["spec"] = "Service", map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}
+	return m
+}
+
+// pods returns the manifest of a Deployment whose pods have some fields, with an image in each container.
+func pods(t *testing.T, namespace, fields string) build.Manifest {
+	t.Helper()
+	m, spec := build.Deployment(namespace, "web"), map[string]any{}
+	if err := utiljson.Unmarshal([]byte(fields), &spec); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range spec["containers"].([]any) {
+		c.(map[string]any)["image"] = "registry.example.org/web:1"
+	}
+	m["spec"].(map[string]any)["template"].(map[string]any)["spec"] = spec
+	return m
+}
+
+// asKubectl makes a resource as kubectl apply does without --server-side.
+func (w world) asKubectl(t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
+	if err := w.tc.Create(t.Context(), u, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAdoptedFromKubectl shows that fields and items which kubectl apply has written are those of the Object that gives
+// them, and go when they leave its manifest, and that others stay.
+func TestAdoptedFromKubectl(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	first := &unstructured.Unstructured{Object: service(w.target, map[string]any{"name": "http", "port": int64(80)})}
+	first.SetLabels(map[string]string{"team": "theirs"})
+	w.asKubectl(t, first)
+	o := w.object(service(w.target, map[string]any{"name": "http", "port": int64(80)}))
+	createReady(t, c, o)
+	setManifest(t, c, o, service(w.target, map[string]any{"name": "http", "port": int64(8080)}))
+	kube.Eventually(t, "the port to change", func() (bool, string) {
+		s := &corev1.Service{}
+		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "web"}, s)
+		return err == nil && len(s.Spec.Ports) == 1 && s.Spec.Ports[0].Port == 8080 && s.Labels["team"] == "theirs",
+			fmt.Sprint(s.Spec.Ports, s.Labels, err)
+	})
+}
+
+// TestPortOfTheManifestAlone shows that a Service of kubectl apply has the port of the manifest alone if that gives
+// another port of the same name, and keeps what is not in the way.
+func TestPortOfTheManifestAlone(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		port     map[string]any
+		labelled bool
+	}{
+		"Unseen":   {port: map[string]any{"name": "http", "port": int64(8080)}},
+		"Labelled": {port: map[string]any{"name": "http", "port": int64(8080)}, labelled: true},
+		"Unnamed":  {port: map[string]any{"port": int64(8080)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			first := &unstructured.Unstructured{Object: service(w.target, map[string]any{"name": "http", "port": int64(80)})}
+			first.SetLabels(map[string]string{"team": "theirs"})
+			if tc.labelled {
+				first.SetLabels(map[string]string{"team": "theirs", commonv1.LabelKeyManaged: "true"})
+			}
+			w.asKubectl(t, first)
+			createReady(t, c, w.object(service(w.target, tc.port)))
+			s := &corev1.Service{}
+			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, s)
+			if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Labels["team"] != "theirs" {
+				t.Errorf("want port 8080 and the label of others, got %v, %v", s.Spec.Ports, s.Labels)
+			}
+		})
+	}
+}
+
+// TestListsOfTheManifestAlone shows that of a Deployment of kubectl apply the lists that the server refuses together
+// with those of the manifest are as the manifest gives them, and that others are left alone.
+func TestListsOfTheManifestAlone(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		reason       string
+		theirs, ours string // fields of the pod, as JSON
+		check        func(corev1.PodSpec) bool
+	}{
+		"Ports": {
+			reason: "Names of ports are unique.",
+			theirs: `{"containers":[{"name":"web","ports":[{"name":"http","containerPort":80}]},{"name":"side"}]}`,
+			ours:   `{"containers":[{"name":"web","ports":[{"name":"http","containerPort":8080}]}]}`,
+			check: func(s corev1.PodSpec) bool {
+				p := s.Containers[0].Ports
+				return len(p) == 1 && p[0].ContainerPort == 8080
+			},
+		},
+		"Env": {
+			reason: "A variable has one source.",
+			theirs: `{"containers":[{"name":"web","env":[{"name":"A","value":"x"}]},{"name":"side"}]}`,
+			ours:   `{"containers":[{"name":"web","env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`,
+			check: func(s corev1.PodSpec) bool {
+				e := s.Containers[0].Env
+				return len(e) == 1 && e[0].Value == "" && e[0].ValueFrom != nil
+			},
+		},
+		"Volumes": {
+			reason: "So has a volume.",
+			theirs: `{"containers":[{"name":"web"},{"name":"side"}],"volumes":[{"name":"v","configMap":{"name":"x"}}]}`,
+			ours:   `{"containers":[{"name":"web"}],"volumes":[{"name":"v","emptyDir":{}}]}`,
+			check: func(s corev1.PodSpec) bool {
+				return len(s.Volumes) == 1 && s.Volumes[0].EmptyDir != nil && s.Volumes[0].ConfigMap == nil
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			w.asKubectl(t, &unstructured.Unstructured{Object: pods(t, w.target, tc.theirs)})
+			createReady(t, c, w.object(pods(t, w.target, tc.ours)))
+			d := &appsv1.Deployment{}
+			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, d)
+			if s := d.Spec.Template.Spec; len(s.Containers) != 2 || !tc.check(s) {
+				t.Errorf("%s: got %v", tc.reason, s)
+			}
+		})
+	}
+}
+
+// TestRefusedManifestTakesNothing shows that a manifest which the server refuses for what is in it takes no field from
+// kubectl apply.
+func TestRefusedManifestTakesNothing(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	w.asKubectl(t, &unstructured.Unstructured{
+		Object: service(w.target, map[string]any{"name": "http", "port": int64(80)}),
+	})
+	o := w.object(service(w.target, map[string]any{"name": "No Name", "port": int64(8080)}))
+	kube.Create(t, c, o)
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
+	setManifest(t, c, o, service(w.target, map[string]any{"name": "more", "port": int64(8080)}))
+	awaitReady(t, c, o)
+	s := &corev1.Service{}
+	kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, s)
+	if len(s.Spec.Ports) != 2 {
+		t.Errorf("want the port of kubectl apply left alone, got %v", s.Spec.Ports)
+	}
+}
+
+// TestKubectlKeepsItsOwn shows that an Object which keeps some fields of a resource of others takes none from kubectl
+// apply: they stay when the Object goes.
+func TestKubectlKeepsItsOwn(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	theirs := emptySettings(w.target)
+	theirs.Data = map[string]string{"color": "blue"}
+	if err := w.tc.Create(t.Context(), theirs, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		t.Fatal(err)
+	}
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
+	o.SetManagementPolicies(observeUpdate)
+	kube.Create(t, c, o)
+	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+	awaitReady(t, c, o)
+	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
+	kube.Remove(t, c, o)
+	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
+}
