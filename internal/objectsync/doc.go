@@ -110,17 +110,12 @@
 // # What is hidden
 //
 // What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted
-// or made again for it, and what stands there waits. A claim for some labels hides single objects, for which kcp
-// answers as for what is gone. So a related object that vanishes without a word is gone only if the binding shows all:
-// it had our finalizer.
+// or made again for it, and what stands there waits. kcp answers for what a claim hides by labels as for what is gone,
+// so that a related object that vanishes in spite of our finalizer is gone only if the binding shows all.
 //
-// # What cannot be changed
-//
-// A state has the UID of each related object that was copied. If a server does not accept a change of the copy, and the
-// UID is another one by now, the copy goes and is made again. That is what had become of it if the deletion had been
-// seen. Whatever else is refused stays: whoever made a field immutable may have meant it. We rejected to go by what
-// servers say, as each kind calls it otherwise, and to replace each copy whose origin is another one, as that would
-// interrupt all consumers after a restore.
+// A copy that a server does not let us change is made anew only if its origin has another UID than was recorded: whoever
+// made a field immutable may have meant it. To replace each copy whose origin is another one was rejected, as that
+// would interrupt all consumers after a restore.
 //
 // # Ownership
 //

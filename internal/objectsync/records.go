@@ -117,8 +117,8 @@ func (p *pass) strange(r recorded, other Side) (bool, error) {
 }
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
-// what a workspace hides by a permission claim is not. Whether it hides anything is asked first, as kcp shows objects
-// before it says that a claim is applied. Without a copy, nothing is lost if it is only hidden.
+// what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
+// applied. Without a copy nothing can be lost.
 func (p *pass) confirmGone(ctx context.Context, r recorded, now Record) error {
 	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !r.made {
 		return nil

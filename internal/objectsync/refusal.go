@@ -165,13 +165,11 @@ func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content
 	if r == Secrets {
 		err = apply.HideSecret(err, content)
 	}
-	switch {
-	case RefusalOf(err) == nil:
+	if RefusalOf(err) == nil {
 		return err
-	case w.workspace:
-		return errors.Wrap(err, "the workspace refuses it")
 	}
-	return errors.Wrap(err, "the service cluster refuses it")
+	side := map[bool]string{true: "workspace", false: "service cluster"}[w.workspace]
+	return errors.Wrapf(err, "the %s refuses it", side)
 }
 
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.

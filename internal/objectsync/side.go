@@ -54,8 +54,7 @@ type Workspace struct {
 
 	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
 	Cluster, Path string
-	// ShowsAll asks whether the workspace shows all that it has of a claimed resource. A claim may be accepted for some
-	// labels alone.
+	// ShowsAll asks whether the workspace shows all that it has of a claimed resource, and not only some labels.
 	ShowsAll func(ctx context.Context, r schema.GroupResource) (bool, error)
 }
 

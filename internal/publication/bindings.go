@@ -132,8 +132,7 @@ func (p *publication) readBindings(
 	return list, consumers, err
 }
 
-// showsAll asks the workspace whether it shows all that it has of a resource. Its watch may know that later than it is
-// so, and the watch of the resource sooner.
+// showsAll asks the workspace whether it shows all that it has of a resource. The watch of its bindings may be late.
 func (p *pass) showsAll(ctx context.Context, r schema.GroupResource) (bool, error) {
 	_, consumers, err := p.readBindings(ctx, p.workspace)
 	return slices.ContainsFunc(consumers,

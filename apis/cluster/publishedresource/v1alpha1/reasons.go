@@ -56,8 +56,7 @@ const (
 const (
 	// ReasonInvalidSpec means that the spec and the ProviderConfig together do not say what to publish.
 	ReasonInvalidSpec xpv2.ConditionReason = "InvalidSpec"
-	// ReasonIdentityHashMissing means that a related resource is offered by another APIExport, and the spec does not say
-	// by which.
+	// ReasonIdentityHashMissing means that the spec does not say which APIExport offers a related resource.
 	ReasonIdentityHashMissing xpv2.ConditionReason = "IdentityHashMissing"
 	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport
 	// is being deleted.
