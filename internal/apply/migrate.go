@@ -168,8 +168,8 @@ func (m Migration) keeps(manager string) func(fieldpath.Path) bool {
 // brackets name an item of a list in the name of a field.
 var brackets = regexp.MustCompile(`\[[^\]]*\]`)
 
-// standsBeside returns which fields are not in the way of a manifest that the server has refused. Items are in the way of
-// others with the same name, or with none, and in an item of the manifest what it may not have beside that.
+// standsBeside returns which fields are not in the way of a manifest that the server has refused. Items are in the way
+// of others with the same name, or with none, and in an item of the manifest what it may not have beside that.
 func (m Migration) standsBeside() func(fieldpath.Path) bool {
 	around := map[string]int{} // by what the server names: 1 if whole items are in the way
 	var answer apierrors.APIStatus
@@ -191,12 +191,12 @@ func (m Migration) standsBeside() func(fieldpath.Path) bool {
 		for end > 0 && p[end-1].Key == nil {
 			end--
 		}
-		parent := "."
+		parent := []byte(".")
 		for _, e := range p {
 			if e.FieldName != nil {
-				parent += *e.FieldName + "."
+				parent = append(append(parent, *e.FieldName...), '.')
 			}
-			if whole, ok := around[parent]; ok && end > 0 && f.gives(m.Manifest.Object, p[:end-whole]) {
+			if whole, ok := around[string(parent)]; ok && end > 0 && f.gives(m.Manifest.Object, p[:end-whole]) {
 				return false
 			}
 		}

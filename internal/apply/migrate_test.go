@@ -266,11 +266,11 @@ func TestMigratedIfRefused(t *testing.T) {
 		"Nothing": {reason: "A refusal that names no field takes none."},
 	} {
 		t.Run(name, func(t *testing.T) {
+			refused := apierrors.NewInvalid(schema.GroupKind{}, "x", nil)
+			refused.ErrStatus.Details.Causes = []metav1.StatusCause{tc.cause}
 			m := Migration{
-				Live: object(t, `{}`), Manifest: object(t, manifest), Manager: manager, Owned: true,
-				Refused: apierrors.NewInvalid(schema.GroupKind{}, "x", nil),
+				Live: object(t, `{}`), Manifest: object(t, manifest), Manager: manager, Owned: true, Refused: refused,
 			}
-			m.Refused.(*apierrors.StatusError).ErrStatus.Details.Causes = []metav1.StatusCause{tc.cause}
 			m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{entry(ManagerOfKubectl, update, theirs)})
 			entries, _, err := m.migrated()
 			if err != nil {
@@ -286,8 +286,8 @@ func TestMigratedIfRefused(t *testing.T) {
 // TestMigratedFromKnown shows that a resource which has lost all managed fields gets those again that it had last, but
 // for those of other managers that are in another version.
 func TestMigratedFromKnown(t *testing.T) {
-	ours, theirs, older := entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`),
-		entry("older", update, `{"f:status":{}}`)
+	ours, theirs := entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`)
+	older := entry("older", update, `{"f:status":{}}`)
 	ours.APIVersion, older.APIVersion = "v1beta1", "v1beta1"
 	m := Migration{
 		Live: object(t, `{"data":{"a":"1","b":"2"}}`), Manifest: object(t, `{"apiVersion":"v1","data":{}}`), Manager: manager,

@@ -116,7 +116,8 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 		"Env": {
 			reason: "A variable has one source.",
 			theirs: `{"containers":[{"name":"web","env":[{"name":"A","value":"x"}]},{"name":"side"}]}`,
-			ours:   `{"containers":[{"name":"web","env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`,
+			ours: `{"containers":[{"name":"web","env":[{"name":"A",` +
+				`"valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`,
 			check: func(s corev1.PodSpec) bool {
 				e := s.Containers[0].Env
 				return len(e) == 1 && e[0].Value == "" && e[0].ValueFrom != nil

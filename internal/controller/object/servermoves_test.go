@@ -159,7 +159,8 @@ func TestVersionMovesOn(t *testing.T) {
 }
 
 // TestLostManagedFields shows that a server which drops all managed fields with each write of the status, as it cannot
-// convert them, is not written to for each of these, that drift is seen all the same, and that a field which leaves the manifest goes.
+// convert them, is not written to for each of these, that drift is seen all the same, and that a field which leaves the
+// manifest goes.
 func TestLostManagedFields(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
@@ -207,8 +208,8 @@ func TestLostManagedFields(t *testing.T) {
 	w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
 }
 
-// TestFieldThatOthersLack shows that a resource to which nobody can apply, as somebody else has written in a version that
-// lacks a field, is kept again once its managed fields are reset.
+// TestFieldThatOthersLack shows that a resource to which nobody can apply, as somebody else has written in a version
+// that lacks a field, is kept again once its managed fields are reset.
 func TestFieldThatOthersLack(t *testing.T) {
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big", "access", "allow"))
@@ -220,7 +221,8 @@ func TestFieldThatOthersLack(t *testing.T) {
 	}
 	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small", "access", "allow"))
 	awaitCondition(t, c, o, failed(xpv2.ReasonReconcileError))
-	kube.Patch(t, w.tc, &unstructured.Unstructured{Object: gate(group, "v1", w.target)}, `{"metadata":{"managedFields":[{}]}}`)
+	u = &unstructured.Unstructured{Object: gate(group, "v1", w.target)}
+	kube.Patch(t, w.tc, u, `{"metadata":{"managedFields":[{}]}}`)
 	w.awaitGate(t, group, map[string]any{"size": "small", "access": "allow"})
 	awaitReady(t, c, o)
 }
