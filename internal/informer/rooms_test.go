@@ -33,9 +33,6 @@ func TestRooms(t *testing.T) {
 	s := testStore(func(n string) { woken = append(woken, n) })
 	s.name, s.rooms = nameInCluster, rooms{}
 	table := &Table{stream: &stream{store: s}}
-	named := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: "a/default", Name: name}
-	}
 	add := func(u *unstructured.Unstructured) { _ = s.Update(u) }
 	put := func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)

@@ -94,10 +94,10 @@ func TestStreamInPart(t *testing.T) {
 			whole++
 		}
 	}
-	if most := unusedMost / bytes; len(all) != many || whole == 0 || whole > most {
+	if most := unusedMost / bytes; len(all) != many || whole > most {
 		t.Errorf("want %d Secrets, and at most %d of them with content, got %d and %d", many, most, len(all), whole)
 	}
-	if held := table.stream.store.rooms[""]; held > unusedMost+many<<10 {
+	if held := table.stream.store.rooms[""]; held > 2*unusedMost { // Others have Secrets there, too.
 		t.Errorf("want little held, got %d KiB", held>>10)
 	}
 	last := named(many - 1)
