@@ -18,22 +18,26 @@ func TestMetricLabels(t *testing.T) {
 		known  = "a constant"
 		name   = "a controller or a queue, as the program names it"
 		object = "a PublishedResource, whose series end with it"
+		kind   = "a kind of ours"
 		host   = "a host that an operator has named, or other"
 	)
 	labels := map[string]map[string]string{
 		"publishedresource_": {
 			"publishedresource": object, "state": known, "reason": known, "type": known,
 		},
-		"provider_kcp_restored_servers_total":  {"server": known},
-		"rest_client_requests_total":           {"code": code, "method": known, "host": host},
-		"controller_runtime_":                  {"controller": name, "result": known, "webhook": name, "code": code},
-		"workqueue_":                           {"name": name, "controller": name, "priority": known},
-		"leader_election_":                     {"name": known},
-		"certwatcher_":                         {},
-		"go_":                                  {"quantile": known},
-		"process_":                             {},
-		"provider_kcp_postponed_reverts_total": {},
-		"sync_agent_published_resource":        {},
+		"crossplane_managed_resource_":            {"gvk": kind},
+		"provider_kcp_failing_resources":          {"gvk": kind, "condition": known},
+		"provider_kcp_restored_servers_total":     {"server": known},
+		"provider_kcp_unreadable_resources_total": {},
+		"rest_client_requests_total":              {"code": code, "method": known, "host": host},
+		"controller_runtime_":                     {"controller": name, "result": known, "webhook": name, "code": code},
+		"workqueue_":                              {"name": name, "controller": name, "priority": known},
+		"leader_election_":                        {"name": known},
+		"certwatcher_":                            {},
+		"go_":                                     {"quantile": known},
+		"process_":                                {},
+		"provider_kcp_postponed_reverts_total":    {},
+		"sync_agent_published_resource":           {},
 	}
 	descs := make(chan *prometheus.Desc)
 	go func() {

@@ -88,15 +88,15 @@ func (p *publication) probe() {
 		case <-p.working.Done():
 			return
 		case <-tick.C:
+			if is := p.streamError() != nil; p.denied.Swap(is) != is {
+				p.changed()
+			}
 			p.probeOnce()
 		}
 	}
 }
 
 func (p *publication) probeOnce() {
-	if is := p.streamError() != nil; p.denied.Swap(is) != is {
-		p.changed()
-	}
 	for _, by := range p.refused.keys() {
 		if all := p.refused.of(by); by.cluster == "" && len(all) > 0 {
 			p.queue.Add(all[0])
