@@ -32,8 +32,9 @@
 // what the manifest no longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program
 // may keep on resources of its own.
 //
-// What kubectl apply has written beside a manifest stays, unless the server refuses both together: what its answer names
-// is the manifest's then. To take all that kubectl has written into a list was rejected: containers would go with it.
+// What kubectl apply has written beside a manifest stays, unless the server refuses both together: what its answer
+// names is the manifest's then. To take all that kubectl has written into a list was rejected: containers would go with
+// it.
 //
 // A server that has lost all managed fields gets back those that were seen last. A record of paths of our own was
 // rejected: it would be in each status, and would not tell what others own too.

@@ -113,9 +113,9 @@
 // or made again for it, and what stands there waits. kcp answers for what a claim hides by labels as for what is gone,
 // so that a related object that vanishes in spite of our finalizer is gone only if the binding shows all.
 //
-// A copy that a server does not let us change is made anew only if its origin has another UID than was recorded: whoever
-// made a field immutable may have meant it. To replace each copy whose origin is another one was rejected, as that
-// would interrupt all consumers after a restore.
+// A copy that a server does not let us change is made anew only if its origin has another UID than was recorded:
+// whoever made a field immutable may have meant it. To replace each copy whose origin is another one was rejected, as
+// that would interrupt all consumers after a restore.
 //
 // # Ownership
 //

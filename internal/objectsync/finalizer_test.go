@@ -172,8 +172,8 @@ func (s stripping) Patch(ctx context.Context, o objectsync.Ref, _ []byte, subres
 	return s.Writer.Patch(ctx, o, []byte(`{}`), subresources...)
 }
 
-// TestFinalizerIsTakenOff shows that nothing is made of an object whose workspace takes our finalizer off again, and that
-// this is a refusal: it rests, and the consumer is told.
+// TestFinalizerIsTakenOff shows that nothing is made of an object whose workspace takes our finalizer off again, and
+// that this is a refusal: it rests, and the consumer is told.
 func TestFinalizerIsTakenOff(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

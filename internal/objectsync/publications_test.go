@@ -1,10 +1,10 @@
 package objectsync_test
 
 import (
-	stderrors "errors"
 	"testing"
 
 	"github.com/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -72,7 +72,9 @@ func (w *world) restsBeside(one, another *objectsync.Syncer) {
 		}
 		_, released := another.Release(w.Context(), w.input)
 		_, abandoned := another.Abandon(w.Context(), w.input)
-		if err := stderrors.Join(released, abandoned, another.RemoveFinalizers(w.Context(), w.input)); err != nil {
+		if err := kerrors.NewAggregate([]error{
+			released, abandoned, another.RemoveFinalizers(w.Context(), w.input),
+		}); err != nil {
 			w.Error(err)
 		}
 	})

@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
+
+// errContested means that the target accepts a change of a finalizer, and does not keep it.
+var errContested = errors.New("others, such as a mutating webhook, undo a change of finalizers")
 
 const (
 	// editors is how many resources are changed at a time. The rest of the provider needs the control plane, too.
@@ -260,7 +262,7 @@ func (e *editor) patch(ctx context.Context, at resource, batch []change,
 	case apierrors.IsNotFound(err):
 		return gone(), nil
 	case err == nil && !slices.Equal(after(u, batch), u.GetFinalizers()):
-		return nil, managedadapter.ErrFinalizerContested
+		return nil, errContested
 	}
 	return u, err
 }

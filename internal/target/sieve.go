@@ -79,12 +79,8 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 				from, s.within, s.deepest, s.values, s.passed = i, true, s.depth, 0, s.passed+s.values
 			}
 		case c == '}', c == ']':
-			s.depth = max(0, s.depth-1)
-			if s.within && s.depth < s.level {
-				s.take(p[from : i+1])
-				if from, err = i+1, s.end(); err != nil {
-					return after, err
-				}
+			if from, err = s.ascend(p, from, i+1); err != nil {
+				return after, err
 			}
 			if s.depth == 0 {
 				after = len(p) - i - 1
@@ -93,6 +89,16 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 	}
 	s.take(p[from:])
 	return after, nil
+}
+
+// ascend takes the end of an object or a list, and returns from where on nothing is taken yet.
+func (s *sieve) ascend(p []byte, from, to int) (int, error) {
+	s.depth = max(0, s.depth-1)
+	if !s.within || s.depth >= s.level {
+		return from, nil
+	}
+	s.take(p[from:to])
+	return to, s.end()
 }
 
 // take takes a part of a resource, or of what is around.

@@ -95,7 +95,9 @@ func TestSieve(t *testing.T) {
 
 func ofList(t *testing.T, content []byte) (all []string) {
 	t.Helper()
-	var list struct{ Items []json.RawMessage }
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
 	if err := json.Unmarshal(content, &list); err != nil {
 		t.Fatal(err)
 	}

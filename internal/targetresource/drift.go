@@ -26,8 +26,8 @@ var postponed = prometheus.NewCounter(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(postponed) } //nolint:gochecknoinits // As controller-runtime does its own.
 
-// A Drift slows down the fight over a resource that somebody else keeps changing. Its zero value has seen no change. One
-// worker at a time reconciles an owner, and nobody else asks for its fight.
+// A Drift slows down the fight over a resource that somebody else keeps changing. Its zero value has seen no change.
+// One worker at a time reconciles an owner, and nobody else asks for its fight.
 type Drift struct {
 	fights sync.Map // informer.Owner to *fight
 }

@@ -14,7 +14,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -67,7 +66,6 @@ type Cause struct {
 // onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
 // answers, so that nobody wakes the owner.
 var onTarget = []Cause{
-	{By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, true}, // Though nobody wakes it.
 	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
 	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},

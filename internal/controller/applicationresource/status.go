@@ -37,15 +37,16 @@ func (e missingError) Error() string {
 	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
 }
 
-func isControlPlane(err error) bool {
-	return errors.As(err, &controlPlaneError{}) && !errors.Is(err, managedadapter.ErrFinalizerContested)
-}
+func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
 
 func isSecretMissing(err error) bool { return errors.As(err, &missingError{}) }
 
 // causeOf returns what an error means to a KubernetesApplicationResource.
 func causeOf(err error) targetresource.Cause {
 	return targetresource.CauseOf(err,
+		targetresource.Cause{ // Nobody tells when a webhook goes.
+			Is: targetresource.By(managedadapter.ErrFinalizerContested), Reason: commonv1.ReasonFinalizerContested, Woken: true,
+		},
 		targetresource.Cause{Is: isControlPlane},
 		targetresource.Cause{Is: isSecretMissing, Reason: workloadv1alpha1.ReasonWaitingForSecret, Woken: true},
 		targetresource.Cause{Is: targetresource.By(errConflict), Reason: commonv1.ReasonNameTaken, Woken: true},

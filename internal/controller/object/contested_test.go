@@ -1,11 +1,11 @@
 package object_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +25,7 @@ func TestFightIsResumed(t *testing.T) {
 	createReady(t, c, o)
 	pause(t, c, o)
 	was := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	told := xpv2.ReconcileError(fmt.Errorf("told before"))
+	told := xpv2.ReconcileError(errors.New("told before"))
 	told.Reason = commonv1.ReasonContested
 	o.SetConditions(told)
 	if err := c.Status().Patch(t.Context(), o, was); err != nil {

@@ -158,7 +158,7 @@ func (e *external) missingAccount(ctx context.Context) (string, error) {
 	e.Cluster.Watches().Track(e.Owner, purposeAccount, i)
 	account, err := e.Cluster.Get(ctx, e.Owner, i)
 	if account == nil && !apierrors.IsForbidden(err) {
-		return i.NamespacedName.String(), err
+		return i.String(), err
 	}
 	e.Cluster.Watches().Track(e.Owner, purposeAccount)
 	return "", nil
@@ -183,17 +183,14 @@ func (e *external) contested(o Object) (bool, error) {
 	return e.retry > 0, errors.Wrap(err, "cannot compare resource")
 }
 
-// peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so, and looks
-// again when the fight is over.
-func (e *external) peaceful(o Object) bool {
-	c := o.GetCondition(xpv2.TypeSynced)
-	if c.Reason != commonv1.ReasonContested {
-		return true
+// rest takes that the resource is as it is to be, for now: an Object that is in a fight still says so, and looks again
+// when the fight is over.
+func (e *external) rest(o Object) {
+	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested {
+		if e.retry = e.drift.Fights(e.Owner); e.retry > 0 {
+			e.synced = &c
+		}
 	}
-	if e.retry = e.drift.Fights(e.Owner); e.retry > 0 {
-		e.synced = &c
-	}
-	return true
 }
 
 // ran reports whether a resource that is to be made once has been, of the present manifest. Then the Object is as ready
@@ -257,7 +254,8 @@ func (e *external) upToDate(o Object) (bool, error) {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
 	if held == applied.FieldsHash {
-		return e.peaceful(o), nil
+		e.rest(o)
+		return true, nil
 	}
 	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
 	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost {

@@ -91,8 +91,8 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 	})
 }
 
-// TestDeniedDeletionIsNamed shows that a policy which denies to delete a resource is no fault of a manifest, and that the
-// deletion goes on when it is gone.
+// TestDeniedDeletionIsNamed shows that a policy which denies to delete a resource is no fault of a manifest, and that
+// the deletion goes on when it is gone.
 func TestDeniedDeletionIsNamed(t *testing.T) {
 	t.Parallel()
 	c := provide(t)

@@ -108,12 +108,18 @@ func (r *reconciliation) amend(obj client.Object) {
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
+// contestedFinalizer rests as if somebody would wake the Object: nobody tells when a webhook goes.
+var contestedFinalizer = targetresource.Cause{
+	Is: targetresource.By(managedadapter.ErrFinalizerContested), Reason: commonv1.ReasonFinalizerContested, Woken: true,
+}
+
 // causeOf returns what an error means to an Object.
 func causeOf(err error) targetresource.Cause {
 	if r := reference.ReasonOf(err); r != "" {
 		return targetresource.Cause{Reason: r, Woken: reference.IsAwaited(err)}
 	}
 	return targetresource.CauseOf(err,
+		contestedFinalizer,
 		targetresource.Cause{Is: targetresource.By(errControlPlane)},
 		targetresource.Cause{Is: targetresource.By(errDependents), Reason: commonv1.ReasonWaitingForDependents},
 		targetresource.Cause{

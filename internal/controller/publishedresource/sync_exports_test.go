@@ -88,10 +88,11 @@ func (s *shop) awaitShown(t *testing.T, all ...tenant) {
 		if err := c.List(t.Context(), list); err != nil {
 			return false, err.Error()
 		}
-		shown := ""
+		var clusters []string
 		for i := range list.Items {
-			shown += " " + list.Items[i].GetAnnotations()["kcp.io/cluster"]
+			clusters = append(clusters, list.Items[i].GetAnnotations()["kcp.io/cluster"])
 		}
+		shown := strings.Join(clusters, " ")
 		for _, x := range all {
 			if !strings.Contains(shown, x.cluster) {
 				return false, shown

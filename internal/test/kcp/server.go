@@ -190,9 +190,9 @@ func lastPart(path string) (above, name string, ok bool) {
 const lookEvery = 2 * time.Second
 
 // DeleteWorkspace deletes the workspace of a path below the top, and returns what reports whether it is gone, and what
-// kcp says of what keeps it. By itself kcp 0.31.2 looks at what is left after pauses of 5 ms to 17 minutes, each twice as
-// long as the one before: its controller means 8 s, and does not find the error that says so in an aggregate. A change
-// of the LogicalCluster has it look at once.
+// kcp says of what keeps it. By itself kcp 0.31.2 looks at what is left after pauses of 5 ms to 17 minutes, each twice
+// as long as the one before: its controller means 8 s, and does not find the error that says so in an aggregate. A
+// change of the LogicalCluster has it look at once.
 func (s *Server) DeleteWorkspace(tb testing.TB, path string) (gone func() (bool, string)) {
 	tb.Helper()
 	above, name, _ := lastPart(path)
