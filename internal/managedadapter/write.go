@@ -42,14 +42,14 @@ func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, chan
 	before := client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})
 	now := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	change(now)
-	want := now.GetFinalizers()
 	if err := c.Patch(ctx, now, before); err != nil {
 		return errors.Wrapf(err, "cannot patch %q", obj.GetName())
 	}
 	obj.SetResourceVersion(now.GetResourceVersion())
 	obj.SetFinalizers(now.GetFinalizers())
 	obj.SetAnnotations(now.GetAnnotations())
-	if !slices.Equal(want, now.GetFinalizers()) {
+	left := now.DeepCopyObject().(client.Object) //nolint:forcetypeassert // Likewise.
+	if change(left); !slices.Equal(left.GetFinalizers(), now.GetFinalizers()) {
 		return errors.Wrapf(ErrFinalizerContested, "cannot patch %q", obj.GetName())
 	}
 	return nil
