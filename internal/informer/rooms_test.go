@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestRooms(t *testing.T) {
 			reason: "Of one that has much, the content is held of as much as all have room for. Others have room of their own.",
 			do: func() {
 				for i := range 6 {
-					add(secretOf("a", fmt.Sprint(i), "1", mega))
+					add(secretOf("a", strconv.Itoa(i), "1", mega))
 				}
 				add(secretOf("b", "0", "1", mega))
 			},
