@@ -108,7 +108,8 @@ func TestSyncRoom(t *testing.T) {
 
 	bytes := objectsync.RoomMost/(fatBytes*4/3) + 2
 	for i := range bytes {
-		kube.Create(t, large, fat(i, "a"), s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
+		createServed(t, large.cfg, fat(i, "a")) // A busy kcp may refuse much at once.
+		createServed(t, large.cfg, s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
 	}
 	names := 10_000/objectsync.RelatedMax + 1
 	for i := range names {
@@ -118,7 +119,7 @@ func TestSyncRoom(t *testing.T) {
 			keys[k] = fmt.Sprintf("key-%d-%d", i, k)
 		}
 		u.Object["spec"].(map[string]any)["keys"] = keys
-		kube.Create(t, many, u)
+		createServed(t, many.cfg, u)
 	}
 	kube.Create(t, neighbour, secretIn(metav1.NamespaceDefault, "any", "a"), s.naming("web", "any"))
 	awaitValue(t, s.c, neighbour.cluster, "any", "a")
