@@ -58,7 +58,7 @@ func IsQuotaExceeded(err error) bool {
 }
 
 // IsKindTerminating reports whether a server has refused to create a custom resource because its
-// CustomResourceDefinition is being deleted. Only the text tells that from a denied right, of which this is no end.
+// CustomResourceDefinition is being deleted. Only the text distinguishes that from a denied right.
 func IsKindTerminating(err error) bool {
 	return apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "custom resource definition is terminating")
 }

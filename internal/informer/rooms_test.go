@@ -26,8 +26,8 @@ func secretOf(cluster, name, version string, bytes int) *unstructured.Unstructur
 	return u
 }
 
-// TestRooms shows of which resources of a logical cluster the content is held: of all as long as there is little, of
-// what has been read as it is in use, and never of more than there is room for.
+// TestRooms shows which resources of a logical cluster are held with their content: all of them while there is little,
+// then those that have been read, and never more than there is room for.
 func TestRooms(t *testing.T) {
 	const mega = 1 << 20
 	var woken []string
