@@ -7,6 +7,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,8 +60,8 @@ func (p *publication) deletesLeft() bool {
 }
 
 // leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
-// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace that is
-// deleted no sooner in practice, so that a look at the bindings as of a later time than the deletion tells.
+// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace after the
+// workspace is, so that a look at both as of a later time than the deletion tells.
 func (p *publication) leaves(
 	ctx context.Context, client dynamic.Interface, item objectsync.Primary, source *unstructured.Unstructured,
 ) (leaves bool, err error) {
@@ -92,7 +93,7 @@ func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
 	return err == nil && order <= 0
 }
 
-// lookAtBindings asks a workspace whether it gives up its binding.
+// lookAtBindings asks a workspace whether it gives up its binding, or is being deleted itself.
 func (p *publication) lookAtBindings(ctx context.Context, client dynamic.Interface, cluster string) error {
 	look := &bindingLook{begun: time.Now()}
 	p.mu.Lock()
@@ -110,10 +111,37 @@ func (p *publication) lookAtBindings(ctx context.Context, client dynamic.Interfa
 		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return errNoBinding
 	}
+	if !leaves {
+		if leaves, err = isBeingDeleted(ctx, client, consumers); err != nil {
+			return err
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	look.as, look.leaves = list.GetResourceVersion(), leaves
 	return nil
+}
+
+// isBeingDeleted reports whether a workspace is being deleted, as far as it shows what tells. kcp deletes the namespace
+// "default" with its workspace only: see package pkg/admission/namespacelifecycle of kcp 0.31.2.
+func isBeingDeleted(ctx context.Context, client dynamic.Interface, consumers []kcp.Consumer) (bool, error) {
+	for r, name := range map[schema.GroupVersionResource]string{
+		kcp.LogicalClusters: kcp.LogicalCluster, objectsync.Namespaces: metav1.NamespaceDefault,
+	} {
+		shows := func(c kcp.Consumer) bool { return slices.Contains(c.Whole, r.GroupResource()) }
+		if !slices.ContainsFunc(consumers, shows) {
+			continue
+		}
+		is, err := client.Resource(r).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err): // It shows less by now, or has no such namespace.
+		case err != nil:
+			return false, err
+		case is.GetDeletionTimestamp() != nil:
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // readBindings reads the bindings of a workspace, and what they say of it.

@@ -48,6 +48,7 @@ func TestBindingLooks(t *testing.T) {
 		after   time.Duration
 		as      string // of the answer of the workspace by then, empty if there is none
 		leaving bool   // The binding is being deleted.
+		deleted string // what shows that the workspace is being deleted
 		want    string // known, leaves, fails, or for how long it rests
 		asked   int    // questions by then
 	}
@@ -80,6 +81,20 @@ func TestBindingLooks(t *testing.T) {
 				{version: "2", want: "leaves", asked: 1},
 			},
 		},
+		"Deleted": {
+			reason: "So does a workspace that is being deleted, by its LogicalCluster.",
+			steps: []step{
+				{version: "1", as: "9", deleted: "logicalclusters", want: "0s", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
+		},
+		"NamespaceDeleted": {
+			reason: "Its namespace tells as well.",
+			steps: []step{
+				{version: "1", as: "9", deleted: "namespaces", want: "0s", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
+		},
 		"Failed": {
 			reason: "A look that fails tells nothing, and the next one comes after a while.",
 			steps: []step{
@@ -102,7 +117,12 @@ func TestBindingLooks(t *testing.T) {
 						if asked++; s.as == "" {
 							return true, nil, errBoom
 						}
-						return true, bindingsAsOf(s.as, s.leaving), nil
+						return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
+					})
+					client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
+						u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+						u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+						return true, u, nil
 					})
 					u := &unstructured.Unstructured{Object: map[string]any{}}
 					u.SetResourceVersion(s.version)
@@ -129,12 +149,19 @@ func TestBindingLooks(t *testing.T) {
 
 var errBoom = errors.New("boom")
 
-// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version.
-func bindingsAsOf(version string, leaving bool) runtime.Object {
+// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version. The workspace shows all
+// LogicalClusters or namespaces, if asked to.
+func bindingsAsOf(version string, leaving bool, shown string) runtime.Object {
+	r := map[string]any{"group": "", "resource": shown, "selector": map[string]any{"matchAll": true}, "state": "Accepted"}
+	if shown == kcp.LogicalClusters.Resource {
+		r["group"] = kcp.LogicalClusters.Group
+	}
 	b := unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{"name": "api"},
+		"spec": map[string]any{"permissionClaims": []any{r}},
 		"status": map[string]any{
-			"boundResources": []any{map[string]any{"group": "ws.example.com", "resource": "things"}},
+			"boundResources":          []any{map[string]any{"group": "ws.example.com", "resource": "things"}},
+			"appliedPermissionClaims": []any{r},
 		},
 	}}
 	if leaving {

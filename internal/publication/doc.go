@@ -70,11 +70,12 @@
 // binds the API again. We rejected a watch of bindings, because nothing says that it is as late as the watch of
 // objects.
 //
-// When a workspace is deleted, kcp deletes namespaces and APIBindings one after the other, in any order. Objects
-// without a namespace go with their binding, others with their namespace, which kcp lets rest for five seconds first.
-// That pause makes the look at the bindings right for them, too. Only if kcp took longer from a namespace to a binding
-// would copies be deleted that are to stay. We rejected reading the LogicalCluster, which would be certain: it takes a
-// claim that most do without, and a request for each deletion.
+// When a workspace is deleted, kcp deletes its objects before or after its APIBinding, as the version and chance have
+// it. Its LogicalCluster tells for certain, and nearly so the namespace "default", which cannot be deleted otherwise: kcp
+// lets each namespace rest for five seconds while it deletes the others. Of what the consumer shows, both are read
+// together with the bindings. Where it shows neither, an object in a namespace is known to go with its workspace only if
+// the binding is being deleted within those five seconds. We rejected claiming the LogicalCluster for everybody: all
+// consumers would have to accept one claim more.
 //
 // # Empty namespaces
 //

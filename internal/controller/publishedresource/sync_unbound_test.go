@@ -1,6 +1,7 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +46,14 @@ func TestSyncUnbound(t *testing.T) {
 	// As a copy is that was taken over from api-syncagent, and has not changed since.
 	kube.Patch(t, s.c, copied, `{"metadata":{"annotations":{"syncagent.kcp.io/remote-object-kind":null}}}`)
 
+	keepBound(t, goes)
 	gone := workspaces.DeleteWorkspace(t, goes.path)
+	kube.Eventually(t, "its namespace to go", func() (bool, string) {
+		ns := &corev1.Namespace{}
+		err := goes.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
+		return err == nil && ns.GetDeletionTimestamp() != nil, fmt.Sprint(err)
+	})
+	kube.Delete(t, goes, s.cert("web"))
 	unbind(t, leaves)
 	s.wantLeft(t, leaves, copied)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
@@ -69,6 +78,18 @@ func TestSyncUnbound(t *testing.T) {
 	}
 	kube.AwaitGone(t, s.c, copied)
 	kube.AwaitGone(t, s.c, other)
+}
+
+// keepBound has a workspace refuse to delete its APIBinding until kcp deletes that policy: so, for a workspace that is
+// being deleted, objects go first.
+func keepBound(t *testing.T, in tenant) {
+	t.Helper()
+	refuse(t, in, "bound.example.com", admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: matching("apis.kcp.io", "apibindings", admissionv1.Delete),
+		Validations:      []admissionv1.Validation{{Expression: "false", Message: refusal}},
+	})
+	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	kube.Eventually(t, "refusal", func() (bool, string) { return isRefused(in.Delete(t.Context(), b, client.DryRunAll)) })
 }
 
 // oneEach returns what is told of workspaces that have left one copy each.

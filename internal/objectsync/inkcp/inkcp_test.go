@@ -223,7 +223,8 @@ func TestWorkspace(t *testing.T) {
 		t.Fatalf("want one copy, got %d, %v", len(copies), err)
 	}
 	want := []string{
-		objectsync.AnnotationKind, objectsync.AnnotationName, objectsync.AnnotationNamespace, objectsync.AnnotationUID,
+		objectsync.AnnotationPublication, objectsync.AnnotationKind, objectsync.AnnotationName,
+		objectsync.AnnotationNamespace, objectsync.AnnotationUID,
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(copies[0].GetAnnotations()))); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
