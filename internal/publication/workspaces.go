@@ -91,13 +91,6 @@ func (p *publication) forgetWorkspace(cluster string) {
 	}
 }
 
-// knows reports whether a logical cluster is not forgotten.
-func (p *publication) knows(cluster string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.workspaces[cluster] != nil
-}
-
 // hides reports whether a workspace has not accepted the permission claim for a resource.
 func (p *publication) hides(cluster, resource string) bool {
 	return slices.Contains(strings.Split(p.whatOf(cluster).Hidden, ","), resource)

@@ -241,7 +241,7 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.events = newEventRecorder("things", p.eventsClient)
+	p.events = newEventRecorder("things")
 	t.Cleanup(p.events.close)
 	return p, consumers
 }
