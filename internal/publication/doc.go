@@ -46,7 +46,7 @@
 // So a burst of one workspace, or its webhook that hangs, costs no other an event. What does not fit or cannot be
 // written is dropped and counted: the next try of an object gives its Warning again. client-go's correlator counts what
 // repeats. The queues outlive a spec, because events are about objects. We rejected client-go's broadcaster: it has one
-// queue for all and drops without a count. We rejected to try events again: queues of thousands, with ages and pauses.
+// queue for all and drops without a count. We rejected to keep events for minutes: queues of thousands, with ages.
 //
 // # Objects and workspaces that go
 //

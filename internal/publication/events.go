@@ -2,6 +2,7 @@ package publication
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -33,6 +35,9 @@ const (
 	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
 	flushMax = 2 * time.Second
 )
+
+// eventTries are how often an event is tried that is not answered: for half a minute, and as long as its tries take.
+var eventTries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6}
 
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
@@ -151,19 +156,23 @@ func (r *eventRecorder) drop(e queuedEvent, reason string) {
 // write writes the events of a workspace, one at a time, until none waits. If one is not answered, those behind it are
 // dropped, too: their answers would take as long.
 func (r *eventRecorder) write(cluster string) {
-	var answer apierrors.APIStatus
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.queues[cluster]) > 0 {
 		e := r.queues[cluster][0]
 		r.queues[cluster] = r.queues[cluster][1:]
 		r.mu.Unlock()
-		err := r.writeOne(e)
+		var err error
+		unanswered := wait.ExponentialBackoffWithContext(r.ctx, eventTries, func(context.Context) (bool, error) {
+			var answer apierrors.APIStatus
+			err = r.writeOne(e)
+			return err == nil || errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError, nil
+		})
 		r.mu.Lock()
 		switch {
-		case err == nil:
-		case errors.As(err, &answer):
+		case unanswered == nil && err != nil:
 			r.drop(e, dropRefused)
+		case unanswered == nil:
 		default:
 			for _, e := range append(r.queues[cluster], e) {
 				r.drop(e, dropUnanswered)
@@ -192,6 +201,9 @@ func (r *eventRecorder) writeOne(e queuedEvent) error {
 		return err
 	}
 	_, err = in.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // It is this one, of a try that was not answered.
+	}
 	return err
 }
 

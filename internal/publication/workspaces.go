@@ -159,10 +159,11 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	for cluster := range allowed {
-		p.retryRefused(refuser{cluster: cluster, above: true})
-	}
 	if len(allowed) > 0 {
+		p.retryRefused(func(by refuser) bool {
+			_, is := allowed[by.cluster]
+			return is && by.above
+		})
 		p.addAll(allowed)
 	}
 	if changed {
