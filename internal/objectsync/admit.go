@@ -1,8 +1,6 @@
 package objectsync
 
 import (
-	"maps"
-
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -114,25 +112,7 @@ func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 		return false
 	}
 	if r.To.Group == "" && (r.To.Kind == "Secret" || r.To.Kind == "ConfigMap") {
-		return isAsCopied(was, copied)
+		return diff(content(copied, true), content(was, true)) == nil
 	}
 	return needed(content(was, false), copied.Object) == nil
-}
-
-// isAsCopied reports whether a copy has all of what was copied, and no more but labels and annotations: tools that
-// restore backups add some.
-func isAsCopied(was, copied *unstructured.Unstructured) bool {
-	now := copied.DeepCopy()
-	now.SetLabels(only(now.GetLabels(), was.GetLabels()))
-	now.SetAnnotations(only(now.GetAnnotations(), was.GetAnnotations()))
-	return diff(content(now, true), content(was, true)) == nil
-}
-
-// only returns the entries of a map whose keys another one has.
-func only(of, keys map[string]string) map[string]string {
-	maps.DeleteFunc(of, func(key, _ string) bool {
-		_, ok := keys[key]
-		return !ok
-	})
-	return of
 }

@@ -24,21 +24,9 @@
 //
 // # The way of an object
 //
-//  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state
-//     (load).
-//  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy,
-//     the state, in this order (release.go). Abandon does so for a workspace that leaves, but the copy stays.
-//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (copy.go,
-//     merge.go). What is copied stands in the state before (state.go).
-//  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them
-//     (location.go).
-//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go, holders.go). All else is
-//     copied: present ones get what has changed, new ones stand in the state before they are made (relate.go,
-//     syncrelated.go).
-//  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of
-//     copies in the workspace.
-//  7. The status of the copy goes up, with the generations of the consumer's object (status.go). The Result tells
-//     the caller what to watch; what consumers can do about an error is an event (events.go, refusal.go).
+// docs/architecture.md names the files of each step. An object that is being deleted, or leaves the filter, gives up
+// what belongs to it in this order: related objects, the copy, the state. Abandon does so for a workspace that leaves,
+// but the copy stays. What is copied stands in the state before, and what is refused is told to the consumer.
 //
 // # Who may name what
 //
@@ -103,9 +91,8 @@
 // is rebuilt from what copies say of themselves. What others have changed of them stays, and what the consumer has
 // changed meanwhile comes with the next change.
 //
-// A copy that objects of a workspace share can be behind when one more comes to share it. That one begins with what the
-// state of another tells was last copied there (holders.go): what the copy lacks is then written by whoever is first.
-// To write all of it was rejected, as that would undo what operators have changed.
+// A copy that objects of a workspace share can be behind when one more comes to share it. All that is at the origin is
+// written to it then, and what operators have added stays.
 //
 // # What is hidden
 //

@@ -78,29 +78,6 @@ func (p *pass) drop(r Record) {
 	}
 }
 
-// lastOfOthers returns what another object of the workspace last copied to a place, nil if none did. For a primary that
-// has not recorded that place yet, the copy may be behind, and what it lacks is known from that alone. One that was
-// found there is not one whose state was lost, and one that was met as it was to be made is not what it was to be.
-// Those who have copied it come before those who are about to.
-func (p *relatedSync) lastOfOthers(m relation) (last map[string]any, err error) {
-	for _, h := range p.alike(m.record()) {
-		if last != nil && !h.Kept {
-			continue
-		}
-		secret, err := p.Service.Cache(Secrets).Get(h.State)
-		if err != nil {
-			return nil, err
-		}
-		if u := objectIn(slotIn(secret, p.subjectOf(m.record()))); u != nil {
-			last = content(u, m.origins().Status)
-		}
-		if last != nil && h.Kept {
-			break
-		}
-	}
-	return last, nil
-}
-
 // slotIn returns what a state remembers of an object, nil if it is not remembered there. It reads nothing else of it.
 func slotIn(secret *unstructured.Unstructured, o subject) []byte {
 	if secret == nil {

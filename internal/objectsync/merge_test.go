@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"testing"
 
@@ -146,29 +145,6 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s.slots); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// TestStateOfEarlierUIDs shows that UIDs which an earlier version has recorded beside its records are read, and that
-// this record of them goes.
-func TestStateOfEarlierUIDs(t *testing.T) {
-	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	const plain = `{"resource":"secrets","kind":"Secret","namespace":"n","name":"tls"`
-	s, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
-		keyRecords: encoded(`[{"identifier":"tls","origin":"service","from":` + plain + `,"version":"v1"},"to":` + plain +
-			`,"version":"v1"}}]`),
-		keyUIDs: encoded(`[{"ref":` + plain + `,"version":""},"uid":"u1"}]`),
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := s.records.all(); len(all) != 1 || all[0].UID != "u1" || !all[0].made {
-		t.Errorf("want the record with its UID, got %v", all)
-	}
-	s.prune()
-	data, err := s.data()
-	if err != nil || len(data) != 1 || data[keyRecords] == nil {
-		t.Errorf("want records alone, got %v, %v", data, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -12,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 const (
@@ -25,8 +22,6 @@ const (
 	// The keys of objects are hashes.
 	keyRecords = "related"
 	keyPending = "pending"
-	// keyUIDs is the key by which earlier versions have recorded UIDs. It goes as a slot that nothing refers to does.
-	keyUIDs = "uids"
 	// entryMax is how many bytes an entry of a list has beside its texts.
 	entryMax = 200
 	// RoomMost is how many bytes are remembered of the objects of a workspace, so that none uses up the memory of all. A
@@ -114,17 +109,7 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 			s.records.set(r)
 		}
 	}
-	uids, err := readList[struct {
-		Ref Ref
-		UID types.UID
-	}](secret, keyUIDs)
-	for _, u := range uids { // Those of consumers' choice. From now on each record has one.
-		for _, r := range s.records[recordOrigin{v1alpha1.OriginService, u.Ref}] {
-			r.UID = cmp.Or(r.UID, u.UID)
-			s.records.set(r)
-		}
-	}
-	return s, err
+	return s, nil
 }
 
 // keyOfList returns the key of the list of copies that have been made, or are about to be.

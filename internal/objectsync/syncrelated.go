@@ -20,10 +20,7 @@ func (p *relatedSync) syncRelated(ctx context.Context, m relation) error {
 	if err != nil {
 		return err
 	}
-	last, isNew, err := p.lastCopied(m, desired)
-	if err != nil {
-		return err
-	}
+	last, isNew := p.lastCopied(m, desired)
 	change := m.platform.change(last, desired)
 	next := slot{}
 	if isNew = isNew || change != nil; isNew {
@@ -59,22 +56,20 @@ func (p *relatedSync) replace(ctx context.Context, m relation, refused error) er
 }
 
 // lastCopied returns what of a related object was last copied, and whether that is not remembered. Of a copy of ours
-// whose state was lost, and of one that was there before us, what differs stays, as with the primary.
-func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[string]any, isNew bool, err error) {
-	if !p.recorded(m) {
-		if last, err = p.lastOfOthers(m); err != nil || last != nil {
-			return last, true, err
-		}
+// whose state was lost, and of one that was there before us, what differs stays, as with the primary. A copy that
+// another object of the workspace keeps may be behind, so that all is copied.
+func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[string]any, isNew bool) {
+	if !p.recorded(m) && p.shares(m.record()) {
+		return nil, true
 	}
 	if last = p.state.last(p.subjectOf(m.record()), m.origins()); last != nil {
-		return last, false, nil
+		return last, false
 	}
 	lost := m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
-	found := p.existing != v1alpha1.ExistingObjectsOverwrite && !p.shares(m.record())
-	if lost || found {
+	if lost || p.existing != v1alpha1.ExistingObjectsOverwrite {
 		last = desired
 	}
-	return last, true, nil
+	return last, true
 }
 
 // createRelated makes copies of related objects that have none. That they are about to be made is remembered before.

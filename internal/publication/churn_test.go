@@ -16,6 +16,7 @@ func sizes(p *publication) map[string]int {
 	out := map[string]int{}
 	p.mu.Lock()
 	out["workspaces"], out["objects"], out["streams"] = len(p.workspaces), len(p.objects), len(p.related)
+	out["refusals"] = len(p.refused)
 	for _, o := range p.objects {
 		if o.failure != "" {
 			out["failures"]++
@@ -28,9 +29,6 @@ func sizes(p *publication) map[string]int {
 	p.config.shared.mu.Lock()
 	out["holders"], out["held"] = len(p.config.shared.all), len(p.config.shared.of)
 	p.config.shared.mu.Unlock()
-	p.refused.mu.Lock()
-	out["refusals"] = len(p.refused.needs)
-	p.refused.mu.Unlock()
 	p.events.mu.Lock()
 	out["warned"], out["event queues"] = len(p.events.warned), len(p.events.queues)
 	p.events.mu.Unlock()

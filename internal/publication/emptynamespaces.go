@@ -25,26 +25,17 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
-// emptyAgain are the pauses until a namespace is looked at again that was not empty when its last copy had gone: what
-// belongs to a copy goes after it, by the garbage collector or by an operator.
-var emptyAgain = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
-
-// A leftLimiter is the rate limiter of namespaces that copies have left.
-type leftLimiter struct {
-	workqueue.TypedRateLimiter[string]
-}
+// A namespace that was not empty when its last copy had gone is looked at again after emptyAgain, and so often at most,
+// after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an operator.
+const (
+	emptyAgain = 3 * time.Second
+	emptyLooks = 8
+)
 
 // newLeftNamespaces returns a queue of namespaces that copies have left.
 func newLeftNamespaces() workqueue.TypedRateLimitingInterface[string] {
-	counts := workqueue.NewTypedItemExponentialFailureRateLimiter[string](0, 0)
-	return workqueue.NewTypedRateLimitingQueue[string](leftLimiter{counts})
-}
-
-// When returns how long a namespace rests that is not empty once more.
-func (l leftLimiter) When(name string) time.Duration {
-	pause := emptyAgain[min(l.NumRequeues(name), len(emptyAgain)-1)]
-	l.TypedRateLimiter.When(name) // It counts.
-	return pause
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](emptyAgain, time.Hour))
 }
 
 // deletesEmptyNamespaces reports whether namespaces go when they are empty.
@@ -101,21 +92,20 @@ func (p *publication) deleteLeftNamespace(ctx context.Context, name string) (don
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
-	empty := func() (bool, error) {
-		if p.hasCopies(name) {
-			return false, nil
-		}
-		return p.isEmpty(ctx, name)
+	lock := p.config.shared.locks.of(name)
+	if !lock.TryLock() {
+		return false, nil // Something is being created.
 	}
-	return p.config.shared.locks.of(name).deleteIfEmpty(empty, func() error {
-		uid := ns.GetUID()
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-		err := client.Delete(ctx, name, options)
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil
-		}
-		return errors.Wrapf(err, "cannot delete namespace %q", name)
-	})
+	defer lock.Unlock()
+	if empty, err := p.isEmpty(ctx, name); err != nil || !empty {
+		return false, err
+	}
+	uid := ns.GetUID()
+	err = client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return err == nil, errors.Wrapf(err, "cannot delete namespace %q", name)
 }
 
 func (p *publication) hasCopies(namespace string) bool {
@@ -154,7 +144,7 @@ func (p *publication) revisitOne(name string) {
 	ctx, cancel := context.WithTimeout(p.working, passMax)
 	defer cancel()
 	done, err := p.deleteLeftNamespace(ctx, name)
-	if err == nil && done || p.leftNamespaces.NumRequeues(name) == len(emptyAgain) {
+	if err == nil && done || p.leftNamespaces.NumRequeues(name) == emptyLooks {
 		p.leftNamespaces.Forget(name)
 		return
 	}

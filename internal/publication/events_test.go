@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,31 +84,49 @@ func (s *eventServer) total(cluster string) (written, happened int64) {
 }
 
 // newEventServer starts a server, and returns a recorder that writes to it and has the name of the test.
-func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *eventRecorder) {
+func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *testRecorder) {
 	t.Helper()
 	s := &eventServer{events: map[string]map[string]int64{}, names: map[string]string{}, refuses: refuses}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	r := newEventRecorder(t.Name(), func(cluster string) (dynamic.Interface, error) {
+	return s, newTestRecorder(t, func(cluster string) (dynamic.Interface, error) {
 		return dynamic.NewForConfig(&rest.Config{Host: srv.URL + "/" + cluster, QPS: -1})
 	})
+}
+
+// A testRecorder is a recorder with the name of a test, and with what connects it to workspaces.
+type testRecorder struct {
+	*eventRecorder
+
+	t        *testing.T
+	clientOf func(cluster string) (dynamic.Interface, error)
+}
+
+func newTestRecorder(t *testing.T, clientOf func(cluster string) (dynamic.Interface, error)) *testRecorder {
+	t.Helper()
+	r := &testRecorder{eventRecorder: newEventRecorder(t.Name()), t: t, clientOf: clientOf}
 	t.Cleanup(func() {
 		r.close()
 		forgetMetrics(t.Name())
 	})
-	return s, r
+	return r
 }
 
 func takesAll(string) int { return 0 }
 
 // recordOf records an event of an object.
-func (r *eventRecorder) recordOf(cluster, name, kind, message string) {
+func (r *testRecorder) recordOf(cluster, name, kind, message string) {
+	r.t.Helper()
+	client, err := r.clientOf(cluster)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Thing"}}
 	u.SetName(name)
 	u.SetNamespace("default")
 	u.SetUID(types.UID(cluster + name))
 	p := objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
-	r.record(p, u, []objectsync.Event{{Type: kind, Reason: "Because", Message: message}})
+	r.record(p, u, client, []objectsync.Event{{Type: kind, Reason: "Because", Message: message}})
 }
 
 // dropped returns how many events of a type have been dropped for a reason.
@@ -154,93 +173,92 @@ func TestEventsOfOneWorkspace(t *testing.T) {
 func TestDroppedWarning(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		kind   string
 		code   int
 	}{
 		"Forbidden": {
 			reason: "A workspace that refuses events gets them when it takes them.",
-			kind:   "Refused",
 			code:   http.StatusForbidden,
 		},
 		"NotFound": {
 			reason: "So does one whose namespace is not there yet.",
-			kind:   "Refused",
 			code:   http.StatusNotFound,
+		},
+		"NotServed": {
+			reason: "So does one of a kcp that serves no events yet.",
+			code:   bare404,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			code := tc.code
-			s, r := newEventServer(t, func(string) int {
-				mu.Lock()
-				defer mu.Unlock()
-				return code
-			})
+			var code atomic.Int64
+			code.Store(int64(tc.code))
+			s, r := newEventServer(t, func(string) int { return int(code.Load()) })
 			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-			kube.Eventually(t, "the refusal", func() (bool, string) {
-				lost := dropped(t, corev1.EventTypeWarning, tc.kind)
-				return lost == 1, strconv.FormatInt(lost, 10)
-			})
-			mu.Lock()
-			code = 0
-			mu.Unlock()
+			awaitDropped(t, corev1.EventTypeWarning, dropRefused, 1)
+			code.Store(0)
 			for range 3 {
 				r.recordOf("c", "web", corev1.EventTypeWarning, "no")
 			}
-			kube.Eventually(t, tc.reason, func() (bool, string) {
+			r.close()
+			written, happened := s.total("c")
+			// It has happened twice: the first time was not written.
+			if diff := cmp.Diff([]int64{1, 2}, []int64{written, happened}); diff != "" {
+				t.Errorf("%s Warnings, and how often they have happened: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestEventsAreHidden shows that nothing is written to a workspace that takes no events, and that it gets the Warning
+// when it does.
+func TestEventsAreHidden(t *testing.T) {
+	s, r := newEventServer(t, takesAll)
+	connect := r.clientOf
+	var hidden dynamic.Interface
+	r.clientOf = func(string) (dynamic.Interface, error) { return hidden, nil }
+	r.recordOf("c", "web", corev1.EventTypeWarning, "no")
+	awaitDropped(t, corev1.EventTypeWarning, dropRefused, 1)
+	r.clientOf = connect
+	r.recordOf("c", "web", corev1.EventTypeWarning, "no")
+	r.close()
+	if written, happened := s.total("c"); written != 1 || happened != 1 {
+		t.Errorf("want the Warning once, got %d, which have happened %d times", written, happened)
+	}
+}
+
+// TestRepeatedEvents shows that an event that repeats is counted and not made again, and costs a workspace few writes,
+// and another event about its object none.
+func TestRepeatedEvents(t *testing.T) {
+	var requests atomic.Int64
+	s, r := newEventServer(t, func(string) int {
+		requests.Add(1)
+		return 0
+	})
+	const times, most = 80, 40
+	for i := range times {
+		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
+		if i == 0 {
+			kube.Eventually(t, "the first of them", func() (bool, string) {
 				written, _ := s.total("c")
 				return written == 1, strconv.FormatInt(written, 10)
 			})
-			r.close()
-			if _, happened := s.total("c"); happened != 1 {
-				t.Errorf("want the warning once, got %d", happened)
-			}
-		})
+		}
 	}
-}
-
-// TestEventsWithoutAnswer shows that events are written once a workspace takes them that has not for a while.
-func TestEventsWithoutAnswer(t *testing.T) {
-	for name, code := range map[string]int{"NoAnswer": http.StatusServiceUnavailable, "NotServed": bare404} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			failures := 3
-			s, r := newEventServer(t, func(string) int {
-				mu.Lock()
-				defer mu.Unlock()
-				if failures > 0 {
-					failures--
-					return code
-				}
-				return 0
-			})
-			for _, name := range []string{"a", "b", "c"} {
-				r.recordOf("c", name, corev1.EventTypeNormal, "")
-			}
-			kube.Eventually(t, "all three events", func() (bool, string) {
-				written, happened := s.total("c")
-				return written == 3 && happened == 3, fmt.Sprint(written, happened)
-			})
-		})
-	}
-}
-
-// TestRepeatedEvents shows that an event that repeats is counted, and written again when the recorder ends at the
-// latest.
-func TestRepeatedEvents(t *testing.T) {
-	s, r := newEventServer(t, takesAll)
-	const times = 20
-	for range times {
-		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
-		kube.Eventually(t, "the first of them", func() (bool, string) {
-			written, _ := s.total("c")
-			return written == 1, strconv.FormatInt(written, 10)
-		})
-	}
+	r.recordOf("c", "web", corev1.EventTypeNormal, "another")
 	r.close()
-	written, happened := s.total("c")
-	if diff := cmp.Diff([]int64{1, times}, []int64{written, happened}); diff != "" {
-		t.Errorf("events, and how often they have happened: -want, +got:\n%s", diff)
+	if got := requests.Load(); got > most {
+		t.Errorf("%d events have cost %d requests", times, got)
 	}
+	if got := s.names; len(got) != 2 {
+		t.Errorf("want two events, got %d", len(got))
+	}
+}
+
+// awaitDropped waits until so many events of a type have been dropped for a reason.
+func awaitDropped(t *testing.T, kind, reason string, want int64) {
+	t.Helper()
+	kube.Eventually(t, "dropped events", func() (bool, string) {
+		got := dropped(t, kind, reason)
+		return got == want, strconv.FormatInt(got, 10)
+	})
 }

@@ -42,15 +42,15 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 
 // Reasons why events are dropped.
 const (
-	dropQueueFull = "QueueFull"
-	dropRefused   = "Refused"
-	dropExpired   = "Expired"
+	dropQueueFull  = "QueueFull"
+	dropRefused    = "Refused"
+	dropUnanswered = "Unanswered"
 )
 
 // startDrops begins the series of dropped events of a PublishedResource: what does not exist is no 0 to an alert.
 func startDrops(name string) {
 	for _, eventType := range []string{corev1.EventTypeNormal, corev1.EventTypeWarning} {
-		for _, reason := range []string{dropQueueFull, dropRefused, dropExpired} {
+		for _, reason := range []string{dropQueueFull, dropRefused, dropUnanswered} {
 			droppedEvents.WithLabelValues(name, eventType, reason)
 		}
 	}

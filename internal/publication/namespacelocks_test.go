@@ -1,57 +1,103 @@
 package publication
 
 import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestGrounds shows that a namespace is not deleted in which something has been created since it was found empty.
-func TestGrounds(t *testing.T) {
-	nothing := func() error { return nil }
-	cases := map[string]struct {
-		reason    string
-		meanwhile func(g *namespaceLocks) // while it is looked at
-		empty     bool
-		want      bool // whether it is deleted
-	}{
-		"Empty": {reason: "An empty one is.", meanwhile: func(*namespaceLocks) {}, empty: true, want: true},
-		"NotEmpty": {
-			reason: "One that is not, is not.", meanwhile: func(*namespaceLocks) {}, empty: false, want: false,
-		},
-		"Built": {
-			reason:    "Nor one in which something is created meanwhile.",
-			meanwhile: func(g *namespaceLocks) { _ = g.of("ns").create(nothing) },
-			empty:     true,
-			want:      false,
-		},
-		"UnderWay": {reason: "Nor one in which a creation is under way.", meanwhile: func(g *namespaceLocks) {
-			begun, end := make(chan struct{}), make(chan struct{})
-			go func() {
-				_ = g.of("ns").create(func() error {
-					close(begun)
-					<-end
-					return nil
-				})
-			}()
-			<-begun
-			defer close(end)
-		}, empty: true, want: false},
+// A leftNamespace stands for a service cluster with a namespace ns that a copy has left.
+type leftNamespace struct {
+	looks            func() // called when the namespace is looked through
+	creates          func() // called when something is being created in it
+	created, deleted atomic.Int64
+}
+
+func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	answer := `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
+	switch {
+	case r.Method == http.MethodDelete:
+		s.deleted.Add(1)
+	case r.Method == http.MethodPost:
+		s.creates()
+		s.created.Add(1)
+		answer = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"ns","name":"a","resourceVersion":"1"}}`
+	case r.URL.Path == "/api":
+		answer = `{"kind":"APIVersions","versions":["v1"]}`
+	case r.URL.Path == "/apis":
+		answer = `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`
+	case r.URL.Path == "/api/v1":
+		answer = `{"kind":"APIResourceList","groupVersion":"v1","resources":[` +
+			`{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["list","delete"]}]}`
+	case strings.HasSuffix(r.URL.Path, "/namespaces/ns"):
+		answer = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ns","uid":"1","resourceVersion":"1",` +
+			`"labels":{"` + objectsync.LabelCreatedFor + `":"agent"}}}`
+	case strings.HasSuffix(r.URL.Path, "/namespaces/ns/configmaps"):
+		s.looks()
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			g, deleted := &namespaceLocks{}, false
-			empty := func() (bool, error) {
-				tc.meanwhile(g)
-				return tc.empty, nil
-			}
-			cleared, err := g.of("ns").deleteIfEmpty(empty, func() error {
-				deleted = true
-				return nil
-			})
-			if diff := cmp.Diff([]bool{tc.want, tc.want}, []bool{deleted, cleared}); diff != "" || err != nil {
-				t.Errorf("%s %v\ndeleted, and said so: -want, +got:\n%s", tc.reason, err, diff)
-			}
-		})
+	_, _ = w.Write([]byte(answer))
+}
+
+// TestLeftNamespace shows that an empty namespace is deleted, that nothing is created in one that is looked through,
+// and that one in which something is being created is not deleted.
+func TestLeftNamespace(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	s := &leftNamespace{looks: func() {}, creates: func() {}}
+	url, connect := startServer(t, s)
+	p, _ := newThings(t, url, connect)
+	p.open()
+	defer p.stop(false)
+	lock := p.config.shared.locks.of("ns")
+	locked := false
+	s.looks = func() {
+		if locked = !lock.TryRLock(); !locked {
+			lock.RUnlock()
+		}
 	}
+	if done, err := p.deleteLeftNamespace(t.Context(), "ns"); !done || err != nil || s.deleted.Load() != 1 || !locked {
+		t.Fatalf("want it deleted, and locked meanwhile, got %t, %v, locked %t", done, err, locked)
+	}
+
+	create := func() {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		u.SetNamespace("ns")
+		u.SetName("a")
+		below := &side{pass: &pass{publication: p, ctx: t.Context()}, client: p.config.Service.Dynamic()}
+		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		if err := below.Create(t.Context(), r, u); err != nil {
+			t.Error(err)
+		}
+	}
+	lock.Lock()
+	go create()
+	created := func(want int64) func() (bool, string) {
+		return func() (bool, string) {
+			got := s.created.Load()
+			return got == want, strconv.FormatInt(got, 10)
+		}
+	}
+	kube.Holds(t, "nothing is created", created(0), func() {})
+	lock.Unlock()
+	kube.Eventually(t, "a creation", created(1))
+
+	s.creates = func() {
+		close(begun)
+		<-end
+	}
+	go create()
+	<-begun
+	if done, err := p.deleteLeftNamespace(t.Context(), "ns"); done || err != nil || s.deleted.Load() != 1 {
+		t.Errorf("want it kept for now, got %t, %v, %d", done, err, s.deleted.Load())
+	}
+	close(end)
+	kube.Eventually(t, "the creation", created(2))
 }

@@ -1,7 +1,6 @@
 package publication
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"unique"
@@ -77,20 +76,6 @@ func (l *index[K]) of(k K) []objectsync.Primary {
 		out = append(out, by.Value())
 	}
 	return out
-}
-
-// by returns what an object needs.
-func (l *index[K]) by(p objectsync.Primary) []K {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.needs[p]))
-}
-
-// keys returns all that is needed.
-func (l *index[K]) keys() []K {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.needed))
 }
 
 // A use is what something is needed for.

@@ -14,6 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
+// pauseFirst is how long an object rests that has failed for the first time.
+const pauseFirst = 50 * time.Millisecond
+
 // An object is what a publication knows of one object of a consumer beside what it needs. The lock of the publication
 // guards it.
 type object struct {
@@ -79,36 +82,24 @@ func (p *publication) forget(item objectsync.Primary) {
 	p.forgetWorkspace(item.Cluster)
 }
 
-// A backoff is how long objects rest that fail for a kind of causes. The pause grows by a factor each time.
-type backoff struct {
-	is          func(error) bool
-	lasting     bool
-	first, most time.Duration
-	growth      float64
-}
-
-// backoffs are those of what is not known yet, of what only a change cures, which is a reason by itself to look again,
-// and of what may pass. What lasts rests for more than six minutes after half a minute of tries, although many that are
-// refused together wait for each other.
-var backoffs = []backoff{
-	{is: isEarly, first: 50 * time.Millisecond, most: time.Second, growth: 2},
-	{is: isLasting, lasting: true, first: 50 * time.Millisecond, most: 10 * time.Minute, growth: 20},
-	{is: func(error) bool { return true }, first: 50 * time.Millisecond, most: 30 * time.Second, growth: 2},
-}
-
 // pause returns how long an object rests that has failed once more, by the error and by how often it has failed so in a
-// row. After an outage what lasts may have passed, too.
+// row. What is not known yet is looked at soon, what may pass within half a minute. What only a change cures, which is
+// a reason by itself to look again, rests for more than six minutes after half a minute of tries, although many that
+// are refused together wait for each other. After an outage what lasts may have passed, too.
 func (o *object) pause(err error) time.Duration {
-	b := backoffs[0]
-	for i := 1; !b.is(err); i++ {
-		b = backoffs[i]
+	growth, most, lasting := 2.0, 30*time.Second, false
+	switch {
+	case isEarly(err):
+		most = time.Second
+	case isLasting(err):
+		growth, most, lasting = 20, 10*time.Minute, true
 	}
-	if b.lasting != o.lasting {
-		o.failures, o.lasting = 0, b.lasting
+	if lasting != o.lasting {
+		o.failures, o.lasting = 0, lasting
 	}
-	pause := float64(b.first) * math.Pow(b.growth, float64(o.failures))
+	pause := float64(pauseFirst) * math.Pow(growth, float64(o.failures))
 	o.failures++
-	return time.Duration(min(pause, float64(b.most)))
+	return time.Duration(min(pause, float64(most)))
 }
 
 // settle has an object that failed synced again after a pause.

@@ -28,7 +28,7 @@ func newTestPublication(t *testing.T) *publication {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.events = newEventRecorder(t.Name(), p.eventsClient)
+	p.events = newEventRecorder(t.Name())
 	t.Cleanup(func() {
 		p.queue.ShutDown()
 		p.leftNamespaces.ShutDown()

@@ -56,7 +56,6 @@ type publication struct {
 	queue          workqueue.TypedDelayingInterface[objectsync.Primary]
 	copies, states *informer.Table
 	needs          *index[need]
-	refused        *index[refuser]
 	rights         rate.Sometimes // when objects are tried again that lacked rights
 	holders        *holders
 	leftNamespaces workqueue.TypedRateLimitingInterface[string]
@@ -68,6 +67,7 @@ type publication struct {
 	endpoints  map[string]*endpoint           // by URL
 	workspaces map[string]*workspace          // by logical cluster
 	objects    map[objectsync.Primary]*object // those of which anything is there
+	refused    map[objectsync.Primary]refuser // those that have been refused at their last try
 	related    map[need]*informer.Table       // streams of related resources
 	restored   bool                           // kcp was, while the publication ran
 }
@@ -85,10 +85,11 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 			Workers: workers,
 			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
 		}),
-		needs: newIndex[need](), refused: newIndex[refuser](), rights: rate.Sometimes{Interval: rightsEvery},
+		needs: newIndex[need](), rights: rate.Sometimes{Interval: rightsEvery},
 		holders: c.shared.holdersOf(name), leftNamespaces: newLeftNamespaces(),
 		endpoints: map[string]*endpoint{}, workspaces: map[string]*workspace{},
-		objects: map[objectsync.Primary]*object{}, related: map[need]*informer.Table{},
+		objects: map[objectsync.Primary]*object{}, refused: map[objectsync.Primary]refuser{},
+		related: map[need]*informer.Table{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)

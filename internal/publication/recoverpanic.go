@@ -12,9 +12,6 @@ import (
 // errPanic is the cause of errors that are mistakes of the program.
 var errPanic = errors.New("the program has made a mistake")
 
-// framesMost is how far up it is looked for where a mistake was made.
-const framesMost = 32
-
 // recoverPanic, deferred, makes a panic an error: what one object is made of must not end the sync of all. The error
 // says where, and nothing of what was panicked with, which may be data of a consumer.
 func recoverPanic(err *error) {
@@ -23,19 +20,13 @@ func recoverPanic(err *error) {
 	}
 }
 
-// panicLocation returns the place of the panic that is being recovered from.
+// panicLocation returns the place of the panic that recoverPanic recovers from: above it are frames of the runtime.
 func panicLocation() string {
-	counters := make([]uintptr, framesMost)
-	frames := runtime.CallersFrames(counters[:runtime.Callers(0, counters)])
-	panicked := false
-	for {
-		f, more := frames.Next()
-		if panicked && !strings.HasPrefix(f.Function, "runtime.") {
-			return fmt.Sprintf("%s (%s:%d)", f.Function, path.Base(f.File), f.Line)
-		}
-		panicked = panicked || f.Function == "runtime.gopanic"
-		if !more {
-			return "an unknown place"
+	const ofRuntime = 2
+	for up := ofRuntime; ; up++ {
+		counter, file, line, known := runtime.Caller(up)
+		if name := runtime.FuncForPC(counter).Name(); !known || !strings.HasPrefix(name, "runtime.") {
+			return fmt.Sprintf("%s (%s:%d)", name, path.Base(file), line)
 		}
 	}
 }

@@ -30,36 +30,42 @@ type refuser struct {
 // noteRefusal records whether an object has been refused. What cures one cures others: if it is refused no more, the
 // others that the same server has refused are tried again.
 func (p *publication) noteRefusal(item objectsync.Primary, err error) {
-	if r := objectsync.RefusalOf(err); r != nil {
-		by := refuser{cluster: item.Cluster, above: r.Workspace}
-		if !r.Workspace && r.Cause == objectsync.RefusedByRights {
-			by = refuser{rights: r.Resource}
-		}
-		p.refused.set(item, set[refuser]{by: {}})
-		return
+	p.mu.Lock()
+	by, was := p.refused[item]
+	r := objectsync.RefusalOf(err)
+	switch {
+	case r != nil && !r.Workspace && r.Cause == objectsync.RefusedByRights:
+		p.refused[item] = refuser{rights: r.Resource}
+	case r != nil:
+		p.refused[item] = refuser{cluster: item.Cluster, above: r.Workspace}
+	case err == nil:
+		delete(p.refused, item)
 	}
-	if err != nil {
-		return
-	}
-	for _, by := range p.refused.by(item) {
-		p.refused.set(item, nil)
-		p.retryRefused(by)
+	p.mu.Unlock()
+	retry := func() { p.retryRefused(func(other refuser) bool { return other == by }) }
+	switch {
+	case err != nil || !was:
+	case by.cluster == "":
+		p.rights.Do(retry)
+	default:
+		retry()
 	}
 }
 
-// retryRefused tries again all objects that a server has refused, with new pauses.
-func (p *publication) retryRefused(by refuser) {
-	retry := func() {
-		for _, item := range p.refused.of(by) {
-			p.refused.set(item, nil) // It is known again after the next try.
-			p.retry(item)
+// retryRefused tries again all objects whose refusal is cured, with new pauses.
+func (p *publication) retryRefused(cured func(refuser) bool) {
+	var items []objectsync.Primary
+	p.mu.Lock()
+	for item, by := range p.refused {
+		if cured(by) {
+			items = append(items, item)
+			delete(p.refused, item) // It is known again after the next try.
 		}
 	}
-	if by.cluster != "" {
-		retry()
-		return
+	p.mu.Unlock()
+	for _, item := range items {
+		p.retry(item)
 	}
-	p.rights.Do(retry)
 }
 
 // streamError returns why a stream does not show what its server has, nil if all do.
@@ -97,9 +103,13 @@ func (p *publication) probe() {
 }
 
 func (p *publication) probeOnce() {
-	for _, by := range p.refused.keys() {
-		if all := p.refused.of(by); by.cluster == "" && len(all) > 0 {
-			p.queue.Add(all[0])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	tried := set[refuser]{}
+	for item, by := range p.refused {
+		if _, is := tried[by]; by.cluster == "" && !is {
+			tried[by] = struct{}{}
+			p.queue.Add(item)
 		}
 	}
 }

@@ -268,13 +268,11 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 
 // Create makes an object. The namespace of states is made if it is missing.
 func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	if s.endpoint != nil || u.GetNamespace() == "" {
-		return s.make(ctx, r, u)
+	if n := u.GetNamespace(); s.endpoint == nil && n != "" && n != s.pass.config.Sync.StateNamespace {
+		lock := s.pass.config.shared.locks.of(n)
+		lock.RLock()
+		defer lock.RUnlock()
 	}
-	return s.pass.config.shared.locks.of(u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
-}
-
-func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
 	n := keyOf(u)
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.states {

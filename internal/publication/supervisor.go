@@ -70,11 +70,10 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		next.inherit(latest)
 	}
 	if of.events == nil {
-		of.events = newEventRecorder(name, next.eventsClient)
+		of.events = newEventRecorder(name)
 	}
 	next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
-	of.events.follow(next.eventsClient)
 	if of.next != nil {
 		go of.next.stop(false)
 	}
@@ -145,7 +144,7 @@ func (s *Supervisor) Stop(name string) {
 		current.halt(true)
 	}
 	if of != nil {
-		of.events.close() // It needs the endpoints.
+		of.events.close() // It needs the connections.
 	}
 	if next != nil {
 		next.stop(false)

@@ -117,7 +117,11 @@ func (p *publication) syncSource(
 		p.setUse(item, at.used)
 		p.learn(item) // What is not related any more may still have to go.
 	}
-	p.events.record(item, source, res.Events)
+	takes := at.workspace
+	if len(res.Events) > 0 && p.hides(item.Cluster, events.Resource) {
+		takes = nil
+	}
+	p.events.record(item, source, takes, res.Events)
 	p.noteCopyFound(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
 		err = p.noteCopyNamespace(ctx, item, res.Copy.Namespace)

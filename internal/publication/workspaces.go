@@ -91,13 +91,6 @@ func (p *publication) forgetWorkspace(cluster string) {
 	}
 }
 
-// knows reports whether a logical cluster is not forgotten.
-func (p *publication) knows(cluster string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.workspaces[cluster] != nil
-}
-
 // hides reports whether a workspace has not accepted the permission claim for a resource.
 func (p *publication) hides(cluster, resource string) bool {
 	return slices.Contains(strings.Split(p.whatOf(cluster).Hidden, ","), resource)
@@ -166,10 +159,11 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	for cluster := range allowed {
-		p.retryRefused(refuser{cluster: cluster, above: true})
-	}
 	if len(allowed) > 0 {
+		p.retryRefused(func(by refuser) bool {
+			_, is := allowed[by.cluster]
+			return is && by.above
+		})
 		p.addAll(allowed)
 	}
 	if changed {

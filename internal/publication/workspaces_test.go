@@ -158,10 +158,15 @@ func webIn(cluster, version string) any {
 	}}
 }
 
-// start starts a server, and returns its URL and what connects to a URL of it.
 func (s *server) start(t *testing.T) (string, func(url string) *target.Cluster) {
 	t.Helper()
-	srv := httptest.NewServer(s)
+	return startServer(t, s)
+}
+
+// startServer starts a server, and returns its URL and what connects to a URL of it.
+func startServer(t *testing.T, h http.Handler) (string, func(url string) *target.Cluster) {
+	t.Helper()
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	registry, err := target.NewRegistry(target.Options{Injected: &rest.Config{Host: srv.URL}})
 	if err != nil {
@@ -241,7 +246,7 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.events = newEventRecorder("things", p.eventsClient)
+	p.events = newEventRecorder("things")
 	t.Cleanup(p.events.close)
 	return p, consumers
 }

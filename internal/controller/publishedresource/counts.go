@@ -22,7 +22,7 @@ const publishedCalm = 2 * time.Second
 // wait returns how long a status that differs from the last one is not to be written. Zero counts as written.
 func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
 	left := m.published.Add(publishedCalm).Sub(now)
-	if onlyCountsDiffer(was, is) {
+	if equality.Semantic.DeepEqual(withoutCounts(was), withoutCounts(is)) {
 		left = max(left, m.countsWritten.Add(countsEvery).Sub(now))
 	} else if fails(is) || is.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse {
 		left = 0
@@ -30,35 +30,28 @@ func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.D
 	if left > 0 && is.GetDeletionTimestamp() == nil {
 		return left
 	}
-	if !equality.Semantic.DeepEqual(countsOf(was), countsOf(is)) {
-		m.countsWritten = now
-	}
+	m.countsWritten = now
 	return 0
-}
-
-// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else. Whether any object fails
-// is more than a count.
-func onlyCountsDiffer(was, is *v1alpha1.PublishedResource) bool {
-	a, b := countsOf(was), countsOf(is)
-	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) ||
-		(a.Claims == nil) != (b.Claims == nil) ||
-		fails(was) != fails(is) {
-		return false
-	}
-	same := is.Status.DeepCopy()
-	same.Objects, same.Workspaces, same.Claims = a.Objects, a.Workspaces, a.Claims
-	return equality.Semantic.DeepEqual(&was.Status, same)
 }
 
 func fails(o *v1alpha1.PublishedResource) bool {
 	return o.Status.Objects != nil && o.Status.Objects.Failed > 0
 }
 
-// countsOf returns the part of a status that counts.
-func countsOf(o *v1alpha1.PublishedResource) v1alpha1.PublishedResourceStatus {
-	return v1alpha1.PublishedResourceStatus{
-		Objects: o.Status.Objects, Workspaces: o.Status.Workspaces, Claims: o.Status.Claims,
+// withoutCounts returns the part of a status that does not count. That there are counts, and whether any object fails,
+// is more than a count.
+func withoutCounts(o *v1alpha1.PublishedResource) *v1alpha1.PublishedResourceStatus {
+	s := o.Status.DeepCopy()
+	if s.Objects != nil {
+		s.Objects = &v1alpha1.ObjectCounts{Failed: min(s.Objects.Failed, 1)}
 	}
+	if s.Workspaces != nil {
+		s.Workspaces = &v1alpha1.WorkspaceCounts{}
+	}
+	if s.Claims != nil {
+		s.Claims = &v1alpha1.ClaimCounts{}
+	}
+	return s
 }
 
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.

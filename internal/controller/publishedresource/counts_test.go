@@ -85,18 +85,6 @@ func TestCountsWait(t *testing.T) {
 				{after: 2 * time.Second, change: objects(3, 0), want: countsEvery - time.Second},
 			},
 		},
-		"ConditionAlone": {
-			reason: "A condition alone does not have counts wait.",
-			writes: []write{
-				{after: 0, change: objects(1, 0), want: 0},
-				{
-					after:  countsEvery - time.Second,
-					change: func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(xpv2.Available()) },
-					want:   0,
-				},
-				{after: countsEvery, change: objects(2, 0), want: 0},
-			},
-		},
 		"Failure": {
 			reason: "That any object fails, and that none does any more, is written at once, and how many fail is a count.",
 			writes: []write{

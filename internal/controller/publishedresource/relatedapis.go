@@ -194,25 +194,16 @@ func (e *external) remember(at apiAt, ask func() (objectsync.Resource, error)) (
 	return found, err
 }
 
-// discoverAtOne asks endpoints for an API, which all serve the same, until one answers. Those that show nothing are
-// asked last. The error is that of the first.
-func discoverAtOne(endpoints []publication.Endpoint, r schema.GroupVersionResource) (objectsync.Resource, error) {
-	var first error
-	for _, listed := range []bool{true, false} {
-		for _, one := range endpoints {
-			if one.Listed != listed {
-				continue
-			}
-			found, err := discover(one.Cluster, r)
-			if err == nil {
-				return found, nil
-			}
-			if first == nil {
-				first = err
-			}
+// discoverAtOne asks endpoints for an API, which all serve the same, until one answers. The error is that of the last.
+func discoverAtOne(
+	endpoints []publication.Endpoint, r schema.GroupVersionResource,
+) (found objectsync.Resource, err error) {
+	for _, one := range endpoints {
+		if found, err = discover(one.Cluster, r); err == nil {
+			break
 		}
 	}
-	return objectsync.Resource{}, first
+	return found, err
 }
 
 // discover asks a server for an API.
@@ -234,15 +225,7 @@ func discover(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Reso
 		}
 	}
 	if out.Kind == "" {
-		return out, errors.Errorf("%s does not serve %s", kindOfServer(c), r)
+		return out, errors.Errorf("%s does not serve %s", c.Server(), r)
 	}
 	return out, nil
-}
-
-// kindOfServer returns what a cluster is to those who read errors.
-func kindOfServer(c *target.Cluster) string {
-	if strings.HasSuffix(c.Server(), target.AllClusters) {
-		return "the endpoint of the APIExport"
-	}
-	return "the service cluster"
 }

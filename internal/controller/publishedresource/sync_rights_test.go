@@ -12,6 +12,35 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
+// publishLimited publishes Certs of a service cluster where the provider is a user that may read definitions, and keep
+// namespaces, Secrets and what rules allow. It returns the role of that user, which has its name.
+func (s *shop) publishLimited(
+	t *testing.T, user string, rules ...rbacv1.PolicyRule,
+) (*v1alpha1.PublishedResource, *rbacv1.ClusterRole) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: append([]rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			Verbs: []string{"get", "list", "watch"},
+		},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
+	}, rules...)}
+	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	})
+	elsewhere := s.serviceCluster(t, local.User(t, user))
+	return s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
+	}), role
+}
+
+// keepCerts allows to do something with Certs.
+func (s *shop) keepCerts(verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: verbs}
+}
+
 // TestSyncRightsCome shows that objects which the provider has no right to copy are copied soon after it gets the
 // right, although the service cluster tells nobody and they rest by then, and that until then no more than one of them
 // is tried every half minute.
@@ -20,23 +49,7 @@ func TestSyncRightsCome(t *testing.T) {
 	const rested, most = 40 * time.Second, 45 * time.Second
 	s := openShop(t)
 	limited := s.config + "-limited"
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: limited}, Rules: []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
-			Verbs: []string{"get", "list", "watch"},
-		},
-		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
-		{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"get", "list", "watch"}},
-	}}
-	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: limited},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
-	})
-	elsewhere := s.serviceCluster(t, local.User(t, limited))
-	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
-	})
+	o, role := s.publishLimited(t, limited, s.keepCerts("get", "list", "watch"))
 	one, two, begin := s.tenant(t), s.tenant(t), time.Now()
 	for _, name := range []string{"a", "b", "c"} {
 		kube.Create(t, one, s.cert(name))

@@ -8,7 +8,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -143,28 +142,11 @@ func awaitWarning(t *testing.T, in tenant, text string) {
 func TestSyncDeniedStream(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	limited := s.config + "-blind"
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: limited}, Rules: []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
-			Verbs: []string{"get", "list", "watch"},
-		},
-		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
-	}}
-	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: limited},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
-	})
-	elsewhere := s.serviceCluster(t, local.User(t, limited))
-	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
-	})
+	o, role := s.publishLimited(t, s.config+"-blind")
 	in := s.tenant(t)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced),
 		"certs."+s.group+" is forbidden")
-	role.Rules = append(role.Rules,
-		rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"*"}})
+	role.Rules = append(role.Rules, s.keepCerts("*"))
 	kube.Update(t, s.c, role)
 	await(t, s.c, o, is(xpv2.TypeSynced, xpv2.ReasonReconcileSuccess))
 	kube.Create(t, in, s.cert("a"))
