@@ -68,8 +68,8 @@ func (o Options) admitNamespace(ctx context.Context, local *Cluster, by informer
 	return notAllowedError{config: c.Shared.Name, namespace: by.Namespace}
 }
 
-// admitName decides by the name of an owner's namespace, as far as that is enough. If not, it returns the selectors that
-// decide. An owner without a namespace is the operator's.
+// admitName decides by the name of an owner's namespace, as far as that is enough. If not, it returns the selectors
+// that decide. An owner without a namespace is the operator's.
 func (o Options) admitName(namespace string, s *commonv1.Sharing) ([]labels.Selector, error) {
 	if s == nil || s.Allowed == nil && !o.RestrictClusterConfigs {
 		return nil, nil

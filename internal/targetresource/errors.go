@@ -45,8 +45,8 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
 }
 
-// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot or must not be made, it
-// does not answer, or it does not accept the credentials.
+// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot or must not be made,
+// it does not answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
 	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || target.IsNamespaceNotAllowed(err) ||

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,9 +27,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// prompt is less than the 30 s after which an Object that waits is looked at in any case.
-const prompt = 20 * time.Second
 
 // A shared is a ClusterProviderConfig, whose credentials are of a user of its own on the target.
 type shared struct {
@@ -109,7 +107,7 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 	t.Helper()
 	for _, o := range all {
 		var got xpv2.Condition
-		kube.EventuallyBy(t, prompt, fmt.Sprintf("%T %s to be refused", o, o.GetName()), func() (bool, string) {
+		kube.Eventually(t, fmt.Sprintf("%T %s to be refused", o, o.GetName()), func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			got = o.GetCondition(xpv2.TypeSynced)
 			return got.Status == corev1.ConditionFalse && got.Reason == commonv1.ReasonNamespaceNotAllowed,
@@ -128,11 +126,11 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 	}
 }
 
-// awaitSynced waits until all are synced, which no poll brings.
+// awaitSynced waits until all are synced.
 func awaitSynced(t *testing.T, c client.Client, all ...conditioned) {
 	t.Helper()
 	for _, o := range all {
-		kube.EventuallyBy(t, prompt, fmt.Sprintf("%T %s to be synced", o, o.GetName()), func() (bool, string) {
+		kube.Eventually(t, fmt.Sprintf("%T %s to be synced", o, o.GetName()), func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			got := o.GetCondition(xpv2.TypeSynced)
 			return got.Status == corev1.ConditionTrue, fmt.Sprintf("%v %s: %s", err, got.Reason, got.Message)
@@ -164,12 +162,15 @@ func (s shared) checkUnasked(t *testing.T, c client.Client, mark kube.Mark, all 
 
 // users returns one of each kind that may name a ClusterProviderConfig, and one of each way to do it.
 func (s shared) users(namespace string) []conditioned {
-	preview, observing, reading := s.object(namespace, "preview"), s.object(namespace, "observing"), s.object(namespace, "reading")
+	preview, observing := s.object(namespace, "preview"), s.object(namespace, "observing")
+	reading := s.object(namespace, "reading")
 	preview.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 	observing.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
 	observing.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(s.tns, "seen"))
 	reading.Desired().ConnectionDetails = []commonv1.ConnectionDetail{
-		build.ConnectionDetail(corev1.ObjectReference{Kind: "ConfigMap", Namespace: s.tns, Name: "seen", FieldPath: "data.a"}, "a"),
+		build.ConnectionDetail(corev1.ObjectReference{
+			Kind: "ConfigMap", Namespace: s.tns, Name: "seen", FieldPath: "data.a",
+		}, "a"),
 	}
 	build.WriteConnectionSecret(reading, types.NamespacedName{Name: "details"})
 	ref := xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: s.config.GetName()}
@@ -189,10 +190,13 @@ func TestNamespaceNotAllowed(t *testing.T) {
 	c := provide(t)
 	team, other := local.Namespace(t), local.Namespace(t)
 	s := share(t, c, named(other))
-	kube.Create(t, target.Client(t), &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "seen"), Data: map[string]string{"a": "b"}})
+	kube.Create(t, target.Client(t), &corev1.ConfigMap{
+		ObjectMeta: build.Meta(s.tns, "seen"), Data: map[string]string{"a": "b"},
+	})
 	mark := target.Audit(t).Mark()
 	all := s.users(team)
-	chosen := build.Application(team, "chosen", s.ns, build.ResourceTemplate("of-chosen", build.ConfigMap(s.tns, "chosen")))
+	chosen := build.Application(team, "chosen", s.ns,
+		build.ResourceTemplate("of-chosen", build.ConfigMap(s.tns, "chosen")))
 	for _, o := range append(all, chosen) {
 		kube.Create(t, c, o)
 	}
@@ -201,7 +205,8 @@ func TestNamespaceNotAllowed(t *testing.T) {
 		got := chosen.GetCondition(xpv2.TypeSynced)
 		return got.Reason == workloadv1alpha1.ReasonUnschedulable, got.Message
 	})
-	if m := chosen.GetCondition(xpv2.TypeSynced).Message; strings.Contains(m, s.config.GetName()) || chosen.Spec.ClusterRef != nil {
+	m := chosen.GetCondition(xpv2.TypeSynced).Message
+	if strings.Contains(m, s.config.GetName()) || chosen.Spec.ClusterRef != nil {
 		t.Errorf("it must not be scheduled, nor hear of the cluster: %v %s", chosen.Spec.ClusterRef, m)
 	}
 	s.checkUnasked(t, c, mark, all...)
@@ -224,7 +229,7 @@ func TestNamespaceNotAllowed(t *testing.T) {
 	kube.Eventually(t, "the records of use", func() (bool, string) {
 		usages := &mpcv1alpha1.ProviderConfigUsageList{}
 		kube.List(t, c, usages, client.InNamespace(team))
-		return len(usages.Items) >= len(all), fmt.Sprint(len(usages.Items))
+		return len(usages.Items) >= len(all), fmt.Sprintf("%d of %d", len(usages.Items), len(all))
 	})
 }
 
@@ -387,6 +392,42 @@ func TestClusterConfigsRestricted(t *testing.T) {
 	awaitSynced(t, c, o)
 	s.allow(t, c)
 	s.awaitRefused(t, c, o)
+}
+
+// TestNamespaceLabelWakes shows that an owner is woken when its namespace gets or loses a label, and needs no poll.
+func TestNamespaceLabelWakes(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, "provider", "system:masters")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var woken atomic.Int64
+	r.OnChange("test", func(types.NamespacedName) { woken.Add(1) })
+	owner := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: team, Name: "settings"}}
+	spec := build.FromSecret(team, "missing")
+	await := func(what string, ok func(error) bool) {
+		t.Helper()
+		kube.Eventually(t, what, func() (bool, string) {
+			_, err := r.Connect(t.Context(), owner, commonv1.Connection{Spec: &spec, Shared: &commonv1.Sharing{
+				Name: "shared", Allowed: []commonv1.AllowedNamespaces{labelled("tier", "gold")},
+			}})
+			return ok(err), fmt.Sprint(err)
+		})
+	}
+	await("the namespace not to be allowed", targets.IsNamespaceNotAllowed)
+	for _, step := range []struct {
+		value string
+		then  func(error) bool
+	}{{"gold", targets.IsInvalidConnection}, {"", targets.IsNamespaceNotAllowed}} {
+		before := woken.Load()
+		label(t, c, team, "tier", step.value)
+		kube.Eventually(t, "the owner to be woken by tier="+step.value, func() (bool, string) {
+			return woken.Load() > before, ""
+		})
+		await("the label to count: tier="+step.value, step.then)
+	}
 }
 
 // TestNamespaceUnknown shows that a namespace whose labels are not known is not allowed, says so, and is allowed as soon
