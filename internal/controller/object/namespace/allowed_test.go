@@ -431,7 +431,8 @@ func TestNamespaceLabelWakes(t *testing.T) {
 }
 
 // TestNamespaceUnknown shows that a namespace whose labels are not known is not allowed, says so, and is allowed as soon
-// as they are known: without the permission to watch namespaces, and with a selector that cannot be parsed.
+// as they are known: without the permission to watch namespaces, with a selector that cannot be parsed, and where no
+// namespace is seen whose labels could be absent.
 func TestNamespaceUnknown(t *testing.T) {
 	c := provide(t)
 	team := local.Namespace(t)
@@ -474,6 +475,12 @@ func TestNamespaceUnknown(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: weak}},
 	})
 	await("namespaces to be watched", everywhere, targets.IsInvalidConnection)
+	await("an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
+	owner.Namespace += "-of-nobody"
+	await("an absent namespace not to count", unlabelled("tier"), func(err error) bool {
+		return targets.IsNamespaceNotAllowed(err) && !strings.Contains(err.Error(), "unknown")
+	})
+	await("an absent namespace never to count", everywhere, targets.IsNamespaceNotAllowed)
 
 	s := share(t, c, named(team))
 	s.allow(t, c, bad)
