@@ -234,7 +234,7 @@ func TestNamespaceNotAllowed(t *testing.T) {
 }
 
 // TestNamespaceLosesRight shows that the Objects of a namespace stop as soon as it loses the label by which it was
-// allowed, stay, and go on when it is back; and that a deleted one waits, or leaves its resource if it is to do without.
+// allowed, stay, and go on when it is back; and that a deleted one waits, or leaves its resource if it is told to.
 func TestNamespaceLosesRight(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	team := local.Namespace(t)
@@ -330,6 +330,7 @@ func TestNamespaceSaysAnotherKind(t *testing.T) {
 	kube.Remove(t, c, changed)
 	kube.AwaitGone(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "changed")})
 	kube.PatchStatus(t, c, recorded, `{"status":{"atProvider":{"providerConfigRef":{"kind":"ProviderConfig"}}}}`)
+	kube.Patch(t, c, recorded, `{"metadata":{"labels":{"touch":"again"}}}`) // Nobody hears of a status.
 	kube.AwaitGone(t, c, recorded)
 }
 
@@ -377,8 +378,9 @@ func TestNamespaceLosesRightMeanwhile(t *testing.T) {
 	awaitSynced(t, c, o)
 }
 
-// TestClusterConfigsRestricted shows what becomes of a ClusterProviderConfig without a list where the provider runs with
-// --restrict-cluster-provider-configs: no namespace may use it until the operator lists one, all by an empty selector.
+// TestClusterConfigsRestricted shows what becomes of a ClusterProviderConfig without a list where the provider runs
+// with --restrict-cluster-provider-configs: no namespace may use it until the operator lists one, all by an empty
+// selector.
 func TestClusterConfigsRestricted(t *testing.T) {
 	c := provide(t)
 	team := local.Namespace(t)
@@ -430,9 +432,9 @@ func TestNamespaceLabelWakes(t *testing.T) {
 	}
 }
 
-// TestNamespaceUnknown shows that a namespace whose labels are not known is not allowed, says so, and is allowed as soon
-// as they are known: without the permission to watch namespaces, with a selector that cannot be parsed, and where no
-// namespace is seen whose labels could be absent.
+// TestNamespaceUnknown shows that a namespace whose labels are not known is not allowed, says so, and is allowed as
+// soon as they are known: without the permission to watch namespaces, with a selector that cannot be parsed, and where
+// no namespace is seen whose labels could be absent.
 func TestNamespaceUnknown(t *testing.T) {
 	c := provide(t)
 	team := local.Namespace(t)
