@@ -480,7 +480,7 @@ func TestNamespaceUnknown(t *testing.T) {
 	await("an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
 	owner.Namespace += "-of-nobody"
 	await("an absent namespace not to count", unlabelled("tier"), func(err error) bool {
-		return targets.IsNamespaceNotAllowed(err) && !strings.Contains(err.Error(), "unknown")
+		return targets.IsNamespaceNotAllowed(err) && !strings.Contains(err.Error(), "as long as")
 	})
 	await("an absent namespace never to count", everywhere, targets.IsNamespaceNotAllowed)
 
