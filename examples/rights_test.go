@@ -53,7 +53,9 @@ func TestUsualRights(t *testing.T) {
 	if diff := cmp.Diff(wanted, slices.DeleteFunc(slices.Clone(usual), granted)); diff != "" {
 		t.Errorf("rights that Crossplane does not grant: -documented, +in the manifest:\n%s", diff)
 	}
-	for _, f := range []string{"rbac/applications.yaml", "rbac/collections.yaml", "rbac/leader-election.yaml"} {
+	for _, f := range []string{
+		"rbac/allowed-namespaces.yaml", "rbac/applications.yaml", "rbac/collections.yaml", "rbac/leader-election.yaml",
+	} {
 		for _, right := range rightsOf(t, []byte(read(t, f))) {
 			if !slices.Contains(usual, right) {
 				t.Errorf("%s grants %q, and rbac/usual.yaml does not", f, right)

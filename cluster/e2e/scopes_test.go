@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -24,7 +23,7 @@ func shared() build.Scope {
 		return o
 	}
 	s.Config = func(_, name string, spec commonv1.ProviderConfigSpec) client.Object {
-		return &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+		return build.ClusterConfig(name, spec)
 	}
 	return s
 }

@@ -210,6 +210,12 @@ func TestFlags(t *testing.T) {
 			value: "true",
 			want:  func(f *flags) { f.tenancy.providerCredentials = true },
 		},
+		"RestrictedConfigs": {
+			args:  []string{"--restrict-cluster-provider-configs"},
+			env:   "RESTRICT_CLUSTER_PROVIDER_CONFIGS",
+			value: "true",
+			want:  func(f *flags) { f.tenancy.restrictConfigs = true },
+		},
 		"AllowedTargets": {
 			args:  []string{"--allowed-target-cidrs=10.0.0.0/8"},
 			env:   "ALLOWED_TARGET_CIDRS",

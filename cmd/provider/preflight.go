@@ -90,6 +90,7 @@ func (f *flags) preflightOptions() (preflight.Options, error) {
 	o.ControlPlane, o.Target = cfg, target.Options{
 		Addresses: addresses, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
+		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	}
 	o.Selector, err = labels.Parse(f.published.selector)
 	return o, errors.Wrap(err, "--published-resource-selector")

@@ -78,6 +78,7 @@ func run(ctx context.Context, f *flags) error {
 		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
 		Fence:               replica.fence,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
+		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot make target registry")

@@ -12,6 +12,7 @@ import (
 type tenancy struct {
 	crossNamespace      bool
 	providerCredentials bool
+	restrictConfigs     bool
 	allowed             []string // CIDRs
 	denied              []string // CIDRs
 }
@@ -24,6 +25,9 @@ func (t *tenancy) addTo(app *kingpin.Application) {
 	app.Flag("allow-namespaced-provider-credentials",
 		"Let namespaced ProviderConfigs use the environment, files and identities of the provider.").
 		Envar("ALLOW_NAMESPACED_PROVIDER_CREDENTIALS").BoolVar(&t.providerCredentials)
+	app.Flag("restrict-cluster-provider-configs",
+		"Keep ClusterProviderConfigs without allowedNamespaces from resources of all namespaces.").
+		Envar("RESTRICT_CLUSTER_PROVIDER_CONFIGS").BoolVar(&t.restrictConfigs)
 	app.Flag("allowed-target-cidrs",
 		"Networks that kubeconfigs of namespaced ProviderConfigs may point at, and no others. "+
 			"Repeatable, or separated by commas.").

@@ -12,6 +12,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
 func TestJudgeConfig(t *testing.T) {
@@ -203,6 +204,56 @@ func TestCheck(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.flags, help); diff != "" {
 				t.Errorf("%s\nflags with which it is accepted: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRestrictedConfigs shows that a ClusterProviderConfig without a list of namespaces is named before a takeover with
+// --restrict-cluster-provider-configs, which would stop all Objects that use it, and that others are not.
+func TestRestrictedConfigs(t *testing.T) {
+	const config = `
+apiVersion: kubernetes.m.crossplane.io/v1alpha1
+kind: ClusterProviderConfig
+metadata: {name: shared}
+spec: {credentials: {source: InjectedIdentity}}
+`
+	definitions, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSchema(definitions["clusterproviderconfigs.kubernetes.m.crossplane.io"], "v1alpha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const what = "ClusterProviderConfig of kubernetes.m.crossplane.io"
+	for name, tc := range map[string]struct {
+		restrict bool
+		over     string
+		want     Finding
+	}{
+		"Default": {want: one("shared", kept(what))},
+		"Listed": {
+			restrict: true,
+			over:     "spec: {allowedNamespaces: [{names: [team]}]}",
+			want:     one("shared", kept(what)),
+		},
+		"Restricted": {
+			restrict: true,
+			want: one("shared", refused(what+" without allowedNamespaces",
+				"with --restrict-cluster-provider-configs it serves no namespace",
+				"take over without the flag, list the namespaces, and set it then: docs/tenancy.md")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := newTally()
+			p := &pass{t: tally, configs: &configs{
+				t: tally, check: func(context.Context, commonv1.Connection, ...func(*target.Options)) error { return nil },
+			}}
+			p.options.Target.RestrictClusterConfigs = tc.restrict
+			p.judgeConfig(t.Context(), read(t, config, tc.over), s)
+			if diff := cmp.Diff([]Finding{tc.want}, tallied(tally)); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -91,13 +91,21 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 		return
 	}
 	config := struct {
-		Spec commonv1.ProviderConfigSpec `json:"spec"`
+		Spec mpcv1alpha1.ClusterProviderConfigSpec `json:"spec"`
 	}{}
 	if err := decode(u, &config); err != nil {
 		p.t.add(refused(what, err.Error(), "change it"), nameOf(u))
 		return
 	}
-	p.configs.judge(ctx, what, nameOf(u), commonv1.Connection{Spec: &config.Spec, Tenant: u.GetNamespace()})
+	if u.GetKind() == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind &&
+		config.Spec.AllowedNamespaces == nil && p.options.Target.RestrictClusterConfigs {
+		p.t.add(refused(what+" without allowedNamespaces",
+			"with --restrict-cluster-provider-configs it serves no namespace",
+			"take over without the flag, list the namespaces, and set it then: docs/tenancy.md"), nameOf(u))
+		return
+	}
+	c := commonv1.Connection{Spec: &config.Spec.ProviderConfigSpec, Tenant: u.GetNamespace()}
+	p.configs.judge(ctx, what, nameOf(u), c)
 }
 
 // each calls f with each object of a kind that both providers have, and adds what becomes of the definition.

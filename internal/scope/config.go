@@ -58,6 +58,16 @@ func (c Config) Named(key string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
+// Connection returns what a ProviderConfig of this kind says.
+func (c Config) Connection(pc resource.ProviderConfig) commonv1.Connection {
+	spec, _ := c.Parts(pc)
+	connection := commonv1.Connection{Spec: spec, Tenant: pc.GetNamespace()}
+	if shared, ok := pc.(*mpcv1alpha1.ClusterProviderConfig); ok {
+		connection.Shared = &commonv1.Sharing{Name: shared.GetName(), Allowed: shared.Spec.AllowedNamespaces}
+	}
+	return connection
+}
+
 func configKey(kind schema.GroupKind, namespace, name string) string {
 	return kind.String() + "/" + namespace + "/" + name
 }
@@ -130,7 +140,7 @@ func NamespacedScopeConfigs() Configs {
 			Kinds: shared, NewUsage: usage, Users: namespacedUsers(),
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
 			Parts: partsOf(func(pc *mpcv1alpha1.ClusterProviderConfig) (*spec, *status) {
-				return &pc.Spec, &pc.Status
+				return &pc.Spec.ProviderConfigSpec, &pc.Status
 			}),
 		},
 	}

@@ -114,8 +114,7 @@ func (s Configs) connection(ctx context.Context, c client.Client, namespace stri
 	if err != nil {
 		return commonv1.Connection{}, err
 	}
-	spec, _ := config.Parts(pc)
-	return commonv1.Connection{Spec: spec, Tenant: pc.GetNamespace()}, nil
+	return config.Connection(pc), nil
 }
 
 // leaving reports whether the ProviderConfig that a reference from a namespace names exists and is being deleted.

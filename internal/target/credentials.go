@@ -62,6 +62,17 @@ func (c credentials) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// credentials returns those of a ProviderConfig for an owner, if it may use them.
+func (o Options) credentials(
+	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
+) (credentials, error) {
+	if err := o.admitNamespace(ctx, local, by, c); err != nil {
+		local.watches.Track(by, purposeCredentials)
+		return credentials{}, err
+	}
+	return o.resolve(ctx, local, by, c)
+}
+
 // resolve reads what a ProviderConfig names, for an owner. Secrets come from the control plane; the owner is woken when
 // they change.
 func (o Options) resolve(

@@ -50,6 +50,13 @@
 //     cannot change the address any more; who has written credentials is part of their digest, so that tenants and
 //     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check.
 //
+// # Allowed namespaces
+//
+// Whether a ClusterProviderConfig allows the namespace of an owner is decided here, each time the owner connects and
+// before each of its writes, from the watch of that one namespace. A namespace that the watch does not show is not
+// allowed, whatever a selector says of absent labels. We rejected a check where references are read, because each kind
+// would need one, and a cache of all namespaces, because the provider may not watch them everywhere.
+//
 // # No rate limit
 //
 // There is no client-side rate limit. The number of workers bounds what is in flight, steady state makes no API calls,

@@ -32,6 +32,8 @@ type Options struct {
 	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its
 	// environment, its file system and its ServiceAccount, and files that identities name.
 	AllowProviderCredentials bool
+	// RestrictClusterConfigs keeps ClusterProviderConfigs that list no allowed namespaces from all namespaced owners.
+	RestrictClusterConfigs bool
 	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
 	Addresses Addresses
 	// Fence stands between all connections and their servers. Nil for none.
@@ -121,8 +123,8 @@ func (r *Registry) unbind(o informer.Owner) {
 
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
 // whom to impersonate. The owner is woken when the credentials change, when the cluster has not answered for 10 s, and
-// when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
-// tell.
+// when it answers again. Errors satisfy IsNamespaceNotAllowed, IsInvalidConnection, IsUnreachable, or are conflicts
+// while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
 	return r.ConnectTo(ctx, o, described, "")
 }
@@ -132,15 +134,21 @@ func (r *Registry) Connect(ctx context.Context, o informer.Owner, described comm
 func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
 	url string,
 ) (*Cluster, error) {
-	creds, err := r.options.resolve(ctx, r.local, o, described)
+	creds, err := r.options.credentials(ctx, r.local, o, described)
 	creds.endpoint = url
 	return r.join(ctx, o, creds, err)
+}
+
+// Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
+// tell, and connects to nothing. The owner is woken when the labels of its namespace change.
+func (r *Registry) Admit(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
+	return r.options.admitNamespace(ctx, r.local, o, described)
 }
 
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
 // was connected with last will do.
 func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.options.resolve(ctx, r.local, o, described)
+	creds, err := r.options.credentials(ctx, r.local, o, described)
 	r.mu.Lock()
 	last := r.uses[o].last
 	r.mu.Unlock()
@@ -158,8 +166,11 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 	if err == nil {
 		c, err = r.cluster(digest, creds)
 	}
-	if err == nil || IsInvalidConnection(err) {
+	switch {
+	case err == nil || IsInvalidConnection(err):
 		r.use(o, c, err)
+	case IsNamespaceNotAllowed(err):
+		r.use(o, nil, nil) // Of the ProviderConfig it tells nothing.
 	}
 	r.mu.Unlock()
 	if err != nil {

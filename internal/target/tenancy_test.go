@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -113,6 +115,73 @@ func TestAdmit(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%s\nwant an error that contains %q, got: %v", tc.reason, part, err)
 				}
+			}
+		})
+	}
+}
+
+// TestAdmitName shows what the name of a namespace decides, and which selectors have to look at its labels.
+func TestAdmitName(t *testing.T) {
+	named := []commonv1.AllowedNamespaces{{Names: []string{"other"}}, {Names: []string{"team"}}}
+	selected := []commonv1.AllowedNamespaces{{Selector: &metav1.LabelSelector{}}}
+	invalid := []commonv1.AllowedNamespaces{{Selector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}},
+	}}}
+	type want struct {
+		selectors           int
+		notAllowed, invalid bool
+	}
+	for name, tc := range map[string]struct {
+		reason     string
+		namespace  string
+		shared     *commonv1.Sharing
+		restricted bool
+		want       want
+	}{
+		"NotShared": {
+			reason: "A namespaced ProviderConfig is that of its users.", namespace: "team", restricted: true,
+		},
+		"NoList": {
+			reason: "By default all may use it.", namespace: "team", shared: &commonv1.Sharing{},
+		},
+		"NoListRestricted": {
+			reason: "With the flag none may.", namespace: "team", shared: &commonv1.Sharing{}, restricted: true,
+			want: want{notAllowed: true},
+		},
+		"EmptyList": {
+			reason: "It allows none, without the flag too.", namespace: "team",
+			shared: &commonv1.Sharing{Allowed: []commonv1.AllowedNamespaces{}}, want: want{notAllowed: true},
+		},
+		"Named": {
+			reason: "One entry is enough.", namespace: "team", restricted: true, shared: &commonv1.Sharing{Allowed: named},
+		},
+		"NotNamed": {
+			reason: "Others are not allowed.", namespace: "tea", shared: &commonv1.Sharing{Allowed: named},
+			want: want{notAllowed: true},
+		},
+		"Selected": {
+			reason: "Even an empty selector looks at the namespace, which may not exist.", namespace: "team",
+			shared: &commonv1.Sharing{Allowed: append(named[:1:1], selected...)}, want: want{selectors: 1},
+		},
+		"Invalid": {
+			reason: "What cannot be parsed allows nothing.", namespace: "tea",
+			shared: &commonv1.Sharing{Allowed: append(invalid, selected...)}, want: want{notAllowed: true},
+		},
+		"InvalidOfOperator": {
+			reason: "The operator hears of it by the ClusterProviderConfig.",
+			shared: &commonv1.Sharing{Allowed: invalid}, want: want{invalid: true},
+		},
+		"Operator": {
+			reason: "What has no namespace is the operator's.", restricted: true, shared: &commonv1.Sharing{Allowed: named},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selectors, err := Options{RestrictClusterConfigs: tc.restricted}.admitName(tc.namespace, tc.shared)
+			got := want{
+				selectors: len(selectors), notAllowed: IsNamespaceNotAllowed(err), invalid: IsInvalidConnection(err),
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s\n%v", tc.reason, diff, err)
 			}
 		})
 	}

@@ -90,3 +90,17 @@ func Connect(ctx context.Context, r *target.Registry, o informer.Owner, c Config
 	cluster, err := connect(ctx, o, connection)
 	return cluster, errors.Wrap(err, "cannot connect to target")
 }
+
+// Admit returns an error if the ProviderConfig does not allow the namespace of an owner, or if it is too early to tell.
+// Of one that does not exist nothing is known. The owner is woken when this changes.
+func Admit(ctx context.Context, r *target.Registry, o informer.Owner, c Config) error {
+	r.Bind(o, c.Key)
+	connection, err := c.Read(ctx)
+	if err == nil {
+		err = r.Admit(ctx, o, connection)
+	}
+	if errors.Is(err, scope.ErrNoConfig) {
+		return nil
+	}
+	return errors.Wrap(err, "cannot use ProviderConfig")
+}

@@ -45,12 +45,12 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
 }
 
-// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot be made, it does not
-// answer, or it does not accept the credentials.
+// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot or must not be made,
+// it does not answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
-	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig) ||
-		errors.As(err, &refused)
+	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || target.IsNamespaceNotAllowed(err) ||
+		errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
 }
 
 // A Cause is what errors of one kind mean to an owner.
@@ -67,6 +67,7 @@ type Cause struct {
 // answers, so that nobody wakes the owner.
 var onTarget = []Cause{
 	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
+	{target.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
 	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 	{target.IsNoKind, commonv1.ReasonUnknownKind, true},

@@ -19,6 +19,8 @@ import (
 type Resource struct {
 	// Cluster that holds it.
 	Cluster *target.Cluster
+	// Admit is asked before each write whether the owner may still use the cluster. Nil for the control plane.
+	Admit func(context.Context) error
 	// Owner is woken when it changes. All it looks at for one Purpose replaces what it has looked at before.
 	Owner   informer.Owner
 	Purpose informer.Purpose
@@ -116,7 +118,12 @@ func (r Resource) Client(manager string) apply.Client {
 
 // Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo
 // does not wake the owner.
-func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (r Resource) Write(ctx context.Context,
+	write func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	if err := r.admit(ctx); err != nil {
+		return nil, err
+	}
 	live, err := write()
 	if err != nil {
 		r.Distrust(err)
@@ -126,11 +133,21 @@ func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unst
 	return live, informer.Unreadable(live)
 }
 
+func (r Resource) admit(ctx context.Context) error {
+	if r.Admit == nil {
+		return nil
+	}
+	return r.Admit(ctx)
+}
+
 // Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no
 // error.
 func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation) error {
 	if live.GetDeletionTimestamp() != nil {
 		return nil
+	}
+	if err := r.admit(ctx); err != nil {
+		return err
 	}
 	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}, PropagationPolicy: &p}
 	err := r.resources().Delete(ctx, live.GetName(), o)

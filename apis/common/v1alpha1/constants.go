@@ -62,6 +62,8 @@ const (
 	ReasonTargetUnreachable xpv2.ConditionReason = "TargetUnreachable"
 	// ReasonInvalidConnection means that the ProviderConfig or its credentials are missing or unusable.
 	ReasonInvalidConnection xpv2.ConditionReason = "InvalidConnection"
+	// ReasonNamespaceNotAllowed means that the ClusterProviderConfig does not allow the namespace of the resource.
+	ReasonNamespaceNotAllowed xpv2.ConditionReason = "NamespaceNotAllowed"
 	// ReasonUnknownKind means that the target does not serve the kind of the manifest, or is about to stop that.
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
 	// ReasonContested means that others change or remove the resource again and again, so that it is restored more slowly.

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ProviderConfigSpec describes how a cluster or a kcp workspace is reached, and as whom.
@@ -21,6 +22,24 @@ type ProviderConfigSpec struct {
 	// rights. The credentials need the right to impersonate.
 	// +optional
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
+}
+
+// AllowedNamespaces are namespaces of the control plane whose resources may use a ClusterProviderConfig.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.names) != has(self.selector)",message="exactly one of names and selector must be set"
+type AllowedNamespaces struct {
+	// names are the names of namespaces. A namespace that is deleted and made again has its name still.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Names []string `json:"names,omitempty"`
+
+	// selector selects namespaces by their labels. An empty one selects all. The provider needs permission to get, list
+	// and watch namespaces.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // Impersonation says as whom requests are made on a target.

@@ -204,13 +204,16 @@ func TestRender(t *testing.T) {
 		},
 		"Applications": {
 			reason: "Applications need ProviderConfigs of namespaces, and no Objects.",
-			args:   []string{"--set", "applications.enabled=true"},
+			args:   []string{"--set", "applications.enabled=true,tenancy.restrictClusterProviderConfigs=true"},
 			want: want{
 				others: roles(usual...), strategy: appsv1.RollingUpdateDeploymentStrategyType, image: image + ":v0.1.0",
 				definitions: slices.Concat(publishingDefinitions, configDefinitions, applicationDefinitions),
-				args:        append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				granted:     []string{"get /secrets", "watch kubernetes.m.crossplane.io/clusterproviderconfigs"},
-				denied:      []string{"get kubernetes.m.crossplane.io/objects"},
+				args: append(slices.Clone(election), "--state-namespace=kcp-sync",
+					"--restrict-cluster-provider-configs", "--log-format=json"),
+				granted: []string{
+					"get /secrets", "watch kubernetes.m.crossplane.io/clusterproviderconfigs", "watch /namespaces",
+				},
+				denied: []string{"get kubernetes.m.crossplane.io/objects", "create /namespaces"},
 			},
 		},
 	}

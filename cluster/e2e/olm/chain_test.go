@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -280,6 +279,6 @@ func connection(t *testing.T) []client.Object {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}},
 		build.Credentials(namespace, "target", kube.Kubeconfig(t, asUser(t, &target))),
 		build.Cluster().Config("", "default", spec),
-		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "default"), Spec: spec},
+		build.ClusterConfig("default", spec),
 	}
 }

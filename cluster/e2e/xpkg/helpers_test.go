@@ -155,7 +155,7 @@ func (s *stage) awaitGone(t *testing.T, o client.Object) {
 
 // clusterConfig returns a ClusterProviderConfig.
 func clusterConfig(name string, spec commonv1.ProviderConfigSpec) client.Object {
-	return &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec}
+	return build.ClusterConfig(name, spec)
 }
 
 // throughClusterConfig makes a namespaced Object refer to a ClusterProviderConfig.

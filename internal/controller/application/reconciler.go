@@ -12,10 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -27,10 +31,12 @@ const (
 
 // A Reconciler keeps the resources of applications.
 type Reconciler struct {
-	kind   scope.Kind[*application]
-	local  client.Client
-	record event.Recorder
-	poll   managedadapter.Poll
+	kind       scope.Kind[*application]
+	controller string
+	registry   *target.Registry
+	local      client.Client
+	record     event.Recorder
+	poll       managedadapter.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -51,6 +57,9 @@ type step = subreconciler.Step[*pass]
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
 	app := &application{}
 	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.registry.Forget(r.owner(req.NamespacedName))
+		}
 		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
 			req.Name)
 	}
@@ -70,8 +79,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 			step{Failed: reasonCannotRelease, Do: r.release})
 	}
 	return reconcile.Result{}, r.run(ctx, p,
-		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotCompare, Do: r.compare},
+		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotPrune, Do: r.prune},
 		step{Failed: reasonCannotRender, Do: r.renderResources})
 }
@@ -82,8 +91,20 @@ func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
-// claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled.
+func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
+	return informer.Owner{Controller: r.controller, NamespacedName: n}
+}
+
+// claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled. One that
+// must not use the ProviderConfig does not keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
+	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)), targetresource.Config{
+		Key:  r.kind.Key(p.app),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.app) },
+	})
+	if err != nil {
+		return err
+	}
 	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
 		add := func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerApplication) }
 		if err := managedadapter.PatchMetadata(ctx, r.local, p.app, add); err != nil {
@@ -157,7 +178,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
-	case errors.Is(err, managedadapter.ErrFinalizerContested):
+	case errors.Is(err, managedadapter.ErrFinalizerContested), target.IsNamespaceNotAllowed(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err

@@ -58,7 +58,7 @@ func unconnected(t *testing.T) world {
 // shared makes a ClusterProviderConfig with the label tier of the world.
 func (w world) shared(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1.ClusterProviderConfig {
 	t.Helper()
-	pc := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: build.FromSecret(w.ns, name)}
+	pc := build.ClusterConfig(name, build.FromSecret(w.ns, name))
 	pc.SetLabels(map[string]string{"tier": w.ns})
 	kube.Create(t, w.c, secret(w.ns, name, "kubeconfig", string(kubeconfig)), pc)
 	return pc

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -36,7 +37,8 @@ const (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
-		kind:   scope.Applications(mgr.GetClient()),
+		kind:       scope.Applications(mgr.GetClient()),
+		controller: name, registry: o.Registry,
 		local:  managedadapter.NewManager(mgr).GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
@@ -53,6 +55,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(&application{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		Watches(&resource{}, r.users()).
+		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		Complete(managedadapter.Reconciler(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }

@@ -14,6 +14,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // namedMost is how many resources a message names.
@@ -124,7 +125,8 @@ func synced(p *pass, err error) xpv2.Condition {
 			continue
 		}
 		switch c = r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.
-		case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnauthorized:
+		case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnauthorized,
+			commonv1.ReasonNamespaceNotAllowed:
 			return c
 		}
 	}
@@ -137,6 +139,9 @@ func synced(p *pass, err error) xpv2.Condition {
 	case errors.Is(err, errConflict):
 		c = xpv2.ReconcileError(err)
 		c.Reason = commonv1.ReasonNameTaken
+	case target.IsNamespaceNotAllowed(err):
+		c = xpv2.ReconcileError(err)
+		c.Reason = commonv1.ReasonNamespaceNotAllowed
 	default:
 		c = xpv2.ReconcileError(err)
 		if apierrors.IsInvalid(err) {

@@ -80,7 +80,7 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	m, served, err := targetresource.Locate(ctx, p.cluster, p.owner, u)
 	settle(u, m)
 	p.remote = targetresource.Resource{
-		Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
+		Cluster: p.cluster, Admit: p.admit, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
 	}
 	return served, err
 }

@@ -91,7 +91,7 @@ func (r *Reconciler) place(ctx context.Context, p *pass) error {
 	}
 	settle(u, m)
 	p.remote = targetresource.Resource{
-		Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
+		Cluster: p.cluster, Admit: p.admit, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
 	}
 	return nil
 }

@@ -46,13 +46,14 @@ type pass struct {
 	before   *workloadv1alpha1.KubernetesApplicationResource // as the server last gave it
 	owner    informer.Owner
 	cluster  *target.Cluster
-	remote   targetresource.Resource    // the resource of the template
-	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
-	looked   bool                       // live is known
-	current  bool                       // the resource is as the template wants it
-	missing  []string                   // names of Secrets that do not exist
-	left     error                      // why what is on the cluster is left there
-	retry    time.Duration              // when to look again, if earlier than the next poll
+	admit    func(context.Context) error // reports whether it may still be used
+	remote   targetresource.Resource     // the resource of the template
+	live     *unstructured.Unstructured  // shared with the watch; nil if it does not exist
+	looked   bool                        // live is known
+	current  bool                        // the resource is as the template wants it
+	missing  []string                    // names of Secrets that do not exist
+	left     error                       // why what is on the cluster is left there
+	retry    time.Duration               // when to look again, if earlier than the next poll
 	paused   bool
 	early    bool // it is gone already, in spite of its finalizer
 	done     bool // it is as good as gone
@@ -89,8 +90,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, r.run(ctx, p,
-		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotConnect, Do: r.connect},
+		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotPlace, Do: r.place},
 		step{Failed: reasonCannotPropagate, Do: r.propagate},
 		step{Failed: reasonCannotSubmit, Do: r.submit})
@@ -138,12 +139,12 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 }
 
 // connect finds the cluster.
-func (r *Reconciler) connect(ctx context.Context, p *pass) error {
-	var err error
+func (r *Reconciler) connect(ctx context.Context, p *pass) (err error) {
 	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
 		Key: r.kind.Key(p.resource), Ends: r.ends(ctx, p.resource),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.resource) },
 	})
+	p.admit = func(ctx context.Context) error { return r.connect(ctx, p) }
 	return err
 }
 

@@ -125,8 +125,8 @@ func (p *pass) copyOf(ctx context.Context, secret string) (targetresource.Resour
 	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault))
 	u.SetName(p.resource.GetName() + "-" + secret)
 	return targetresource.Resource{
-		Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret), Manifest: u,
-		Mapping: m,
+		Cluster: p.cluster, Admit: p.admit, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret),
+		Manifest: u, Mapping: m,
 	}, nil
 }
 

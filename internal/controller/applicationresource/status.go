@@ -59,7 +59,8 @@ func causeOf(err error) targetresource.Cause {
 // waits reports whether an error means that something is not there yet, and not that somebody refuses the resource.
 func waits(err error) bool {
 	waiting := []xpv2.ConditionReason{
-		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
+		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonNamespaceNotAllowed,
+		commonv1.ReasonUnknownKind,
 		workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing, commonv1.ReasonNamespaceTerminating,
 	}
 	return slices.Contains(waiting, causeOf(err).Reason)

@@ -109,7 +109,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 	seen *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	c := res.Client(fieldManager(p.resource))
-	live, err := res.Write(func() (*unstructured.Unstructured, error) {
+	live, err := res.Write(ctx, func() (*unstructured.Unstructured, error) {
 		if seen == nil {
 			return c.Introduce(ctx, res.Manifest)
 		}

@@ -25,16 +25,18 @@ import (
 // purposeSelection are the resources a collection selects.
 const purposeSelection informer.Purpose = "selection"
 
-// connect finds the target.
-func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) error {
-	if err := r.kind.Track(ctx, p.collection); err != nil {
-		return controlPlaneError{err}
-	}
-	var err error
+// connect finds the target, and records the use of the ProviderConfig unless the collection must not use it.
+func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
 	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
 		Key:  r.kind.Key(p.collection),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.collection) },
 	})
+	if target.IsNamespaceNotAllowed(err) || apierrors.IsConflict(err) {
+		return err
+	}
+	if err := r.kind.Track(ctx, p.collection); err != nil {
+		return controlPlaneError{err}
+	}
 	return err
 }
 

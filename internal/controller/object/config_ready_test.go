@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -131,7 +130,7 @@ func sharedScope() build.Scope {
 	s := build.Namespaced()
 	s.Name = "Shared"
 	s.Config = func(_, name string, spec commonv1.ProviderConfigSpec) client.Object {
-		return &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec}
+		return build.ClusterConfig(name, spec)
 	}
 	return s
 }

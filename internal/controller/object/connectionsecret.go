@@ -117,7 +117,7 @@ func (d *connectionSecret) write(ctx context.Context, s *corev1.Secret) error {
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(secretKind)
 	c := d.Cluster.Resource(secrets, u.GetNamespace())
-	_, err = d.Write(func() (*unstructured.Unstructured, error) {
+	_, err = d.Write(ctx, func() (*unstructured.Unstructured, error) {
 		if u.GetResourceVersion() == "" {
 			return c.Create(ctx, u, metav1.CreateOptions{})
 		}

@@ -160,7 +160,9 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 	if !apply.Manages(e.live, e.manager) {
 		return nil
 	}
-	_, err := e.Write(func() (*unstructured.Unstructured, error) { return e.Client(e.manager).Withdraw(ctx, e.live) })
+	_, err := e.Write(ctx, func() (*unstructured.Unstructured, error) {
+		return e.Client(e.manager).Withdraw(ctx, e.live)
+	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // It is gone, and there may be a namesake.
 	}

@@ -281,7 +281,7 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 }
 
 func (e *external) apply(ctx context.Context, o Object) error {
-	live, err := e.Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
+	live, err := e.Write(ctx, func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
 		err = errors.Wrap(err, messageImmutable)
 	}

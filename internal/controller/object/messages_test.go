@@ -9,7 +9,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -21,7 +20,7 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	w := newWorld(t, c, s)
 	name := w.namespace + "-shared"
 	spec := build.FromSecret(w.namespace, "credentials")
-	kube.Create(t, c, &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec})
+	kube.Create(t, c, build.ClusterConfig(name, spec))
 	o := w.object(build.ConfigMap(w.target, "settings"))
 	setConfig(o, name)
 	kube.Create(t, c, o)

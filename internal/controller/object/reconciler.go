@@ -138,7 +138,13 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		return nil, err
 	}
 	r := &remote{
-		reconciliation: p, Resource: targetresource.Resource{Cluster: cluster, Owner: owner, Purpose: purposeManifest},
+		reconciliation: p, Resource: targetresource.Resource{
+			Cluster: cluster, Owner: owner, Purpose: purposeManifest,
+			Admit: func(ctx context.Context) error {
+				_, err := c.connect(ctx, owner, via)
+				return err
+			},
+		},
 		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
 		config: c.kind.Ref(via), moved: moved,
 		connectPrevious: func(ctx context.Context) (*target.Cluster, error) {

@@ -128,6 +128,10 @@ func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstr
 	if e.moved {
 		var err error
 		old.Owner = previousOwner(e.Owner)
+		old.Admit = func(ctx context.Context) error {
+			_, err := e.connectPrevious(ctx)
+			return err
+		}
 		if old.Cluster, err = e.connectPrevious(ctx); err != nil {
 			e.woken = targetresource.IsCutOff(err)
 			return nil, false, err

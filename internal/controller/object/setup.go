@@ -9,7 +9,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,8 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -104,10 +108,10 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
 
 // SetupUsage adds the controller that records which ProviderConfig each Object of one scope uses. It writes one record
-// at a time: records can wait, Objects cannot.
-func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
+// at a time: records can wait, Objects cannot. Objects that must not use it do not keep it from being deleted.
+func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
-	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
+	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), opts.EventFilterFunctions...)
 	record := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		o := k.New()
 		if err := mgr.GetClient().Get(ctx, req.NamespacedName, o); err != nil {
@@ -119,8 +123,20 @@ func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		if meta.WasDeleted(o) || moved(k, o) {
 			return reconcile.Result{}, nil
 		}
-		err := k.Track(ctx, o)
-		if err != nil {
+		by := informer.Owner{
+			Controller: managed.ControllerName(k.GVK.GroupKind().String()), NamespacedName: req.NamespacedName,
+		}
+		err := targetresource.Admit(ctx, opts.Registry, by, targetresource.Config{
+			Key:  k.Key(o),
+			Read: func(ctx context.Context) (commonv1.Connection, error) { return k.Config(ctx, o) },
+		})
+		if target.IsNamespaceNotAllowed(err) {
+			return reconcile.Result{}, nil // Its condition changes when it may.
+		}
+		if err == nil {
+			err = k.Track(ctx, o)
+		}
+		if err != nil && !apierrors.IsConflict(err) {
 			events.Event(o, event.Warning(reasonCannotRecordUse, err))
 		}
 		return reconcile.Result{}, err
@@ -133,16 +149,22 @@ func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
-// usageChanged matches Objects that are new, or that use another ProviderConfig than before.
+// usageChanged matches Objects that are new, use another ProviderConfig than before, or may use it now.
 func usageChanged[T Object](k scope.Kind[T]) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
 			was, okWas := e.ObjectOld.(T)
 			is, okIs := e.ObjectNew.(T)
-			return okWas && okIs && (k.Ref(was) != k.Ref(is) || moved(k, was) != moved(k, is))
+			return okWas && okIs && (k.Ref(was) != k.Ref(is) || moved(k, was) != moved(k, is) ||
+				notAllowed(was) != notAllowed(is))
 		},
 		DeleteFunc: func(ctrlevent.DeleteEvent) bool { return false },
 	}
+}
+
+// notAllowed reports whether an Object says that it must not use its ProviderConfig.
+func notAllowed(o Object) bool {
+	return o.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonNamespaceNotAllowed
 }
 
 // moved reports whether an Object refers to another ProviderConfig than it has last seen its resource through.

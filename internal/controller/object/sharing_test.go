@@ -110,9 +110,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	spec := build.FromSecret(connection, "credentials")
 	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
 	kube.Create(t, c, build.Credentials(connection, "credentials", kubeconfig),
-		&mpcv1alpha1.ClusterProviderConfig{
-			ObjectMeta: build.Meta("", connection), Spec: spec,
-		}, build.Cluster().Config("", connection, spec))
+		build.ClusterConfig(connection, spec), build.Cluster().Config("", connection, spec))
 	var all []build.Object
 	for i := range 3 {
 		o := build.Namespaced().Object(local.Namespace(t), tns, connection,

@@ -129,7 +129,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	spec := build.FromSecret(connection, "credentials")
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
 	kube.Create(t, c, build.Credentials(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
-		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec})
+		build.ClusterConfig(connection, spec))
 	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
 		o := build.Namespaced().Object(ns, name, connection,
 			build.ConfigMap(targetNS, name, "by", ns)).(*mobjectv1alpha1.Object)

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -46,13 +45,12 @@ func (r *readiness) connect(ctx context.Context, key client.ObjectKey) error {
 // described returns what a ProviderConfig says. A ServiceAccount of the namespace of each user is left out if the
 // ProviderConfig has no namespace: it is tried as whom its credentials say.
 func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
-	spec, _ := r.config.Parts(pc)
-	if i := spec.Impersonate; i != nil && i.ServiceAccountName != "" &&
-		r.config.Kinds.Config == mpcv1alpha1.ClusterProviderConfigGroupVersionKind {
-		spec = spec.DeepCopy()
-		spec.Impersonate = nil
+	c := r.config.Connection(pc)
+	if i := c.Spec.Impersonate; i != nil && i.ServiceAccountName != "" && c.Shared != nil {
+		c.Spec = c.Spec.DeepCopy()
+		c.Spec.Impersonate = nil
 	}
-	return commonv1.Connection{Spec: spec, Tenant: pc.GetNamespace()}
+	return c
 }
 
 // health returns what is known of the targets of a ProviderConfig, given the error of connect. It is not known while it

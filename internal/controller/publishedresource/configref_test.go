@@ -10,7 +10,6 @@ import (
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -22,7 +21,7 @@ func TestEitherKindOfConfig(t *testing.T) {
 	s := openShop(t)
 	spec := build.FromSecret(s.config, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}, AgentName: "carrier"}
-	shared := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", s.config+"-shared"), Spec: spec}
+	shared := build.ClusterConfig(s.config+"-shared", spec)
 	kube.Create(t, s.c, shared)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")

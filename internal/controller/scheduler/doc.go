@@ -6,9 +6,10 @@
 //
 // # Decisions
 //
-// The ProviderConfigs in the namespace of an application and all ClusterProviderConfigs are considered whose labels the
-// selector matches, and which are not being deleted. The one that the fewest applications are scheduled to is chosen;
-// among those, one of the namespace, and the first by name. So the choice depends on nothing that a restart forgets.
+// The ProviderConfigs in the namespace of an application and all ClusterProviderConfigs that allow it are considered
+// whose labels the selector matches, and which are not being deleted. The one that the fewest applications are
+// scheduled to is chosen; among those, one of the namespace, and the first by name. So the choice depends on nothing
+// that a restart forgets.
 //
 // A cluster that does not answer the credentials now is passed over, and if none answers the application waits, as the
 // choice is final. It is connected to what it waits for, and is woken when one answers.

@@ -90,11 +90,6 @@ func (r *Reconciler) choose(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == 0 {
-		r.consider(client.ObjectKeyFromObject(app), nil)
-		return nil, errors.Wrap(errUnschedulable,
-			"no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
-	}
 	var (
 		owners []informer.Owner
 		causes []string
@@ -108,12 +103,19 @@ func (r *Reconciler) choose(ctx context.Context,
 			r.consider(client.ObjectKeyFromObject(app), owners)
 			return &p.ClusterReference, nil
 		}
+		if target.IsNamespaceNotAllowed(err) || informer.IsNotSynced(err) {
+			continue // Nothing is told of a cluster that is not known to be allowed.
+		}
 		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
 	}
 	delete(r.chosen, client.ObjectKeyFromObject(app))
 	r.consider(client.ObjectKeyFromObject(app), owners)
+	if len(causes) == 0 {
+		return nil, errors.Wrap(errUnschedulable,
+			"no ProviderConfig of the namespace and no ClusterProviderConfig that allows it matches spec.clusterSelector")
+	}
 	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
-		len(places), enumerate(causes))
+		len(causes), enumerate(causes))
 }
 
 // enumerate returns some of a list of causes, sorted.

@@ -101,6 +101,24 @@ func Namespaced() Scope {
 	}
 }
 
+// ClusterConfig returns a ClusterProviderConfig, which resources of some namespaces may use: of all without a list.
+func ClusterConfig(
+	name string, spec commonv1.ProviderConfigSpec, allowed ...commonv1.AllowedNamespaces,
+) *mpcv1alpha1.ClusterProviderConfig {
+	return &mpcv1alpha1.ClusterProviderConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       mpcv1alpha1.ClusterProviderConfigSpec{ProviderConfigSpec: spec, AllowedNamespaces: allowed},
+	}
+}
+
+// Through makes a namespaced Object refer to a ClusterProviderConfig.
+func Through(o Object, name string) Object {
+	if namespaced, ok := o.(*mobjectv1alpha1.Object); ok {
+		namespaced.Spec.ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: name}
+	}
+	return o
+}
+
 // Meta returns the metadata of a resource.
 func Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}

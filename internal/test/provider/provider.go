@@ -53,10 +53,6 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	features := &feature.Flags{}
 	features.Enable(feature.EnableBetaManagementPolicies)
 	o := object.Options{
@@ -64,10 +60,13 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers,
 			Features: features,
 		},
-		Registry: registry, LegacyFieldManagers: []string{"a-former-provider"},
+		LegacyFieldManagers: []string{"a-former-provider"},
 	}
 	for _, f := range change {
 		f(&o)
+	}
+	if o.Registry == nil {
+		o.Registry = newRegistry(t, cfg)
 	}
 	if err := controller.Setup(mgr, o, o.Logger); err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer registry.Close()
+		defer o.Registry.Close()
 		if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
 			panic(err) // The test that started it may be over.
 		}
@@ -83,15 +82,31 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	return func() { <-ended }
 }
 
+func newRegistry(t testing.TB, cfg *rest.Config, change ...func(*target.Options)) *target.Registry {
+	t.Helper()
+	cfg.QPS = -1
+	o := target.Options{Injected: cfg, UserAgent: "provider-kcp/test"}
+	for _, f := range change {
+		f(&o)
+	}
+	r, err := target.NewRegistry(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 var once sync.Once
 
 // Once installs our CustomResourceDefinitions on a control plane and starts all controllers as user "provider", once
-// for all tests of a package, and returns a client of it.
-func Once(t testing.TB, s *kube.Server, crds string) client.Client {
+// for all tests of a package, and returns a client of it. The options of connections can be changed.
+func Once(t testing.TB, s *kube.Server, crds string, change ...func(*target.Options)) client.Client {
 	t.Helper()
 	once.Do(func() {
 		s.InstallCRDs(t, crds)
-		Start(t, s.User(t, "provider", "system:masters"))
+		cfg := s.User(t, "provider", "system:masters")
+		registry := newRegistry(t, cfg, change...)
+		Start(t, cfg, func(o *object.Options) { o.Registry = registry })
 	})
 	return s.Client(t, apis.AddToScheme)
 }

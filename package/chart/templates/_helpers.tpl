@@ -50,6 +50,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- with .Values.publishing.selector }}
 - {{ printf "--published-resource-selector=%s" . | quote }}
 {{- end }}
+{{- if .Values.tenancy.restrictClusterProviderConfigs }}
+- --restrict-cluster-provider-configs
+{{- end }}
 - --log-format={{ .Values.log.format }}
 {{- if .Values.log.debug }}
 - --debug
@@ -70,7 +73,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
 {{- end -}}
-{{- $values := dict "leader-election" "leaderElection" "state-namespace" "publishing.stateNamespace" "published-resource-selector" "publishing.selector" "log-format" "log.format" "debug" "log.debug" "metrics-bind-address" "metrics.enabled" "health-probe-bind-addr" "" -}}
+{{- $values := dict "leader-election" "leaderElection" "state-namespace" "publishing.stateNamespace" "published-resource-selector" "publishing.selector" "restrict-cluster-provider-configs" "tenancy.restrictClusterProviderConfigs" "log-format" "log.format" "debug" "log.debug" "metrics-bind-address" "metrics.enabled" "health-probe-bind-addr" "" -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := regexReplaceAll "^--(no-)?(leader-election|[a-z-]+).*$" . "${2}" -}}
 {{- if eq $flag "health-probe-bind-addr" -}}

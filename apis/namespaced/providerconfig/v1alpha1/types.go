@@ -68,7 +68,20 @@ type ProviderConfigList struct {
 	Items []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how a cluster or a kcp workspace is reached by the resources of all namespaces,
+// ClusterProviderConfigSpec describes how a cluster or a kcp workspace is reached, as whom, and by whose resources.
+type ClusterProviderConfigSpec struct {
+	commonv1.ProviderConfigSpec `json:",inline"`
+
+	// allowedNamespaces are the namespaces whose resources may use the ClusterProviderConfig: those that at least one
+	// entry names or selects. By default all may, and none if the provider runs with
+	// --restrict-cluster-provider-configs. Cluster-scoped resources may use it in any case.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	AllowedNamespaces []commonv1.AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// A ClusterProviderConfig says how a cluster or a kcp workspace is reached by the resources of several namespaces,
 // and as whom.
 //
 // +kubebuilder:object:root=true
@@ -87,7 +100,7 @@ type ClusterProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   commonv1.ProviderConfigSpec   `json:"spec"`
+	Spec   ClusterProviderConfigSpec     `json:"spec"`
 	Status commonv1.ProviderConfigStatus `json:"status,omitempty"`
 }
 

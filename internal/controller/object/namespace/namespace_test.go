@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	targets "github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -26,9 +27,12 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
+// provide starts a provider with --restrict-cluster-provider-configs, once for all tests.
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	return provider.Once(t, &local, "../../../../package/crds")
+	return provider.Once(t, &local, "../../../../package/crds", func(o *targets.Options) {
+		o.RestrictClusterConfigs = true
+	})
 }
 
 // A tenant is a namespace with a connection and some Objects.

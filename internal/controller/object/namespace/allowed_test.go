@@ -1,0 +1,494 @@
+package namespace_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	targets "github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// A shared is a ClusterProviderConfig, whose credentials are of a user of its own on the target.
+type shared struct {
+	config *mpcv1alpha1.ClusterProviderConfig
+	user   string
+	ns     string // of its Secret
+	tns    string // on the target
+}
+
+// share makes a ClusterProviderConfig that allows some namespaces.
+func share(t *testing.T, c client.Client, allowed ...commonv1.AllowedNamespaces) shared {
+	t.Helper()
+	ns, tns := local.Namespace(t), target.Namespace(t)
+	s := shared{ns: ns, tns: tns, user: "operator-" + tns}
+	s.config = build.ClusterConfig(ns, build.FromSecret(ns, "operators-secret"), allowed...)
+	s.config.SetLabels(map[string]string{"tier": ns})
+	kubeconfig := kube.Kubeconfig(t, target.User(t, s.user, "system:masters"))
+	kube.Create(t, c, build.Credentials(ns, "operators-secret", kubeconfig), s.config)
+	kube.Await(t, c, s.config, "the ClusterProviderConfig to be ready", func() (bool, string) {
+		got := s.config.Status.GetCondition(xpv2.TypeReady)
+		return got.Status == corev1.ConditionTrue, got.Message
+	})
+	return s
+}
+
+func named(namespaces ...string) commonv1.AllowedNamespaces {
+	return commonv1.AllowedNamespaces{Names: namespaces}
+}
+
+func labelled(key, value string) commonv1.AllowedNamespaces {
+	return commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
+}
+
+// unlabelled selects the namespaces that lack a label, as one does that a cache does not hold.
+func unlabelled(key string) commonv1.AllowedNamespaces {
+	return commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpDoesNotExist}},
+	}}
+}
+
+// allow replaces the list of the ClusterProviderConfig.
+func (s shared) allow(t *testing.T, c client.Client, allowed ...commonv1.AllowedNamespaces) {
+	t.Helper()
+	kube.Get(t, c, client.ObjectKeyFromObject(s.config), s.config)
+	was := s.config.DeepCopy()
+	s.config.Spec.AllowedNamespaces = allowed
+	if err := c.Patch(t.Context(), s.config, client.MergeFrom(was)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// label sets a label of a namespace, or removes it if the value is empty.
+func label(t *testing.T, c client.Client, namespace, key, value string) {
+	t.Helper()
+	text := "null"
+	if value != "" {
+		text = `"` + value + `"`
+	}
+	kube.Patch(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", namespace)},
+		fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, key, text))
+}
+
+// object returns an Object that keeps a ConfigMap of its own name through the ClusterProviderConfig.
+func (s shared) object(namespace, name string) build.Object {
+	return build.Through(build.Namespaced().Object(namespace, name, "", build.ConfigMap(s.tns, name, "by", namespace)),
+		s.config.GetName())
+}
+
+// A conditioned is what a ClusterProviderConfig serves.
+type conditioned interface {
+	client.Object
+	resource.Conditioned
+}
+
+// awaitRefused waits until all say that their namespace is not allowed and what to ask for, and nothing else of the
+// ClusterProviderConfig.
+func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) {
+	t.Helper()
+	for _, o := range all {
+		var got xpv2.Condition
+		kube.Eventually(t, fmt.Sprintf("%T %s to be refused", o, o.GetName()), func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			got = o.GetCondition(xpv2.TypeSynced)
+			return got.Status == corev1.ConditionFalse && got.Reason == commonv1.ReasonNamespaceNotAllowed,
+				fmt.Sprintf("%v %s %s: %s", err, got.Status, got.Reason, got.Message)
+		})
+		want := fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the operator to list the "+
+			"namespace or one of its labels in spec.allowedNamespaces", s.config.GetName(), o.GetNamespace())
+		if !strings.HasSuffix(got.Message, want) {
+			t.Errorf("%T %s:\nwant %s\ngot  %s", o, o.GetName(), want, got.Message)
+		}
+		for _, secret := range []string{"operators-secret", s.user, target.Config().Host} {
+			if strings.Contains(got.Message, secret) {
+				t.Errorf("%T %s tells of %s: %s", o, o.GetName(), secret, got.Message)
+			}
+		}
+	}
+}
+
+// awaitSynced waits until all are synced.
+func awaitSynced(t *testing.T, c client.Client, all ...conditioned) {
+	t.Helper()
+	for _, o := range all {
+		kube.Eventually(t, fmt.Sprintf("%T %s to be synced", o, o.GetName()), func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			got := o.GetCondition(xpv2.TypeSynced)
+			return got.Status == corev1.ConditionTrue, fmt.Sprintf("%v %s: %s", err, got.Reason, got.Message)
+		})
+	}
+}
+
+// checkUnasked checks that the target gets nothing with the credentials, while all are reconciled again.
+func (s shared) checkUnasked(t *testing.T, c client.Client, mark kube.Mark, all ...conditioned) {
+	t.Helper()
+	n := 0
+	kube.Holds(t, "the target gets no requests", func() (bool, string) {
+		audit := target.Audit(t)
+		asked := slices.Concat(audit.Since(mark), audit.Watches(mark)).By(s.user)
+		return len(asked) == 0, asked.String()
+	}, func() {
+		n++
+		for _, o := range all {
+			kube.Patch(t, c, o, fmt.Sprintf(`{"metadata":{"labels":{"touch":"%d"}}}`, n))
+		}
+		last := build.Namespaced().Object(s.ns, fmt.Sprintf("none-%d-%d", n, time.Now().UnixNano()), "none",
+			build.ConfigMap(s.tns, "none"))
+		kube.Create(t, c, last)
+		kube.Await(t, c, last, "an Object behind the others", func() (bool, string) {
+			return last.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, ""
+		})
+	})
+}
+
+// users returns one of each kind that may name a ClusterProviderConfig, and one of each way to do it.
+func (s shared) users(namespace string) []conditioned {
+	preview, observing := s.object(namespace, "preview"), s.object(namespace, "observing")
+	reading := s.object(namespace, "reading")
+	preview.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
+	observing.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+	observing.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(s.tns, "seen"))
+	reading.Desired().ConnectionDetails = []commonv1.ConnectionDetail{
+		build.ConnectionDetail(corev1.ObjectReference{
+			Kind: "ConfigMap", Namespace: s.tns, Name: "seen", FieldPath: "data.a",
+		}, "a"),
+	}
+	build.WriteConnectionSecret(reading, types.NamespacedName{Name: "details"})
+	ref := xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: s.config.GetName()}
+	collection := &mcollectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta(namespace, "collection")}
+	collection.Spec.ProviderConfigReference, collection.Spec.ObserveObjects = &ref, build.ConfigMaps(s.tns, "pick", "me")
+	placed := workloadv1alpha1.ClusterReference{Kind: ref.Kind, Name: ref.Name}
+	app := build.Application(namespace, "app", "none", build.ResourceTemplate("of-app", build.ConfigMap(s.tns, "of-app")))
+	app.Spec.ClusterRef = &placed
+	single := &workloadv1alpha1.KubernetesApplicationResource{ObjectMeta: build.Meta(namespace, "single")}
+	single.Spec.ClusterRef, single.Spec.Template = &placed, build.Template(build.ConfigMap(s.tns, "single"))
+	return []conditioned{s.object(namespace, "settings"), preview, observing, reading, collection, app, single}
+}
+
+// TestNamespaceNotAllowed shows that a namespace which a ClusterProviderConfig does not allow gets nothing of it, on no
+// way, and holds nothing of it, and that all of its resources are served as soon as the operator allows it.
+func TestNamespaceNotAllowed(t *testing.T) {
+	c := provide(t)
+	team, other := local.Namespace(t), local.Namespace(t)
+	s := share(t, c, named(other))
+	kube.Create(t, target.Client(t), &corev1.ConfigMap{
+		ObjectMeta: build.Meta(s.tns, "seen"), Data: map[string]string{"a": "b"},
+	})
+	mark := target.Audit(t).Mark()
+	all := s.users(team)
+	chosen := build.Application(team, "chosen", s.ns,
+		build.ResourceTemplate("of-chosen", build.ConfigMap(s.tns, "chosen")))
+	for _, o := range append(all, chosen) {
+		kube.Create(t, c, o)
+	}
+	s.awaitRefused(t, c, all...)
+	kube.Await(t, c, chosen, "an application that no cluster fits", func() (bool, string) {
+		got := chosen.GetCondition(xpv2.TypeSynced)
+		return got.Reason == workloadv1alpha1.ReasonUnschedulable, got.Message
+	})
+	m := chosen.GetCondition(xpv2.TypeSynced).Message
+	if strings.Contains(m, s.config.GetName()) || chosen.Spec.ClusterRef != nil {
+		t.Errorf("it must not be scheduled, nor hear of the cluster: %v %s", chosen.Spec.ClusterRef, m)
+	}
+	s.checkUnasked(t, c, mark, all...)
+	holdsNothing := func() (bool, string) {
+		usages := &mpcv1alpha1.ProviderConfigUsageList{}
+		kube.List(t, c, usages, client.InNamespace(team))
+		for _, o := range all {
+			if len(o.GetFinalizers()) > 0 {
+				return false, fmt.Sprintf("%T has finalizers %v", o, o.GetFinalizers())
+			}
+		}
+		return len(usages.Items) == 0, fmt.Sprintf("%d records of use", len(usages.Items))
+	}
+	if ok, state := holdsNothing(); !ok {
+		t.Errorf("they must not keep the ClusterProviderConfig from being deleted: %s", state)
+	}
+
+	s.allow(t, c, named(other), named(team))
+	awaitSynced(t, c, append(all, chosen)...)
+	kube.Eventually(t, "the records of use", func() (bool, string) {
+		usages := &mpcv1alpha1.ProviderConfigUsageList{}
+		kube.List(t, c, usages, client.InNamespace(team))
+		return len(usages.Items) >= len(all), fmt.Sprintf("%d of %d", len(usages.Items), len(all))
+	})
+}
+
+// TestNamespaceLosesRight shows that the Objects of a namespace stop as soon as it loses the label by which it was
+// allowed, stay, and go on when it is back; and that a deleted one waits, or leaves its resource if it is told to.
+func TestNamespaceLosesRight(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	team := local.Namespace(t)
+	s := share(t, c, labelled("tier", team))
+	label(t, c, team, "tier", team)
+	kept, left, deleted := s.object(team, "kept"), s.object(team, "left"), s.object(team, "deleted")
+	all := []conditioned{kept, left, deleted}
+	for _, o := range all {
+		kube.Create(t, c, o)
+	}
+	awaitSynced(t, c, all...)
+
+	label(t, c, team, "tier", "")
+	s.awaitRefused(t, c, all...)
+	mark := target.Audit(t).Mark()
+	drifted := &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "kept")}
+	kube.Patch(t, tc, drifted, `{"data":{"by":"somebody"}}`)
+	kube.Delete(t, c, left, deleted)
+	s.awaitRefused(t, c, left, deleted)
+	if m := left.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "spec.unreachableTarget: Orphan") {
+		t.Errorf("a deleted Object must say what it waits for: %s", m)
+	}
+	s.checkUnasked(t, c, mark, all...)
+	kube.Patch(t, c, left, `{"spec":{"unreachableTarget":"Orphan"}}`)
+	kube.AwaitGone(t, c, left)
+
+	label(t, c, team, "tier", team)
+	awaitSynced(t, c, kept)
+	kube.Await(t, tc, drifted, "drift to be reverted", func() (bool, string) {
+		return drifted.Data["by"] == team, fmt.Sprint(drifted.Data)
+	})
+	kube.AwaitGone(t, c, deleted)
+	kube.AwaitGone(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "deleted")})
+	kube.Get(t, tc, types.NamespacedName{Namespace: s.tns, Name: "left"}, &corev1.ConfigMap{})
+}
+
+// TestNamespaceMadeAgain shows that a namespace which is deleted and made again has no rights of its predecessor by
+// labels, be it that a label allows or that its absence does, as in a cache that does not hold the namespace.
+func TestNamespaceMadeAgain(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	label(t, c, team, "tier", team)
+	s := share(t, c, labelled("tier", team), unlabelled("kubernetes.io/metadata.name"))
+	o := s.object(team, "settings")
+	kube.Create(t, c, o)
+	awaitSynced(t, c, o)
+	kube.Remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", team)})
+	kube.AwaitGone(t, target.Client(t), &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "settings")})
+
+	mark := target.Audit(t).Mark()
+	kube.Create(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", team)})
+	again := s.object(team, "settings")
+	kube.Create(t, c, again)
+	s.awaitRefused(t, c, again)
+	s.checkUnasked(t, c, mark, again)
+	label(t, c, team, "tier", team)
+	awaitSynced(t, c, again)
+}
+
+// TestNamespaceSaysAnotherKind shows that an Object with a ProviderConfig of its namespace gets nothing of a
+// ClusterProviderConfig of that name: not by a reference that changes its kind, nor by the recorded reference of its
+// status, which decides where a deleted Object deletes.
+func TestNamespaceSaysAnotherKind(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	team := local.Namespace(t)
+	s := share(t, c, named("nobody"))
+	name := s.config.GetName()
+	kubeconfig := kube.Kubeconfig(t, target.User(t, "tenant", "system:masters"))
+	kube.Create(t, c, build.Credentials(team, "credentials", kubeconfig),
+		build.Namespaced().Config(team, name, build.FromSecret(team, "credentials")))
+	object := func(n string) build.Object {
+		o := build.Namespaced().Object(team, n, name, build.ConfigMap(s.tns, n))
+		kube.Create(t, c, o)
+		awaitSynced(t, c, o)
+		return o
+	}
+	changed, recorded := object("changed"), object("recorded")
+	mark := target.Audit(t).Mark()
+	kube.Patch(t, c, changed, `{"spec":{"providerConfigRef":{"kind":"ClusterProviderConfig"}}}`)
+	s.awaitRefused(t, c, changed)
+	kube.Patch(t, c, recorded, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+	kube.Await(t, c, recorded, "the Object to be paused", func() (bool, string) {
+		got := recorded.GetCondition(xpv2.TypeSynced)
+		return got.Reason == xpv2.ReasonReconcilePaused, string(got.Reason)
+	})
+	kube.PatchStatus(t, c, recorded, `{"status":{"atProvider":{"providerConfigRef":{"kind":"ClusterProviderConfig"}}}}`)
+	kube.Delete(t, c, recorded)
+	kube.Patch(t, c, recorded, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+	s.awaitRefused(t, c, recorded)
+	s.checkUnasked(t, c, mark, changed, recorded)
+
+	// Through its own ProviderConfig, what was recorded is deleted as ever.
+	kube.Remove(t, c, changed)
+	kube.AwaitGone(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(s.tns, "changed")})
+	kube.PatchStatus(t, c, recorded, `{"status":{"atProvider":{"providerConfigRef":{"kind":"ProviderConfig"}}}}`)
+	kube.Patch(t, c, recorded, `{"metadata":{"labels":{"touch":"again"}}}`) // Nobody hears of a status.
+	kube.AwaitGone(t, c, recorded)
+}
+
+// TestNamespaceLosesRightMeanwhile shows that an Object whose namespace loses its label while a request is under way
+// sends nothing after it, and goes on when the label comes back.
+func TestNamespaceLosesRightMeanwhile(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	s := share(t, c, labelled("tier", team))
+	label(t, c, team, "tier", team)
+	held, passed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var mu sync.Mutex
+	var writes []string
+	front := kube.Front(t, target.User(t, s.user, "system:masters"), func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/configmaps") && r.URL.Query().Get("watch") != "" {
+				once.Do(func() {
+					close(held)
+					<-passed
+				})
+			}
+			if r.Method != http.MethodGet {
+				mu.Lock()
+				writes = append(writes, r.Method+" "+r.URL.Path)
+				mu.Unlock()
+			}
+			server.ServeHTTP(w, r)
+		})
+	})
+	kube.Update(t, c, build.Credentials(s.ns, "operators-secret", kube.Kubeconfig(t, front)))
+	o := s.object(team, "settings")
+	kube.Create(t, c, o)
+	<-held
+	label(t, c, team, "tier", "")
+	close(passed)
+	s.awaitRefused(t, c, o)
+	mu.Lock()
+	got := slices.Clone(writes)
+	mu.Unlock()
+	if len(got) > 0 {
+		t.Errorf("nothing may be written without the right: %v", got)
+	}
+	label(t, c, team, "tier", team)
+	awaitSynced(t, c, o)
+}
+
+// TestClusterConfigsRestricted shows what becomes of a ClusterProviderConfig without a list where the provider runs
+// with --restrict-cluster-provider-configs: no namespace may use it until the operator lists one, all by an empty
+// selector.
+func TestClusterConfigsRestricted(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	s := share(t, c)
+	mark := target.Audit(t).Mark()
+	o := s.object(team, "settings")
+	kube.Create(t, c, o)
+	s.awaitRefused(t, c, o)
+	s.checkUnasked(t, c, mark, o)
+	s.allow(t, c, commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{}})
+	awaitSynced(t, c, o)
+	s.allow(t, c)
+	s.awaitRefused(t, c, o)
+}
+
+// TestNamespaceLabelWakes shows that an owner is woken when its namespace gets or loses a label, and needs no poll.
+func TestNamespaceLabelWakes(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, "provider", "system:masters")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var woken atomic.Int64
+	r.OnChange("test", func(types.NamespacedName) { woken.Add(1) })
+	owner := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: team, Name: "settings"}}
+	spec := build.FromSecret(team, "missing")
+	await := func(what string, ok func(error) bool) {
+		t.Helper()
+		kube.Eventually(t, what, func() (bool, string) {
+			_, err := r.Connect(t.Context(), owner, commonv1.Connection{Spec: &spec, Shared: &commonv1.Sharing{
+				Name: "shared", Allowed: []commonv1.AllowedNamespaces{labelled("tier", "gold")},
+			}})
+			return ok(err), fmt.Sprint(err)
+		})
+	}
+	await("the namespace not to be allowed", targets.IsNamespaceNotAllowed)
+	for _, step := range []struct {
+		value string
+		then  func(error) bool
+	}{{"gold", targets.IsInvalidConnection}, {"", targets.IsNamespaceNotAllowed}} {
+		before := woken.Load()
+		label(t, c, team, "tier", step.value)
+		kube.Eventually(t, "the owner to be woken by tier="+step.value, func() (bool, string) {
+			return woken.Load() > before, ""
+		})
+		await("the label to count: tier="+step.value, step.then)
+	}
+}
+
+// TestNamespaceUnknown shows that a namespace whose labels are not known is not allowed, says so, and is allowed as
+// soon as they are known: without the permission to watch namespaces, with a selector that cannot be parsed, and where
+// no namespace is seen whose labels could be absent.
+func TestNamespaceUnknown(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	weak := "weak-" + team
+	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, weak)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	owner := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: team, Name: "settings"}}
+	spec := build.FromSecret(team, "missing")
+	await := func(what string, allowed commonv1.AllowedNamespaces, ok func(error) bool) {
+		t.Helper()
+		connection := commonv1.Connection{
+			Spec: &spec, Shared: &commonv1.Sharing{Name: "shared", Allowed: []commonv1.AllowedNamespaces{allowed}},
+		}
+		kube.Eventually(t, what, func() (bool, string) {
+			_, err := r.Connect(t.Context(), owner, connection)
+			return ok(err), fmt.Sprint(err)
+		})
+	}
+	unknown := func(of string) func(error) bool {
+		return func(err error) bool {
+			return targets.IsNamespaceNotAllowed(err) && strings.Contains(err.Error(), "as long as it is unknown") &&
+				strings.Contains(err.Error(), of)
+		}
+	}
+	everywhere := commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}
+	await("namespaces not to be watched", everywhere, unknown("forbidden"))
+	bad := labelled("tier", "not a value")
+	await("a selector not to be parsed", bad, unknown("spec.allowedNamespaces[0].selector"))
+	kube.Create(t, c, &rbacv1.ClusterRole{
+		ObjectMeta: build.Meta("", weak),
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"get", "list", "watch"},
+		}},
+	}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: build.Meta("", weak),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: weak},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: weak}},
+	})
+	await("namespaces to be watched", everywhere, targets.IsInvalidConnection)
+	await("an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
+	owner.Namespace += "-of-nobody"
+	await("an absent namespace not to count", unlabelled("tier"), func(err error) bool {
+		return targets.IsNamespaceNotAllowed(err) && !strings.Contains(err.Error(), "as long as")
+	})
+	await("an absent namespace never to count", everywhere, targets.IsNamespaceNotAllowed)
+
+	s := share(t, c, named(team))
+	s.allow(t, c, bad)
+	kube.Await(t, c, s.config, "the ClusterProviderConfig to name the selector", func() (bool, string) {
+		got := s.config.Status.GetCondition(xpv2.TypeReady)
+		return got.Reason == commonv1.ReasonInvalidConnection && strings.Contains(got.Message, "spec.allowedNamespaces[0]"),
+			got.Message
+	})
+}
