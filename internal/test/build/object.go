@@ -138,3 +138,8 @@ func Nested(levels int) any {
 	}
 	return value
 }
+
+// SharedConfig returns a ClusterProviderConfig.
+func SharedConfig(name string, spec commonv1.ProviderConfigSpec) *mpcv1alpha1.ClusterProviderConfig {
+	return &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: Meta("", name), Spec: spec}
+}

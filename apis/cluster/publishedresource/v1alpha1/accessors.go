@@ -18,16 +18,16 @@ func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
 	return mg.Spec.ManagementPolicies
 }
 
-// GetProviderConfigReference returns the name of the ProviderConfig, nil if none is named.
-func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
+// GetProviderConfigReference returns the ClusterProviderConfig, nil if none is named.
+func (mg *PublishedResource) GetProviderConfigReference() *xpv2.ProviderConfigReference {
 	if r := mg.Spec.ProviderConfigReference; r != nil {
-		return &xpv2.Reference{Name: r.Name}
+		return &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: r.Name}
 	}
 	return nil
 }
 
-// SetProviderConfigReference names the ProviderConfig, whose kind is the default.
-func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
+// SetProviderConfigReference names the ClusterProviderConfig.
+func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.ProviderConfigReference) {
 	mg.Spec.ProviderConfigReference = nil
 	if r != nil {
 		mg.Spec.ProviderConfigReference = &ConfigReference{Name: r.Name}
@@ -42,11 +42,6 @@ func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
 // SyncEnabled decides whether objects are synced, and not only the schema is published.
 func (s *PublishedResourceSpec) SyncEnabled() bool {
 	return s.Synchronization == nil || s.Synchronization.Enabled
-}
-
-// SchemasRetained decides whether schemas stay when nothing refers to them any more.
-func (s *PublishedResourceSpec) SchemasRetained() bool {
-	return s.RetainSchemas == nil || *s.RetainSchemas
 }
 
 // Name returns the identifier, or its default.

@@ -74,7 +74,7 @@ func TestPreflight(t *testing.T) {
 	}
 	each(certs, func(o cert) { s.sync(t, o) })
 	grantReading(t, s.c)
-	config := build.Cluster().Config("", "default", commonv1.ProviderConfigSpec{})
+	config := build.SharedConfig("default", commonv1.ProviderConfigSpec{})
 	published := object("syncagent.kcp.io/v1alpha1", "PublishedResource", "", "publish-certs")
 	faults := []client.Object{runningAgent(s.state), changingTemplate(t, s.group)}
 	t.Cleanup(func() { // Other tests have their own of these names.
@@ -86,7 +86,7 @@ func TestPreflight(t *testing.T) {
 	whole := []preflight.Finding{
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "Deployment of api-syncagent", Count: 0},
-		{Effect: preflight.Kept, What: "ProviderConfig of kubernetes.crossplane.io", Count: 1},
+		{Effect: preflight.Kept, What: "ClusterProviderConfig", Count: 1},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
 		{Effect: preflight.Kept, What: copies, Count: 4},
 		{Effect: preflight.Kept, What: "state Secret in namespace " + s.state, Count: 4},
@@ -103,7 +103,7 @@ func TestPreflight(t *testing.T) {
 	r, code = s.look(t)
 	if diff := cmp.Diff([]preflight.Finding{
 		{Effect: preflight.Refused, What: "Deployment of api-syncagent that runs", Count: 1},
-		{Effect: preflight.Refused, What: "ProviderConfig that is missing", Count: 1},
+		{Effect: preflight.Refused, What: "ClusterProviderConfig that is missing", Count: 1},
 		{Effect: preflight.Refused, What: "PublishedResource that is refused", Count: 1},
 		{Effect: preflight.Refused, What: copies + " with its state in namespace " + s.state, Count: 4},
 		{Effect: preflight.Refused, What: "flag of api-syncagent --namespace", Count: 1},
