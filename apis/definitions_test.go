@@ -18,8 +18,8 @@ var formerManaged = []string{
 	"observedobjectcollections.kubernetes.crossplane.io", "observedobjectcollections.kubernetes.m.crossplane.io",
 }
 
-// withoutShortName are the names of all kinds without one. Cluster-scoped ProviderConfigs are among them, so that nobody
-// takes them for ClusterProviderConfigs.
+// withoutShortName are the names of all kinds without one. Cluster-scoped ProviderConfigs are among them, so that
+// nobody takes them for ClusterProviderConfigs.
 var withoutShortName = append([]string{
 	"providerconfigs.kubernetes.crossplane.io", "providerconfigusages.kubernetes.crossplane.io",
 }, formerManaged...)

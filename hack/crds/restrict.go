@@ -28,7 +28,9 @@ func restrict(field string, schema map[string]any) {
 }
 
 // otherConfigs have the schemas of ProviderConfigs to which no PublishedResource can refer.
-var otherConfigs = []string{"kubernetes.crossplane.io_providerconfigs.yaml", "kubernetes.m.crossplane.io_providerconfigs.yaml"}
+var otherConfigs = []string{
+	"kubernetes.crossplane.io_providerconfigs.yaml", "kubernetes.m.crossplane.io_providerconfigs.yaml",
+}
 
 // drop removes from a schema of ProviderConfigs what only PublishedResources read.
 func drop(schema any) {

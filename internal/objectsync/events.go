@@ -75,7 +75,8 @@ var warnings = []warning{
 			NamespacesMax),
 	},
 	{
-		ErrNoRoom, ReasonWorkspaceLimit, fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
+		ErrNoRoom, ReasonWorkspaceLimit,
+		fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
 			"have more than %d MiB with them. Refer to fewer, or make them smaller", RoomMost/bytesPerName, RoomMost>>20),
 	},
 	{

@@ -127,8 +127,9 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 		return nil
 	}
 	o := &published{
-		stateNamespace: p.options.StateNamespace, defaultConfig: cmp.Or(p.options.DefaultConfig, scope.DefaultPublisherConfig),
-		fits: judgeSchema(ctx, p.t, u, s, whatPublished),
+		stateNamespace: p.options.StateNamespace,
+		defaultConfig:  cmp.Or(p.options.DefaultConfig, scope.DefaultPublisherConfig),
+		fits:           judgeSchema(ctx, p.t, u, s, whatPublished),
 	}
 	if err := decode(u, &o.PublishedResource); err != nil {
 		if o.fits {

@@ -10,7 +10,7 @@ import (
 )
 
 // errPanic is the cause of errors that are mistakes of the program.
-var errPanic = errors.New("this is a bug of the provider: report it, with this message and the version of the provider, at " +
+var errPanic = errors.New("this is a bug of the provider: report it, with this message and the version, at " +
 	"https://github.com/crossplane-contrib/provider-kcp/issues")
 
 // framesMost is how far up it is looked for where a mistake was made.

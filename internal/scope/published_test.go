@@ -6,8 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// TestPublisherConfigOf shows which ClusterProviderConfig a PublishedResource uses, and that its key is the one by which
-// the ClusterProviderConfig wakes its users.
+// TestPublisherConfigOf shows which ClusterProviderConfig a PublishedResource uses, and that its key is the one by
+// which the ClusterProviderConfig wakes its users.
 func TestPublisherConfigOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

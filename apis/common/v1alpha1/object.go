@@ -146,7 +146,9 @@ func (s *ObjectStatus) RemoveCondition(t xpv2.ConditionType) {
 // ObjectObservation is what was last seen on the target.
 type ObjectObservation struct {
 	// manifest is the resource as the target holds it, its status included. It is updated when anything but its
-	// resourceVersion and its managedFields changes.
+	// resourceVersion and its managedFields changes. Values of a Secret are in it as they are, as with
+	// provider-kubernetes, so that references and Compositions can use them; who may read the Object reads them. With the
+	// provider's flag --sanitize-secrets they are masked.
 	// +optional
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields

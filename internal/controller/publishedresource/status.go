@@ -68,8 +68,8 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 	const t = v1alpha1.TypeExportUpdated
 	switch {
 	case e.state.export == nil:
-		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)),
-			true
+		return condition(t, v1alpha1.ReasonExportMissing,
+			fmt.Sprintf("APIExport %q does not exist: make it, or set apiExport.create", e.plan.export)), true
 	case e.desiredAPI == nil:
 		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok &&
 			e.state.schemaOf(r) == o.Status.ResourceSchemaName {
@@ -84,7 +84,8 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
 		return condition(t, v1alpha1.ReasonNoIdentity,
-			fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
+			fmt.Sprintf("kcp has not given APIExport %q an identity yet: if this lasts, look at the log of kcp",
+				e.plan.export)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
@@ -187,7 +188,7 @@ func (e *external) endpointsCondition(v *consumerView) xpv2.Condition {
 	switch {
 	case e.state.slice == nil:
 		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
-			fmt.Sprintf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+			fmt.Sprintf("APIExportEndpointSlice %q does not exist: make it, or correct apiExport.endpointSlice", e.plan.slice))
 	case len(v.endpoints) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound,
 			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding",

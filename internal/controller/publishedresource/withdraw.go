@@ -144,7 +144,8 @@ func (e *external) checkSlice() error {
 	if e.state.slice != nil {
 		return nil
 	}
-	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
+		e.plan.slice))
 }
 
 // confirmNone asks kcp for objects where watches show none: these may lag behind, and what is created meanwhile could

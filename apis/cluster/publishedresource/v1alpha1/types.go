@@ -42,8 +42,8 @@ type PublishedResourceSpec struct {
 	// +optional
 	ProviderConfigReference *ConfigReference `json:"providerConfigRef,omitempty"`
 
-	// serviceClusterConfigRef names the ClusterProviderConfig of the service cluster: the one that has the API and where the
-	// copies of consumers' objects live. The default is the cluster the provider runs in.
+	// serviceClusterConfigRef names the ClusterProviderConfig of the service cluster: the one that has the API and where
+	// the copies of consumers' objects live. The default is the cluster the provider runs in.
 	// +optional
 	ServiceClusterConfigReference *ConfigReference `json:"serviceClusterConfigRef,omitempty"`
 
@@ -53,8 +53,8 @@ type PublishedResourceSpec struct {
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
 	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of
-	// api-syncagent does. The default is that of the ClusterProviderConfig, and else the name of the APIExportEndpointSlice
-	// with -syncagent appended. Once objects have been synced the name stays what it was, see status.agentName: another
+	// api-syncagent does. The default is that of the ClusterProviderConfig, and else the name of the
+	// APIExportEndpointSlice with -syncagent appended. Once objects have been synced the name stays what it was, see status.agentName: another
 	// one is reported, and changes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -76,13 +76,15 @@ type PublishedResourceSpec struct {
 
 	// deletionPolicy decides what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
 	// leaves the APIExport and all objects as they are; Delete withdraws the API, and waits with that until consumers
-	// have no objects left.
+	// have no objects left. The default is not Delete, as of other managed resources: api-syncagent leaves what it has
+	// published, and no consumer may lose an API because its publisher is deleted by mistake.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// unusedSchemas decides what becomes of APIResourceSchemas of an earlier state of the API, or of a withdrawn API, when
-	// no APIExport and no APIBinding refers to them any more: Orphan (the default) leaves them in kcp, Delete deletes them.
+	// no APIExport and no APIBinding refers to them any more: Orphan (the default) leaves them in kcp, Delete deletes
+	// them.
 	// +optional
 	// +kubebuilder:default=Orphan
 	UnusedSchemas xpv2.DeletionPolicy `json:"unusedSchemas,omitempty"`
