@@ -62,14 +62,53 @@ func TestColumns(t *testing.T) {
 				continue
 			}
 			want := []string{"REASON", "MESSAGE"}
-			if strings.HasSuffix(d.Spec.Names.Kind, "ProviderConfig") {
+			switch kind := d.Spec.Names.Kind; {
+			case strings.HasSuffix(kind, "ProviderConfig"):
 				want = append(want, "READY", "USERS", "TARGET")
+			case strings.HasPrefix(kind, "KubernetesApplication"):
+				want = append(want, "READY", "AGE")
+			case kind == "ObservedObjectCollection":
+				want = append(want, "MEMBERS")
+			case d.Name == "objects.kubernetes.m.crossplane.io":
+				want = append(want, "PROVIDERCONFIG-KIND")
 			}
 			for _, name := range want {
 				if !slices.ContainsFunc(v.AdditionalPrinterColumns,
 					func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == name }) {
 					t.Errorf("%s %s: want a column %s, got none", d.Name, v.Name, name)
 				}
+			}
+		}
+	}
+}
+
+// TestCategories shows that kubectl get managed lists each kind that has conditions, but for ProviderConfigs.
+func TestCategories(t *testing.T) {
+	for _, d := range definitions(t) {
+		want := !strings.Contains(d.Spec.Names.Kind, "ProviderConfig")
+		if got := slices.Contains(d.Spec.Names.Categories, "managed"); got != want {
+			t.Errorf("%s in category managed: want %t, got %t", d.Name, want, got)
+		}
+	}
+}
+
+// ofObjectReference are words of the texts of Kubernetes' ObjectReference, of which most is untrue here.
+var ofObjectReference = []string{"referent", "desiredState", "Specific resourceVersion"}
+
+// TestTexts shows that no field has a text of Kubernetes' ObjectReference.
+func TestTexts(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "package", "crds", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range ofObjectReference {
+			if strings.Contains(string(raw), word) {
+				t.Errorf("%s has the word %q", path, word)
 			}
 		}
 	}
