@@ -157,6 +157,7 @@ func (p *pass) adopts(u *unstructured.Unstructured) bool {
 		return true
 	case v1alpha1.ExistingObjectsRefuse:
 		return false
+	case v1alpha1.ExistingObjectsAdoptIfExclusive:
 	}
 	name, namespace := p.copyProvenance(u)
 	return name.Unique || namespace.Unique

@@ -27,8 +27,8 @@ const (
 
 var (
 	// errNoBinding means that a workspace that shows an object shows no binding of its API.
-	errNoBinding = errors.New("kcp shows the object, and no APIBinding of its API in the workspace: nothing is synced or " +
-		"deleted until it does. If the workspace has one, look at the log of its shard of kcp")
+	errNoBinding = errors.New("kcp shows the object, and no APIBinding of its API in the workspace: nothing is synced " +
+		"or deleted until it does. If the workspace has one, look at the log of its shard of kcp")
 	// errStillBound means that an endpoint shows the binding of a workspace that its watch shows no more.
 	errStillBound = errors.New("the workspace has left by the watch of APIBindings, and has not by the list: its copies " +
 		"stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")

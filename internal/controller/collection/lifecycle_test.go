@@ -2,7 +2,7 @@ package collection_test
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -41,7 +41,7 @@ func TestMembersFollowTheTarget(t *testing.T) {
 		}
 		kube.Eventually(t, "the status to count the one member", func() (bool, string) {
 			kube.Get(t, w.c, client.ObjectKeyFromObject(oc), oc)
-			return oc.Observed().Members == 1, fmt.Sprint(oc.Observed().Members)
+			return oc.Observed().Members == 1, strconv.FormatInt(oc.Observed().Members, 10)
 		})
 	})
 }

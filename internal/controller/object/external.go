@@ -41,8 +41,8 @@ const lossesMost = 2
 
 // messageImmutable says what to do about a field that a server does not change.
 const messageImmutable = "the manifest changes what cannot be changed: take the change back, or delete the resource " +
-	"on the target, and it is made again as the manifest wants it. All that is deleted with it is lost, such as the data " +
-	"of a PersistentVolumeClaim; a StatefulSet keeps its Pods with kubectl delete --cascade=orphan"
+	"on the target, and it is made again as the manifest wants it. All that is deleted with it is lost, such as the " +
+	"data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with kubectl delete --cascade=orphan"
 
 // An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
 type external struct {

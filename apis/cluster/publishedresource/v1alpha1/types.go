@@ -54,8 +54,8 @@ type PublishedResourceSpec struct {
 
 	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of
 	// api-syncagent does. The default is that of the ClusterProviderConfig, and else the name of the
-	// APIExportEndpointSlice with -syncagent appended. Once objects have been synced the name stays what it was, see status.agentName: another
-	// one is reported, and changes nothing.
+	// APIExportEndpointSlice with -syncagent appended. Once objects have been synced the name stays what it was, see
+	// status.agentName: another one is reported, and changes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
