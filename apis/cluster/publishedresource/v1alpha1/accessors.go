@@ -18,16 +18,17 @@ func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
 	return mg.Spec.ManagementPolicies
 }
 
-// GetProviderConfigReference returns the ClusterProviderConfig, nil if none is named.
-func (mg *PublishedResource) GetProviderConfigReference() *xpv2.ProviderConfigReference {
+// GetProviderConfigReference returns the name of the ClusterProviderConfig, nil if none is named. With this form of the
+// reference a PublishedResource is a LegacyManaged of crossplane-runtime, whose deletionPolicy counts.
+func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
 	if r := mg.Spec.ProviderConfigReference; r != nil {
-		return &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: r.Name}
+		return &xpv2.Reference{Name: r.Name}
 	}
 	return nil
 }
 
 // SetProviderConfigReference names the ClusterProviderConfig.
-func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.ProviderConfigReference) {
+func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
 	mg.Spec.ProviderConfigReference = nil
 	if r != nil {
 		mg.Spec.ProviderConfigReference = &ConfigReference{Name: r.Name}
