@@ -23,7 +23,7 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 	s := build.Cluster()
 	ns, tns := credentials(t, c), target.Namespace(t)
 	connect(t, c, s, ns)
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "reasons.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

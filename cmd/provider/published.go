@@ -29,7 +29,7 @@ func (p *published) addTo(app *kingpin.Application) {
 		"Namespace of the service cluster with the states of PublishedResources that name no other.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
 	app.Flag("default-provider-config",
-		"ProviderConfig of PublishedResources that name no other: NAME, or ClusterProviderConfig/NAME.").
+		"ClusterProviderConfig of PublishedResources that name no other.").
 		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
 }
 
@@ -42,8 +42,7 @@ func (p *published) apply(o *object.Options) error {
 	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
 		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
 	}
-	name := strings.TrimPrefix(p.defaultConfig, "ClusterProviderConfig/")
-	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+	if wrong := validation.IsDNS1123Subdomain(p.defaultConfig); len(wrong) > 0 {
 		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
 	}
 	o.PublishedResourceSelector, o.StateNamespace, o.PublishedResourceConfig = s, p.stateNamespace, p.defaultConfig

@@ -34,9 +34,9 @@ func TestPublished(t *testing.T) {
 			reason: "A namespace must be one.", set: published{stateNamespace: "States_1", defaultConfig: "c"}, refused: true,
 		},
 		"NoConfig": {reason: "Credentials need a ProviderConfig.", set: published{stateNamespace: "s"}, refused: true},
-		"OtherKind": {
-			reason: "Only the kind without a namespace can be named.", refused: true,
-			set: published{stateNamespace: "s", defaultConfig: "Secret/c"},
+		"AKind": {
+			reason: "There is one kind, which is not written.", refused: true,
+			set: published{stateNamespace: "s", defaultConfig: "ClusterProviderConfig/c"},
 		},
 		"BadConfig": {
 			reason: "A name must be one.", set: published{stateNamespace: "s", defaultConfig: "Services_1"}, refused: true,

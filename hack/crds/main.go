@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pkg/errors"
 	"sigs.k8s.io/yaml"
@@ -56,7 +57,7 @@ func completeFile(file string, used map[string]bool) error {
 		return errors.Wrap(err, "cannot decode")
 	}
 	complete("", crd, used)
-	if filepath.Base(file) == namespacedConfigs {
+	if slices.Contains(otherConfigs, filepath.Base(file)) {
 		drop(crd)
 	}
 	after, err := yaml.Marshal(crd)
@@ -76,6 +77,7 @@ func complete(field string, schema any, used map[string]bool) {
 	case map[string]any:
 		replaceText(s, used)
 		restrict(field, s)
+		describeIdentity(field, s)
 		for k, v := range s {
 			if k != "status" { // What we write there is ours to check.
 				complete(k, v, used)

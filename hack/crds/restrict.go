@@ -27,8 +27,10 @@ func restrict(field string, schema map[string]any) {
 	}
 }
 
-// namespacedConfigs has the schema of ProviderConfigs of namespaces, to which no PublishedResource can refer.
-const namespacedConfigs = "kubernetes.m.crossplane.io_providerconfigs.yaml"
+// otherConfigs have the schemas of ProviderConfigs to which no PublishedResource can refer.
+var otherConfigs = []string{
+	"kubernetes.crossplane.io_providerconfigs.yaml", "kubernetes.m.crossplane.io_providerconfigs.yaml",
+}
 
 // drop removes from a schema of ProviderConfigs what only PublishedResources read.
 func drop(schema any) {

@@ -33,10 +33,44 @@ func texts() []text {
 			is: "providerConfigRef names what says how the target is reached: a ProviderConfig, " +
 				"of the same namespace if the Object has one, or a\nClusterProviderConfig.",
 		},
+		{begins: "API version of the referent.", is: "apiVersion of the resource on the target."},
+		{begins: "Kind of the referent.", is: "kind of the resource on the target."},
+		{begins: "Name of the referent.", is: "name of the resource on the target."},
+		{
+			begins: "Namespace of the referent.",
+			is:     "namespace of the resource on the target. A cluster-scoped resource has none.",
+		},
+		{
+			begins: "If referring to a piece of an object instead of an entire object",
+			is: "fieldPath is the field whose value is copied, for example data[tls.crt] or " +
+				"status.loadBalancer.ingress[0].ip. It must be set.\nA field of data of a Secret is decoded.",
+		},
+		{
+			begins: "Specific resourceVersion to which this reference is made",
+			is:     "resourceVersion is accepted for compatibility with provider-kubernetes and has no effect.",
+		},
+		{
+			begins: "UID of the referent.",
+			is:     "uid is accepted for compatibility with provider-kubernetes and has no effect.",
+		},
 		{
 			begins: "WriteConnectionSecretToReference specifies the namespace and name of a",
 			is:     "writeConnectionSecretToRef names the Secret on the control plane that connectionDetails are written to.",
 		},
+	}
+}
+
+// identitySource is the text of the source of an identity, whose type it shares with the source of a kubeconfig.
+const identitySource = "source of the credentials of the cloud: Secret, Environment and Filesystem hold what type " +
+	"reads, which is JSON of Google or\nAzure, or a token of Google or Upbound; InjectedIdentity is what the provider " +
+	"itself runs with, the only source of\nAWSWebIdentityCredentials; None is the same for " +
+	"GoogleApplicationCredentials, and for no other type."
+
+// describeIdentity replaces the description of the source of an identity.
+func describeIdentity(field string, schema map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	if source, ok := properties["source"].(map[string]any); ok && field == "identity" {
+		source["description"] = identitySource
 	}
 }
 

@@ -88,8 +88,6 @@ var expectedReasons = map[xpv2.ConditionType][]xpv2.ConditionReason{
 	xpv2.TypeReady:                        {xpv2.ReasonCreating, xpv2.ReasonDeleting, xpv2.ReasonUnavailable},
 	syncagentv1alpha1.TypeSchemaPublished: {syncagentv1alpha1.ReasonNotPublished},
 	syncagentv1alpha1.TypeExportUpdated:   {syncagentv1alpha1.ReasonNotUpdated},
-	syncagentv1alpha1.TypeEndpointsReady:  {syncagentv1alpha1.ReasonNotBound},
-	syncagentv1alpha1.TypeClaimsAccepted:  {syncagentv1alpha1.ReasonNotBound},
 }
 
 // about returns what names a condition of a resource in a line of the log.

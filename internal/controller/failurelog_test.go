@@ -164,12 +164,6 @@ func TestFailureLogOfPublished(t *testing.T) {
 			},
 			want: 1,
 		},
-		"NotBound": {
-			reason: "An API that nobody uses yet has not failed.",
-			is: xpv2.Condition{
-				Type: syncagentv1alpha1.TypeEndpointsReady, Reason: syncagentv1alpha1.ReasonNotBound,
-			},
-		},
 		"NotPublished": {
 			reason: "Nor has one that is on its way.",
 			is: xpv2.Condition{

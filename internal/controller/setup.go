@@ -45,8 +45,8 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	parts = append(parts, published(mgr, o)...)
 	return start(mgr, o.Options, log, append(parts,
+		published(mgr, o),
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),
 		collections(mgr, o, scope.ClusterCollection(local)),
@@ -101,28 +101,16 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 	}}
 }
 
-// published are the controller of PublishedResources, and each kind of ProviderConfig that they may refer to: one of
-// them will do.
-func published(mgr ctrl.Manager, o object.Options) []part {
-	setup := sync.OnceValues(func() (func(scope.Config) error, error) {
-		return publishedresource.Setup(mgr, publishedresource.Options{
+// published are the controller of PublishedResources.
+func published(mgr ctrl.Manager, o object.Options) part {
+	kinds := append(configKinds(scope.PublisherConfig()), syncagentv1alpha1.PublishedResourceGroupVersionKind)
+	return part{kinds: kinds, setup: func() error {
+		return errors.Wrap(publishedresource.Setup(mgr, publishedresource.Options{
 			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
 			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
 			DefaultConfig: o.PublishedResourceConfig,
-		})
-	})
-	var parts []part
-	for _, c := range scope.PublisherConfigs() {
-		kinds := append(configKinds(c), syncagentv1alpha1.PublishedResourceGroupVersionKind)
-		parts = append(parts, part{kinds: kinds, setup: func() error {
-			follow, err := setup()
-			if err == nil {
-				err = follow(c)
-			}
-			return errors.Wrap(err, "cannot set up PublishedResources")
-		}})
-	}
-	return parts
+		}), "cannot set up PublishedResources")
+	}}
 }
 
 // configKinds returns the kinds of ProviderConfigs and of the records of their use.

@@ -160,7 +160,7 @@ func works(t *testing.T, c client.Client, s build.Scope, ns string) {
 func refersToShared(t *testing.T, c client.Client) {
 	t.Helper()
 	o := &publishedv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
-	o.Spec.ProviderConfigReference = &publishedv1alpha1.ConfigReference{Kind: "ClusterProviderConfig", Name: "missing"}
+	o.Spec.ProviderConfigReference = &publishedv1alpha1.ConfigReference{Name: "missing"}
 	o.Spec.Resource = publishedv1alpha1.SourceResource{APIGroup: "example.com", Kind: "Hat"}
 	create(t, c, o)
 	kube.Eventually(t, "the missing ClusterProviderConfig to be reported", func() (bool, string) {

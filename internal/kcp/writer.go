@@ -36,7 +36,7 @@ type Place struct {
 }
 
 // ErrNoExport is the cause of the error if an APIExport does not exist and must not be created.
-var ErrNoExport = errors.New("APIExport does not exist")
+var ErrNoExport = errors.New("APIExport does not exist: make it, or set apiExport.create")
 
 // A Writer makes Changes to APIExports, one at a time to each. Its methods may be called concurrently.
 type Writer struct {

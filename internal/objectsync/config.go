@@ -65,7 +65,7 @@ type Syncer struct {
 	agent, publication, stateNamespace string
 
 	primary  related
-	existing v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
+	existing v1alpha1.ExistingObjectsPolicy
 	paths    bool
 
 	filter     filter

@@ -150,11 +150,14 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 	return nil
 }
 
-// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where
-// no other workspace can have objects: else a consumer would take over what it can name.
+// adopts reports whether an object that belongs to nobody may become the copy.
 func (p *pass) adopts(u *unstructured.Unstructured) bool {
-	if p.existing != "" {
-		return p.existing == v1alpha1.ExistingObjectsAdopt || p.existing == v1alpha1.ExistingObjectsOverwrite
+	switch p.existing {
+	case v1alpha1.ExistingObjectsAdopt, v1alpha1.ExistingObjectsOverwrite:
+		return true
+	case v1alpha1.ExistingObjectsRefuse:
+		return false
+	case v1alpha1.ExistingObjectsAdoptIfExclusive:
 	}
 	name, namespace := p.copyProvenance(u)
 	return name.Unique || namespace.Unique

@@ -33,10 +33,13 @@ const (
 	ReasonTooLarge     = "ObjectTooLarge"
 	ReasonRejected     = "ObjectRejected"
 	ReasonCannotSync   = "ReconcilingError"
-	// ReasonClaimMissing means that the workspace has not accepted a permission claim, and ReasonNoRoom that a quota is
-	// used up.
-	ReasonClaimMissing = "PermissionClaimNotAccepted"
-	ReasonNoRoom       = "QuotaExceeded"
+	// ReasonInvalidRelated means that the names of related objects in an object cannot be used.
+	ReasonInvalidRelated = "InvalidRelatedName"
+	// ReasonClaimMissing means that the workspace has not accepted a permission claim, ReasonNoRoom that a quota is used
+	// up, and ReasonWorkspaceLimit that a workspace has as much as this provider lets it have.
+	ReasonClaimMissing   = "PermissionClaimNotAccepted"
+	ReasonNoRoom         = "QuotaExceeded"
+	ReasonWorkspaceLimit = "WorkspaceLimitReached"
 )
 
 // An Event is for the consumer. Its message tells nothing of the service cluster.
@@ -67,12 +70,13 @@ var warnings = []warning{
 	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
 		RelatedMax)},
 	{
-		ErrTooManyNamespaces, ReasonRefused,
+		ErrTooManyNamespaces, ReasonWorkspaceLimit,
 		fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer",
 			NamespacesMax),
 	},
 	{
-		ErrNoRoom, ReasonNoRoom, fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
+		ErrNoRoom, ReasonWorkspaceLimit,
+		fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
 			"have more than %d MiB with them. Refer to fewer, or make them smaller", RoomMost/bytesPerName, RoomMost>>20),
 	},
 	{
@@ -80,10 +84,14 @@ var warnings = []warning{
 		"Related objects have no namespace. Only the provider of the service can change that",
 	},
 	{
-		ErrUneven, ReasonRefused,
-		"This object names different numbers of related objects than its provider does. Check the names in it",
+		ErrUneven, ReasonInvalidRelated,
+		"A list of this object names more or fewer related objects than the service does. Give both as many, or ask the " +
+			"provider of the service",
 	},
-	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
+	{
+		ErrInvalidName, ReasonInvalidRelated,
+		"This object names a related object by what is no name. Check the names in it",
+	},
 	{
 		ErrCredential, ReasonRefused,
 		"A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type",

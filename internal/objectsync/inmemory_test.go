@@ -54,7 +54,7 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 		grow(m)
 		res, err := m.syncer.Sync(t.Context(), m.input)
 		if !errors.Is(err, objectsync.ErrNoRoom) || !slices.ContainsFunc(res.Events,
-			func(e objectsync.Event) bool { return e.Reason == objectsync.ReasonNoRoom }) {
+			func(e objectsync.Event) bool { return e.Reason == objectsync.ReasonWorkspaceLimit }) {
 			t.Errorf("%s: want it refused, and the consumer told, got %v, %v", reason, err, res.Events)
 		}
 		m.copies(many)

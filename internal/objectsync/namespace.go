@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +33,7 @@ func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespac
 	}
 	a, err := parseValues(c.Annotations)
 	t := namespaceTemplate{labels: l, annotations: a}
-	if c.DeleteWhenEmpty {
+	if c.WhenEmpty == xpv2.DeletionDelete {
 		t.creator = agent
 	}
 	return t, errors.Wrap(err, "spec.createdNamespaces.annotations")

@@ -45,7 +45,7 @@ func TestToldWhatToDo(t *testing.T) {
 		"Reference": {
 			reason: "A boolean is no name.",
 			spec:   related(v1alpha1.OriginService, byReference("spec.on")),
-			want:   objectsync.ReasonRefused,
+			want:   objectsync.ReasonInvalidRelated,
 		},
 		"Long": {
 			reason: "A long text is not looked through.",
@@ -59,7 +59,7 @@ func TestToldWhatToDo(t *testing.T) {
 					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
 					Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
 				}})),
-			want: objectsync.ReasonRefused,
+			want: objectsync.ReasonInvalidRelated,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
@@ -24,13 +24,19 @@ import (
 const (
 	guideOfAgent  = "docs/migrate-from-api-syncagent.md"
 	whatPublished = "PublishedResource"
+	whatConfig    = "ClusterProviderConfig"
 )
+
+// configFlags are the flags of an agent that are fields of a ClusterProviderConfig here.
+var configFlags = []struct{ flag, field string }{
+	{"--agent-name", "spec.kcp.agentName"},
+	{"--apiexportendpointslice-ref", "spec.kcp.apiExport.endpointSlice"},
+	{"--apiexport-ref", "spec.kcp.apiExport.name"},
+}
 
 var (
 	publishedKind = v1alpha1.GroupVersion.WithResource("publishedresources")
-	publishConfig = pcv1alpha1.GroupVersion.WithResource("providerconfigs")
-
-	sharedPublishConfig = mpcv1alpha1.GroupVersion.WithResource("clusterproviderconfigs")
+	publishConfig = mpcv1alpha1.GroupVersion.WithResource("clusterproviderconfigs")
 )
 
 // apiSyncAgent adds what becomes of all that api-syncagent has.
@@ -62,47 +68,55 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		o.judge(p.t)
 	}
 	for _, name := range slices.Sorted(maps.Keys(used)) {
-		p.judgePublishConfig(ctx, name, configs[name], known)
+		if configs[name] != nil || known {
+			p.judgePublishConfig(ctx, name, configs[name], w)
+		}
 	}
 	p.judgeStates(ctx, all, w)
 	return nil
 }
 
-// publishConfigs returns the specs of ProviderConfigs by what configName returns, and whether they are known. There are
-// none of a kind that is not installed yet.
+// publishConfigs returns the specs of ClusterProviderConfigs by their names, and whether they are known. There are none
+// if the kind is not installed yet.
 func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.ProviderConfigSpec, bool) {
-	all, known := map[string]*commonv1.ProviderConfigSpec{}, true
-	for at, prefix := range map[schema.GroupVersionResource]string{
-		publishConfig:       "",
-		sharedPublishConfig: mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind + "/",
-	} {
-		ok := p.reader.eachServed(ctx, at, func(u *unstructured.Unstructured) {
-			pc := &pcv1alpha1.ProviderConfig{} // Both kinds have one spec.
-			if err := decode(u, pc); err != nil {
-				p.t.add(refused("ProviderConfig", err.Error(), "change it"), u.GetName())
-				return
-			}
-			all[prefix+u.GetName()] = &pc.Spec
-		})
-		known = known && ok
-	}
+	all := map[string]*commonv1.ProviderConfigSpec{}
+	known := p.reader.eachServed(ctx, publishConfig, func(u *unstructured.Unstructured) {
+		pc := &mpcv1alpha1.ClusterProviderConfig{}
+		if err := decode(u, pc); err != nil {
+			p.t.add(refused(whatConfig, err.Error(), "change it"), u.GetName())
+			return
+		}
+		all[u.GetName()] = &pc.Spec
+	})
 	return all, known
 }
 
-// judgePublishConfig adds what becomes of the ProviderConfig that PublishedResources use.
-func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *commonv1.ProviderConfigSpec, known bool) {
-	switch {
-	case spec != nil:
-		what := "ProviderConfig of " + pcv1alpha1.Group
-		if strings.Contains(name, "/") {
-			what = "ProviderConfig of " + mpcv1alpha1.Group
-		}
-		p.configs.judge(ctx, what, name, commonv1.Connection{Spec: spec})
-	case known:
-		p.t.add(refused("ProviderConfig that is missing",
-			"PublishedResources without providerConfigRef use that of --default-provider-config",
-			"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent), name)
+// judgePublishConfig adds what becomes of the ClusterProviderConfig that PublishedResources use.
+func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *commonv1.ProviderConfigSpec, w *workloads) {
+	if spec != nil {
+		p.configs.judge(ctx, whatConfig, name, commonv1.Connection{Spec: spec})
+		return
 	}
+	p.t.add(refused(whatConfig+" that is missing",
+		"PublishedResources without providerConfigRef use that of --default-provider-config",
+		"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent+
+			configFields(w.former...)), name)
+}
+
+// configFields returns what ClusterProviderConfigs need for the flags of agents, as the end of a sentence.
+func configFields(agents ...workload) string {
+	var needed []string
+	for _, agent := range agents {
+		for _, f := range configFlags {
+			if v := agent.settings.value(f.flag); v != "" {
+				needed = append(needed, f.field+": "+v+" ("+f.flag+" of "+agent.name+")")
+			}
+		}
+	}
+	if needed == nil {
+		return ""
+	}
+	return "; it needs " + strings.Join(needed, ", ")
 }
 
 // readPublished returns a PublishedResource of this provider, nil if it is none, or none that can be read.
@@ -113,8 +127,9 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 		return nil
 	}
 	o := &published{
-		stateNamespace: p.options.StateNamespace, defaultConfig: scope.PublisherConfig(p.options.DefaultConfig),
-		fits: judgeSchema(ctx, p.t, u, s, whatPublished),
+		stateNamespace: p.options.StateNamespace,
+		defaultConfig:  cmp.Or(p.options.DefaultConfig, scope.DefaultPublisherConfig),
+		fits:           judgeSchema(ctx, p.t, u, s, whatPublished),
 	}
 	if err := decode(u, &o.PublishedResource); err != nil {
 		if o.fits {

@@ -29,7 +29,7 @@ type Options struct {
 	Selector labels.Selector
 	// StateNamespace is the namespace of states of PublishedResources that name no other.
 	StateNamespace string
-	// DefaultConfig is the ProviderConfig of PublishedResources that name no other.
+	// DefaultConfig is the ClusterProviderConfig of PublishedResources that name no other.
 	DefaultConfig string
 	// Flags checks flags of provider-kubernetes.
 	Flags FlagCheck

@@ -5,7 +5,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 )
 
@@ -14,7 +13,7 @@ type published struct {
 	v1alpha1.PublishedResource
 
 	stateNamespace  string                                    // if the spec names none
-	defaultConfig   v1alpha1.ConfigReference                  // the ProviderConfig if the spec names none
+	defaultConfig   string                                    // the ClusterProviderConfig if the spec names none
 	fits            bool                                      // our schema refuses nothing of it
 	config          *commonv1.ProviderConfigSpec              // nil if there is none, or none is known
 	definition      *apiextensionsv1.CustomResourceDefinition // of the API, nil if there is none, or none is known
@@ -23,16 +22,12 @@ type published struct {
 	preview publishedresource.Preview
 }
 
-// configName returns the kind and name of the ProviderConfig, as those of another kind than ProviderConfig are shown.
+// configName returns the name of the ClusterProviderConfig.
 func (o *published) configName() string {
-	r := o.defaultConfig
-	if o.Spec.ProviderConfigReference != nil {
-		r = *o.Spec.ProviderConfigReference
+	if r := o.Spec.ProviderConfigReference; r != nil {
+		return r.Name
 	}
-	if r.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
-		return r.Kind + "/" + r.Name
-	}
-	return r.Name
+	return o.defaultConfig
 }
 
 // statesIn returns the namespace with the states.

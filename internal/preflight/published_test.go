@@ -86,8 +86,8 @@ func TestJudgePublished(t *testing.T) {
 		"NoExport": {
 			reason: "A ProviderConfig without an APIExport leads nowhere.",
 			change: func(o *published) { o.config.KCP = nil },
-			want: []Finding{invalid("neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an " +
-				"APIExport: spec is not complete")},
+			want: []Finding{invalid("neither spec.apiExport nor spec.kcp.apiExport of the ClusterProviderConfig names an " +
+				"APIExport: change the spec or the ClusterProviderConfig")},
 		},
 		"NoConfig": {
 			reason: "That a ProviderConfig is missing is said once, and not of each PublishedResource.",
@@ -189,7 +189,7 @@ func TestJudgeStates(t *testing.T) {
 			want: []Finding{
 				one("c1/web", refused("copy of certs.example.com of agent older",
 					"it would be somebody else's: this provider would be services.example.com-syncagent",
-					"set spec.kcp.agentName of the ProviderConfig to older: docs/migrate-from-api-syncagent.md")),
+					"set spec.kcp.agentName of the ClusterProviderConfig to older: docs/migrate-from-api-syncagent.md")),
 				one("c1/web", kept("copy of certs.example.com")),
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
@@ -256,8 +256,9 @@ func TestJudgeAgent(t *testing.T) {
 			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
 			want: []Finding{flagged("--agent-name",
 				"no PublishedResource would have older as its owner, as those of the agent have",
-				"set spec.kcp.agentName and spec.kcp.apiExport.endpointSlice of the ProviderConfig: "+
-					"docs/migrate-from-api-syncagent.md")},
+				"change the ClusterProviderConfig: docs/migrate-from-api-syncagent.md; it needs spec.kcp.agentName: older "+
+					"(--agent-name of kcp/agent), spec.kcp.apiExport.endpointSlice: services.example.com "+
+					"(--apiexportendpointslice-ref of kcp/agent)")},
 		},
 		"DisabledControllers": {
 			reason: "What the agent does not do the provider would.", change: nothing,
@@ -281,12 +282,11 @@ func TestJudgeAgent(t *testing.T) {
 	}
 }
 
-// TestConfigName shows which ProviderConfig a PublishedResource uses.
+// TestConfigName shows which ClusterProviderConfig a PublishedResource uses.
 func TestConfigName(t *testing.T) {
 	for over, want := range map[string]string{
 		"": "services",
-		"spec: {providerConfigRef: {name: north}}":                              "north",
-		"spec: {providerConfigRef: {kind: ClusterProviderConfig, name: north}}": "ClusterProviderConfig/north",
+		"spec: {providerConfigRef: {name: north}}": "north",
 	} {
 		if got := publishedOf(t, newTally(), over, nothing).configName(); got != want {
 			t.Errorf("ProviderConfig of %q: want %s, got %s", over, want, got)

@@ -103,7 +103,7 @@ func judgeOwner(t *tally, what string, c copied, agents []string) {
 	}
 	t.add(refused("copy of "+what+" of agent "+c.agent, "it would be somebody else's: this provider would be "+
 		strings.Join(slices.Compact(slices.Sorted(slices.Values(agents))), ", "),
-		"set spec.kcp.agentName of the ProviderConfig to "+c.agent+": "+guideOfAgent), c.name)
+		"set spec.kcp.agentName of the ClusterProviderConfig to "+c.agent+": "+guideOfAgent), c.name)
 }
 
 // judgeAgent adds the flags of an agent that this provider has to be given.
@@ -133,6 +133,6 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 	known := slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent != "" })
 	if owner != "" && known && !slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent == owner }) {
 		add("--agent-name", "no PublishedResource would have "+owner+" as its owner, as those of the agent have",
-			"set spec.kcp.agentName and spec.kcp.apiExport.endpointSlice of the ProviderConfig: "+guideOfAgent)
+			"change the ClusterProviderConfig: "+guideOfAgent+configFields(agent))
 	}
 }

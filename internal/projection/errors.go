@@ -15,11 +15,11 @@ const (
 	// InvalidVersion means that the choice or the names of versions cannot be.
 	InvalidVersion Reason = "InvalidVersion"
 	// InvalidName means that kcp serves no API of such a name.
-	InvalidName Reason = "InvalidName"
+	InvalidName Reason = "InvalidProjectedName"
 	// InvalidSchema means that kcp would refuse the schema, and that it cannot be repaired.
 	InvalidSchema Reason = "InvalidSchema"
 	// TooLarge means that kcp could not store the schema.
-	TooLarge Reason = "TooLarge"
+	TooLarge Reason = "SchemaTooLarge"
 )
 
 // An Error means that an API cannot be published until it or the PublishedResource is changed.

@@ -28,11 +28,14 @@ const (
 
 var (
 	// errNoBinding means that a workspace that shows an object shows no binding of its API.
-	errNoBinding = errors.New("the workspace shows neither a binding of the API nor the end of one")
+	errNoBinding = errors.New("kcp shows the object, and no APIBinding of its API in the workspace: nothing is synced " +
+		"or deleted until it does. If the workspace has one, look at the log of its shard of kcp")
 	// errStillBound means that an endpoint shows the binding of a workspace that its watch shows no more.
-	errStillBound = errors.New("the watch of APIBindings does not show the workspace, and the server does")
+	errStillBound = errors.New("the workspace has left by the watch of APIBindings, and has not by the list: its copies " +
+		"stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
 	// errNoBindings means that an endpoint shows no binding at all, as one that has just started.
-	errNoBindings = errors.New("the endpoint of the workspace shows no APIBinding at all")
+	errNoBindings = errors.New("the endpoint of the workspace shows no APIBinding at all, as after a start of kcp: its " +
+		"copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
 )
 
 // A laterError means that an object comes again after a while, and is no failure.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,7 @@ func newLeftNamespaces() workqueue.TypedRateLimitingInterface[string] {
 // deletesEmptyNamespaces reports whether namespaces go when they are empty.
 func (p *publication) deletesEmptyNamespaces() bool {
 	n := p.config.Sync.Spec.CreatedNamespaces
-	return n != nil && n.DeleteWhenEmpty && !p.config.RemoveFinalizers
+	return n != nil && n.WhenEmpty == xpv2.DeletionDelete && !p.config.RemoveFinalizers
 }
 
 // noteCopyFound notes in which namespace the copy of an object has been found, if that is not known: the syncs of the

@@ -10,7 +10,8 @@ import (
 )
 
 // errPanic is the cause of errors that are mistakes of the program.
-var errPanic = errors.New("the program has made a mistake")
+var errPanic = errors.New("this is a bug of the provider: report it, with this message and the version, at " +
+	"https://github.com/crossplane-contrib/provider-kcp/issues")
 
 // recoverPanic, deferred, makes a panic an error: what one object is made of must not end the sync of all. The error
 // says where, and nothing of what was panicked with, which may be data of a consumer.

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoConfig means that a resource's providerConfigRef names nothing that exists.
-var ErrNoConfig = errors.New("ProviderConfig does not exist")
+var ErrNoConfig = errors.New("it does not exist: create it, or name another one in providerConfigRef")
 
 // A noConfigError says that a ProviderConfig does not exist, and what to do about it. It is ErrNoConfig.
 type noConfigError string
@@ -84,7 +84,7 @@ func (s Configs) get(ctx context.Context, c client.Client, namespace string,
 	config, ok := s.find(ref.Kind)
 	switch {
 	case ref == (xpv2.ProviderConfigReference{}):
-		return nil, config, errors.Wrap(ErrNoConfig, "spec.providerConfigRef is not set")
+		return nil, config, noConfigError("spec.providerConfigRef is not set: name a ProviderConfig in it")
 	case !ok:
 		return nil, config, noConfigError(fmt.Sprintf("kind %q of spec.providerConfigRef is neither "+
 			"ProviderConfig nor ClusterProviderConfig", ref.Kind))
@@ -94,7 +94,7 @@ func (s Configs) get(ctx context.Context, c client.Client, namespace string,
 	if err == nil && pc.GetUID() == "" {
 		err = ErrNoConfig
 	}
-	return pc, config, errors.Wrapf(err, "cannot get ProviderConfig %q", ref.Name)
+	return pc, config, errors.Wrapf(err, "cannot get %s %q", config.Kinds.Config.Kind, ref.Name)
 }
 
 // connection returns what the ProviderConfig says that a reference from a namespace names.

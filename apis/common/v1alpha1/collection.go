@@ -82,6 +82,10 @@ type ObservedObjectCollectionStatus struct {
 	// +optional
 	MembershipLabel map[string]string `json:"membershipLabel,omitempty"`
 
+	// members is the number of Objects of the collection, after its last reconcile that went well.
+	// +optional
+	Members int64 `json:"members"`
+
 	// templateHash is the hexadecimal SHA-256 of the objectTemplate that all Objects of the collection were last given.
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`

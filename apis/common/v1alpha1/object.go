@@ -48,26 +48,16 @@ type ObjectSpec struct {
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 
-	// sharedResource decides what becomes of the resource of a deleted Object while another Object, that is not deleted,
-	// has recorded the same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep
-	// leaves it to the remaining owner, without the fields that only this Object has applied, so that the last Object
-	// deletes it.
-	// It decides likewise when the manifest names another resource or providerConfigRef another target.
+	// sharedResource decides what becomes of the resource when this Object is deleted while other Objects keep the same
+	// resource, for example an operator that several stacks need: Delete (the default) deletes it with the first of its
+	// Objects; Orphan leaves it to the others, without the fields that only this Object has applied, so that it goes with
+	// the last one. Another Object counts if it shows the resource in status.atProvider.manifest, is not deleted, and
+	// would delete the resource in its turn. The same holds for the former resource when the manifest names another one,
+	// or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:default=Delete
-	// +kubebuilder:validation:Enum=Delete;Keep
-	SharedResource SharedResourcePolicy `json:"sharedResource,omitempty"`
+	SharedResource xpv2.DeletionPolicy `json:"sharedResource,omitempty"`
 }
-
-// SharedResourcePolicy decides what becomes of a resource that several Objects have, when one of them is deleted.
-type SharedResourcePolicy string
-
-const (
-	// SharedResourceDelete deletes the resource with any of its Objects. It is the default.
-	SharedResourceDelete SharedResourcePolicy = "Delete"
-	// SharedResourceKeep deletes the resource with the last of its Objects.
-	SharedResourceKeep SharedResourcePolicy = "Keep"
-)
 
 // UnreachableTargetPolicy decides what becomes of a deleted Object whose target cannot be reached.
 type UnreachableTargetPolicy string
@@ -104,7 +94,7 @@ type ConnectionDetail struct {
 	// The reference names a resource on the target and, in fieldPath, the field whose value is copied.
 	corev1.ObjectReference `json:",inline"`
 
-	// toConnectionSecretKey is the key of the connection secret the value is stored under.
+	// toConnectionSecretKey is the key of the connection secret the value is stored under. It must be set.
 	// +optional
 	ToConnectionSecretKey string `json:"toConnectionSecretKey,omitempty"`
 }
@@ -135,7 +125,7 @@ type Readiness struct {
 	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required
 	// by policy DeriveFromCelQuery.
 	// +optional
-	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:MaxLength=10000
 	CelQuery string `json:"celQuery,omitempty"`
 }
 
@@ -156,7 +146,9 @@ func (s *ObjectStatus) RemoveCondition(t xpv2.ConditionType) {
 // ObjectObservation is what was last seen on the target.
 type ObjectObservation struct {
 	// manifest is the resource as the target holds it, its status included. It is updated when anything but its
-	// resourceVersion and its managedFields changes.
+	// resourceVersion and its managedFields changes. Values of a Secret are in it as they are, as with
+	// provider-kubernetes, so that references and Compositions can use them; who may read the Object reads them. With the
+	// provider's flag --sanitize-secrets they are masked.
 	// +optional
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -75,15 +75,13 @@ func (r rendered) keys() (others, definitions []string) {
 
 var (
 	publishingDefinitions = []string{
-		"providerconfigs.kubernetes.crossplane.io", "providerconfigusages.kubernetes.crossplane.io",
+		"clusterproviderconfigs.kubernetes.m.crossplane.io", "providerconfigusages.kubernetes.m.crossplane.io",
 		"publishedresources.syncagent.kcp.io",
 	}
-	configDefinitions = []string{
-		"clusterproviderconfigs.kubernetes.m.crossplane.io", "providerconfigs.kubernetes.m.crossplane.io",
-		"providerconfigusages.kubernetes.m.crossplane.io",
-	}
+	configDefinitions = []string{"providerconfigs.kubernetes.m.crossplane.io"}
 	objectDefinitions = []string{
 		"objects.kubernetes.crossplane.io", "objects.kubernetes.m.crossplane.io",
+		"providerconfigs.kubernetes.crossplane.io", "providerconfigusages.kubernetes.crossplane.io",
 		"observedobjectcollections.kubernetes.crossplane.io", "observedobjectcollections.kubernetes.m.crossplane.io",
 	}
 	applicationDefinitions = []string{
@@ -129,6 +127,7 @@ func TestRender(t *testing.T) {
 				granted: []string{
 					"update syncagent.kcp.io/publishedresources",
 					"watch apiextensions.k8s.io/customresourcedefinitions",
+					"delete kubernetes.m.crossplane.io/providerconfigusages",
 				},
 				denied: []string{
 					"get /secrets", "create /namespaces", "get kubernetes.crossplane.io/objects",

@@ -75,7 +75,7 @@ func TestTakeOver(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	for _, heading := range []string{
-		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ProviderConfig",
+		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ClusterProviderConfig",
 	} {
 		g.run(t, strings.Join(g.commands(t, heading), "\n"))
 	}
@@ -106,9 +106,9 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("want one release left, got %q: %v", out, err)
 	}
 	g.run(t, `kubectl delete publishedresources --all
-kubectl delete providerconfigs.kubernetes.crossplane.io --all
+kubectl delete clusterproviderconfigs --all
 helm uninstall provider-kcp --namespace kcp-system --wait
-kubectl get crd -o name | grep -E 'kubernetes\.crossplane\.io$|syncagent\.kcp\.io$' | xargs kubectl delete`)
+kubectl get crd -o name | grep -E 'kubernetes\.m\.crossplane\.io$|syncagent\.kcp\.io$' | xargs kubectl delete`)
 }
 
 // installAgent installs the release of the agent, with an older definition of PublishedResources.

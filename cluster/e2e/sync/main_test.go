@@ -76,7 +76,7 @@ func open(t *testing.T, consumers int) *shop {
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
-		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o)
+		build.ClusterConfig(ns, spec), build.Definition(s.group, "hats"), o)
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, "the API to be published", func() (bool, string) {

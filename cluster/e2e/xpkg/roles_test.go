@@ -92,7 +92,7 @@ func (s *stage) publishes(t *testing.T) {
 	}})
 	spec := build.FromSecret(s.ns, "publisher")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	create(t, s.c, build.Cluster().Config("", "publisher", spec))
+	create(t, s.c, build.ClusterConfig("publisher", spec))
 	create(t, s.c, hats())
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
 	o.Spec.ProviderConfigReference = &syncagentv1alpha1.ConfigReference{Name: "publisher"}

@@ -20,8 +20,8 @@ import (
 func TestColumns(t *testing.T) {
 	c := provide(t)
 	for plural, want := range map[string][]string{
-		"kubernetesapplications":         {"CLUSTER", "STATUS", "DESIRED", "SUBMITTED"},
-		"kubernetesapplicationresources": {"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS"},
+		"kubernetesapplications":         {"CLUSTER", "STATUS", "DESIRED", "SUBMITTED", "READY", "AGE"},
+		"kubernetesapplicationresources": {"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS", "READY", "AGE"},
 	} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		kube.Get(t, c, types.NamespacedName{Name: plural + ".workload.crossplane.io"}, crd)

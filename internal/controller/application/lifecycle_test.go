@@ -225,7 +225,7 @@ func TestProgress(t *testing.T) {
 			"KubernetesApplication SubmittedApplication", "KubernetesApplication DeletedResource",
 			"KubernetesApplicationResource CannotSubmitResource",
 			"KubernetesApplicationResource PropagatedSecret", "KubernetesApplicationResource SubmittedResource",
-			"KubernetesApplicationResource DeletedResource",
+			"KubernetesApplicationResource DeletedFromCluster",
 		} {
 			if !slices.Contains(got, e) {
 				return false, e + " is missing of " + strings.Join(got, ", ")

@@ -21,7 +21,8 @@ import (
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
-var errConflict = errors.New("resource is not ours")
+var errConflict = errors.New("delete it there, name another resource in the template, " +
+	"or hand it over by annotation " + workloadv1alpha1.AnnotationKeyResourceUID)
 
 // A controlPlaneError is an error of the control plane, and not of the cluster.
 type controlPlaneError struct{ error }

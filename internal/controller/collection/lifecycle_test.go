@@ -2,6 +2,7 @@ package collection_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -38,6 +39,10 @@ func TestMembersFollowTheTarget(t *testing.T) {
 		if diff := cmp.Diff(want, oc.Observed().MembershipLabel); diff != "" {
 			t.Errorf("status.membershipLabel: -want, +got:\n%s", diff)
 		}
+		kube.Eventually(t, "the status to count the one member", func() (bool, string) {
+			kube.Get(t, w.c, client.ObjectKeyFromObject(oc), oc)
+			return oc.Observed().Members == 1, strconv.FormatInt(oc.Observed().Members, 10)
+		})
 	})
 }
 

@@ -136,7 +136,7 @@ func (r *Reconciler[T]) describe(p *pass[T], err error) {
 	status := p.collection.Observed()
 	status.MembershipLabel = membership(p.collection)
 	if err == nil {
-		status.TemplateHash = p.hash
+		status.TemplateHash, status.Members = p.hash, int64(len(p.selected))
 		status.ObservedGeneration = p.collection.GetGeneration()
 	}
 }

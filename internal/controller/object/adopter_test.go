@@ -9,7 +9,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -18,7 +17,7 @@ import (
 func (w world) sharer(name string, policies xpv2.ManagementPolicies) build.Object {
 	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config,
 		build.ConfigMap(w.target, "shared", "color", "blue", name, "yes"))
-	o.Desired().SharedResource = commonv1.SharedResourceKeep
+	o.Desired().SharedResource = xpv2.DeletionOrphan
 	if policies != nil {
 		o.SetManagementPolicies(policies)
 	}

@@ -44,7 +44,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"writeConnectionSecretToRef": {"name": "s", "namespace": "default"},
 		"watch": true,
 		"unreachableTarget": "Orphan",
-		"sharedResource": "Keep",
+		"sharedResource": "Orphan",
 		"readiness": {"policy": "DeriveFromCelQuery", "celQuery": "true"},
 		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", ` +
 		`"fieldPath": "data.a", "toConnectionSecretKey": "a"}],

@@ -30,7 +30,8 @@ import (
 const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
-var errDependents = errors.New("waiting for other finalizers")
+var errDependents = errors.New("delete the Objects that refer to this one, " +
+	"or have whoever set these finalizers take them off")
 
 // A deletion is an Object that is being deleted.
 type deletion struct{ *remote }
@@ -136,8 +137,10 @@ func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
 		return nil
 	}
-	if n := len(o.GetFinalizers()); n > 1 {
-		return p.fail(errors.Wrapf(errDependents, "%d left", n-1))
+	others := slices.DeleteFunc(slices.Clone(o.GetFinalizers()),
+		func(f string) bool { return f == managed.FinalizerName })
+	if len(others) > 0 {
+		return p.fail(errors.Wrapf(errDependents, "waiting for finalizers %s", strings.Join(others, ", ")))
 	}
 	e, err := c.open(ctx, o)
 	if err == nil {

@@ -27,6 +27,9 @@ import (
 // reasonLeftOut is the reason of events about what is left out of a manifest.
 const reasonLeftOut event.Reason = "LeftOutOfManifest"
 
+// reasonFieldsMayStay is the reason of events about targets that have lost who owns which field.
+const reasonFieldsMayStay event.Reason = "FieldsMayStay"
+
 // Messages of condition Ready while there is no resource, and while there can be none.
 const (
 	messageMissing = "The resource does not exist"
@@ -37,8 +40,9 @@ const (
 const lossesMost = 2
 
 // messageImmutable says what to do about a field that a server does not change.
-const messageImmutable = "the manifest changes what cannot be changed: delete the resource on the target, and it is " +
-	"made again as the manifest wants it"
+const messageImmutable = "the manifest changes what cannot be changed: take the change back, or delete the resource " +
+	"on the target, and it is made again as the manifest wants it. All that is deleted with it is lost, such as the " +
+	"data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with kubectl delete --cascade=orphan"
 
 // An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
 type external struct {
@@ -275,7 +279,8 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
 	if e.live == nil {
 		return managed.ExternalUpdate{},
-			e.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
+			e.fail(errors.New("resource does not exist, and management policies do not allow to create it: " +
+				"create it, or allow Create"))
 	}
 	return managed.ExternalUpdate{}, e.fail(e.apply(ctx, objectOf(mg)))
 }

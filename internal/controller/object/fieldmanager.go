@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
@@ -152,7 +151,7 @@ const reasonLeftShared event.Reason = "LeftSharedResource"
 // others are, too, as one cache shows all of them.
 func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, err error) {
 	uid := SeenUID(o)
-	if uid == "" || o.Desired().SharedResource != commonv1.SharedResourceKeep {
+	if uid == "" || o.Desired().SharedResource != xpv2.DeletionOrphan {
 		return nil, false, nil
 	}
 	others, err := all.others(ctx, o)

@@ -130,7 +130,7 @@ func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstr
 		_ = decode(o.Observed().Manifest.Raw, seen) // That it was seen has been decoded.
 		m.Known = seen.ManagedFields
 		if len(m.Known) == 0 && applied.ManifestHash != apply.Hash(e.Manifest.Object) {
-			e.events.Event(o, event.Warning("FieldsMayStay", errors.New("the target has lost who owns the fields of the "+
+			e.events.Event(o, event.Warning(reasonFieldsMayStay, errors.New("the target has lost who owns the fields of the "+
 				"resource: what has left the manifest stays there until somebody removes it")))
 		}
 	}

@@ -7,43 +7,39 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestEitherKindOfConfig shows that a PublishedResource publishes through a ClusterProviderConfig, with the APIExport
-// and the agent name that this gives, and is counted among the users of the one it refers to.
-func TestEitherKindOfConfig(t *testing.T) {
+// TestConfigOfPublisher shows that a PublishedResource publishes through the ClusterProviderConfig that it names, with
+// the APIExport and the agent name that this gives, and is counted among the users of the one it refers to.
+func TestConfigOfPublisher(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	spec := build.FromSecret(s.config, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}, AgentName: "carrier"}
-	shared := build.ClusterConfig(s.config+"-shared", spec)
-	kube.Create(t, s.c, shared)
+	other := build.ClusterConfig(s.config+"-other", spec)
+	kube.Create(t, s.c, other)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
-	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Kind: "ClusterProviderConfig", Name: shared.GetName()}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: other.GetName()}
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	if got := s.export(t).GetAnnotations()[v1alpha1.AnnotationKeyAgentName]; got != "carrier" {
 		t.Errorf("agent of the APIExport: want that of the ClusterProviderConfig, got %q", got)
 	}
-	own := &pcv1alpha1.ProviderConfig{ObjectMeta: build.Meta("", s.config)}
-	awaitConfigUsers(t, s.c, shared, 1)
+	own := build.ClusterConfig(s.config, spec)
+	awaitConfigUsers(t, s.c, other, 1)
 	awaitConfigUsers(t, s.c, own, 0)
 
 	update(t, s.c, o, func() {
 		o.Spec.ProviderConfigReference, o.Spec.AgentName = &v1alpha1.ConfigReference{Name: s.config}, "carrier"
 	})
 	awaitConfigUsers(t, s.c, own, 1)
-	awaitConfigUsers(t, s.c, shared, 0)
+	awaitConfigUsers(t, s.c, other, 0)
 	awaitPublished(t, s.c, o)
-	if got := o.Spec.ProviderConfigReference.Kind; got != "ProviderConfig" {
-		t.Errorf("default of the kind: want ProviderConfig, got %q", got)
-	}
 }
 
 // awaitConfigUsers waits until a ProviderConfig says how many users it has.

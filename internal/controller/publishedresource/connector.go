@@ -91,20 +91,19 @@ func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 	e.plan.agent = was
 }
 
-// connect returns the cluster of a ProviderConfig, and what that says.
-func (c *connector) connect(ctx context.Context, owner informer.Owner,
-	ref v1alpha1.ConfigReference,
+// connect returns the cluster of a ClusterProviderConfig, and what that says.
+func (c *connector) connect(ctx context.Context, owner informer.Owner, config string,
 ) (commonv1.Connection, *target.Cluster, error) {
-	c.registry.Bind(owner, c.publisher.Key(ref))
-	connection, err := c.publisher.Config(ctx, ref)
+	c.registry.Bind(owner, c.publisher.Key(config))
+	connection, err := c.publisher.Config(ctx, config)
 	if errors.Is(err, scope.ErrNoConfig) {
 		c.registry.Release(owner)
 	}
 	if err != nil {
-		return connection, nil, errors.Wrap(err, "cannot use ProviderConfig")
+		return connection, nil, errors.Wrap(err, "cannot use ClusterProviderConfig")
 	}
 	cluster, err := c.registry.Connect(ctx, owner, connection)
-	return connection, cluster, errors.Wrapf(err, "cannot connect through ProviderConfig %q", ref.Name)
+	return connection, cluster, errors.Wrapf(err, "cannot connect through ClusterProviderConfig %q", config)
 }
 
 // service returns the service cluster of a PublishedResource.
@@ -119,7 +118,7 @@ func (c *connector) service(ctx context.Context,
 	}
 	c.registry.Local().Watches().Track(owner, purposeSource)
 	c.registry.Local().Watches().Track(owner, purposeRelated)
-	_, cluster, err := c.connect(ctx, owner, *ref)
+	_, cluster, err := c.connect(ctx, owner, ref.Name)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
 

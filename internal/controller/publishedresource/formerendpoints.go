@@ -46,7 +46,8 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 		}
 		is, err := e.ask(ctx, f.URL, kcp.Bindings)
 		if err != nil {
-			unknown = cannotTell(errors.Wrapf(err, "endpoint %s, which kcp names no more", f.URL))
+			unknown = cannotTell(errors.Wrapf(err, "endpoint %s is in no APIExportEndpointSlice any longer, "+
+				"and consumers may be left there: bring its shard of kcp back, or set deletionPolicy: Orphan", f.URL))
 			continue
 		}
 		if is.Len() > 0 {

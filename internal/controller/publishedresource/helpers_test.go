@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -72,7 +72,7 @@ func (s *shop) serviceCluster(t *testing.T, cfg *rest.Config) string {
 	t.Helper()
 	ns := local.Namespace(t)
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg)),
-		build.Cluster().Config("", ns, build.FromSecret(ns, "kcp")))
+		build.ClusterConfig(ns, build.FromSecret(ns, "kcp")))
 	return ns
 }
 
@@ -101,7 +101,7 @@ func (s *shop) connect(t *testing.T, cfg *rest.Config) {
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg)))
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	kube.Create(t, s.c, build.Cluster().Config("", ns, spec))
+	kube.Create(t, s.c, build.ClusterConfig(ns, spec))
 }
 
 // create creates resources in the workspace of the shop.
@@ -195,6 +195,10 @@ func isNot(t xpv2.ConditionType, r xpv2.ConditionReason) wantCondition {
 	return wantCondition{Type: t, Status: corev1.ConditionFalse, Reason: r}
 }
 
+func isUnknown(t xpv2.ConditionType, r xpv2.ConditionReason) wantCondition {
+	return wantCondition{Type: t, Status: corev1.ConditionUnknown, Reason: r}
+}
+
 // await waits until conditions of a PublishedResource are as wanted.
 func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ...wantCondition) {
 	t.Helper()
@@ -243,7 +247,7 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = k
 	kube.Eventually(t, "update of ProviderConfig "+name, func() (bool, string) {
-		pc := &pcv1alpha1.ProviderConfig{}
+		pc := &mpcv1alpha1.ClusterProviderConfig{}
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, pc); err != nil {
 			return false, err.Error()
 		}

@@ -28,7 +28,7 @@ func TestPublish(t *testing.T) {
 	o.Spec.AgentName = "hatter"
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound),
+	awaitMessage(t, s.c, o, isUnknown(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound),
 		`No workspace has bound APIExport "`+exportName+`"`)
 	e := s.export(t)
 	name := schemaOf(e, "hats")

@@ -138,7 +138,7 @@ func TestSyncOutage(t *testing.T) {
 		kube.Create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
 		kube.Create(t, local.Client(t, apis.AddToScheme),
 			build.Credentials(elsewhere, "kcp", kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
-			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+			build.ClusterConfig(elsewhere, build.FromSecret(elsewhere, "kcp")))
 		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	})
 	m.below, m.pace = below, 20*time.Millisecond

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
-// errInvalidSpec is the cause of errors that only a change of the spec or of the ProviderConfig can cure.
-var errInvalidSpec = errors.New("spec is not complete")
+// errInvalidSpec is the cause of errors that only a change of the spec or of the ClusterProviderConfig can cure.
+var errInvalidSpec = errors.New("change the spec or the ClusterProviderConfig")
 
 // A plan is where an API is published and by whom, as the spec and the ProviderConfig together say.
 type plan struct {
@@ -48,7 +48,7 @@ func planOf(spec *v1alpha1.PublishedResourceSpec, config *commonv1.KCPConnection
 	p.slice = cmp.Or(p.slice, p.export)
 	if p.slice == "" {
 		return p, errors.Wrap(errInvalidSpec,
-			"neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an APIExport")
+			"neither spec.apiExport nor spec.kcp.apiExport of the ClusterProviderConfig names an APIExport")
 	}
 	create := cmp.Or(own.Create, shared.Create)
 	p.create = create != nil && *create
@@ -113,7 +113,8 @@ func (c *claims) add(r schema.GroupResource, identity string, needed []string) {
 			continue
 		}
 		if has.IdentityHash != identity {
-			c.err = errors.Wrapf(errInvalidSpec, "related resources %s are to be of two identities", r)
+			c.err = errors.Wrapf(errInvalidSpec, "spec.related has two identityHashes for %s, "+
+				"%q and %q, and one APIExport can claim it of one only", r, has.IdentityHash, identity)
 		}
 		for _, v := range needed {
 			if !slices.Contains(has.Verbs, v) {

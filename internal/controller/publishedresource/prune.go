@@ -3,6 +3,7 @@ package publishedresource
 import (
 	"context"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,7 +15,7 @@ import (
 // prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
 // them.
 func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if o.Spec.SchemasRetained() {
+	if o.Spec.UnusedSchemas != xpv2.DeletionDelete {
 		return nil
 	}
 	v := e.view(ctx)
@@ -50,7 +51,7 @@ func (e *external) exported(ctx context.Context) (sets.Set[string], error) {
 	exports, err := e.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
-			"which retainSchemas: true would not do")
+			"which unusedSchemas: Orphan would not do")
 	}
 	names := sets.New[string]()
 	for i := range exports.Items {

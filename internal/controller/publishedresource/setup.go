@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -47,7 +46,8 @@ type Options struct {
 	Selector labels.Selector
 	// StateNamespace is where states are if a spec does not say. The default is DefaultStateNamespace.
 	StateNamespace string
-	// DefaultConfig is the ProviderConfig of PublishedResources that name none, as scope.PublisherConfig takes it.
+	// DefaultConfig is the ClusterProviderConfig of PublishedResources that name none. The default is
+	// scope.DefaultPublisherConfig.
 	DefaultConfig string
 }
 
@@ -56,9 +56,8 @@ func (o Options) selects(obj client.Object) bool {
 	return o.Selector == nil || o.Selector.Matches(labels.Set(obj.GetLabels()))
 }
 
-// Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until follow is called
-// with their kind, which the control plane must serve.
-func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err error) {
+// Setup adds the controller of PublishedResources to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := managedadapter.NewManager(mgr)
@@ -72,29 +71,27 @@ func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err er
 	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }
 	c.memories, c.publications = newMemories(wake), publication.NewSupervisor(wake)
 	if err := mgr.Add(c.publications); err != nil {
-		return nil, errors.Wrap(err, "cannot have publications end with the manager")
+		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
-	built, err := ctrl.NewControllerManagedBy(mgr).
+	config := scope.PublisherConfig()
+	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(managedadapter.DesiredStateChanged())).
+		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Build(&reconciler{connector: c, managed: newManaged(m, o, c)})
+		Complete(&reconciler{connector: c, managed: newManaged(m, o, c)})
 	if err != nil {
-		return nil, errors.Wrapf(err, "cannot set up controller %s", name)
+		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return func(config scope.Config) error {
-		c.publisher.Serve(config)
-		return errors.Wrapf(built.Watch(ctrlsource.Kind(mgr.GetCache(), client.Object(config.New()),
-			handlers.Users(o.Registry, config))), "cannot watch %s", config.Kinds.Config.Kind)
-	}, managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
+	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
 }
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -57,7 +57,7 @@ func TestSeveral(t *testing.T) {
 	// A change of the other cluster is followed, and its ProviderConfig is in use.
 	redefine(t, service.Client(t), "hats."+one.group, addBrim)
 	two.awaitSchema(t, "hats", there.Status.ResourceSchemaName)
-	pc := &pcv1alpha1.ProviderConfig{}
+	pc := &mpcv1alpha1.ClusterProviderConfig{}
 	kube.Eventually(t, "two users", func() (bool, string) {
 		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
 		return err == nil && pc.Status.Users == 2, describe(there)

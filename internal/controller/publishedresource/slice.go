@@ -69,7 +69,7 @@ func contradicts(p plan, server string, slice, export *unstructured.Unstructured
 	}
 	return errors.Wrapf(errInvalidSpec,
 		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
-			"and kcp.workspacePath of the ProviderConfig is another one: "+
+			"and spec.kcp.workspacePath of the ClusterProviderConfig is another one: "+
 			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
 }
 

@@ -68,8 +68,8 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 	const t = v1alpha1.TypeExportUpdated
 	switch {
 	case e.state.export == nil:
-		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)),
-			true
+		return condition(t, v1alpha1.ReasonExportMissing,
+			fmt.Sprintf("APIExport %q does not exist: make it, or set apiExport.create", e.plan.export)), true
 	case e.desiredAPI == nil:
 		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok &&
 			e.state.schemaOf(r) == o.Status.ResourceSchemaName {
@@ -84,7 +84,8 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
 		return condition(t, v1alpha1.ReasonNoIdentity,
-			fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
+			fmt.Sprintf("kcp has not given APIExport %q an identity yet: if this lasts, look at the log of kcp",
+				e.plan.export)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
@@ -187,9 +188,9 @@ func (e *external) endpointsCondition(v *consumerView) xpv2.Condition {
 	switch {
 	case e.state.slice == nil:
 		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
-			fmt.Sprintf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+			fmt.Sprintf("APIExportEndpointSlice %q does not exist: make it, or correct apiExport.endpointSlice", e.plan.slice))
 	case len(v.endpoints) == 0:
-		return condition(t, v1alpha1.ReasonNotBound,
+		return undecided(t, v1alpha1.ReasonNotBound,
 			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding",
 				e.plan.export))
 	case len(v.problems) > 0:
@@ -227,7 +228,7 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
 	case len(v.problems) > 0:
-		return undecided(t, v1alpha1.ReasonUnknown, "An endpoint does not show the bindings")
+		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show the bindings")
 	case len(consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
 	}
@@ -267,7 +268,7 @@ func (e *external) set(o *v1alpha1.PublishedResource, c xpv2.Condition) {
 		if m, ok := good[c.Type]; ok {
 			e.events.Event(o, event.Normal(event.Reason(c.Type), m))
 		}
-	case !expected(c.Reason):
+	case c.Status == corev1.ConditionFalse && !expected(c.Reason):
 		e.events.Event(o, event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
 	}
 }
@@ -278,12 +279,10 @@ var good = map[xpv2.ConditionType]string{
 	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
 }
 
-// expected reports whether a reason is one of a condition that is about to hold, or that waits for others. No event has
-// to tell of that.
+// expected reports whether a reason is one of a condition that is about to hold. No event has to tell of that.
 func expected(r xpv2.ConditionReason) bool {
 	return slices.Contains([]xpv2.ConditionReason{
-		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound,
-		v1alpha1.ReasonUnknown,
+		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity,
 	}, r)
 }
 

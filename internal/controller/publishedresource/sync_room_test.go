@@ -129,7 +129,8 @@ func TestSyncRoom(t *testing.T) {
 		return c.Failed >= 2 && c.Synced+c.Failed == int64(bytes+names+1) && len(c.Failures) == 2
 	})
 	for _, in := range []tenant{large, many} {
-		if m := awaitEvent(t, in, objectsync.ReasonNoRoom).Message; !strings.Contains(m, "objects of this workspace") {
+		if m := awaitEvent(t, in, objectsync.ReasonWorkspaceLimit).Message; !strings.Contains(m,
+			"objects of this workspace") {
 			t.Errorf("want the consumer told that its objects together are too many, got %q", m)
 		}
 	}

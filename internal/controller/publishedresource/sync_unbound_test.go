@@ -160,7 +160,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 		o.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{
-			DeleteWhenEmpty: true, Labels: map[string]string{"tenant": "{{ .ClusterName }}"},
+			WhenEmpty: xpv2.DeletionDelete, Labels: map[string]string{"tenant": "{{ .ClusterName }}"},
 		}
 	})
 	first, second, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t), s.tenant(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,7 +94,7 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return err
 	}
 	e.events.Event(o, event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", e.plan.export, r)))
-	if o.Spec.SchemasRetained() {
+	if o.Spec.UnusedSchemas != xpv2.DeletionDelete {
 		return nil
 	}
 	// Another APIExport may offer the API by the same schema.
@@ -143,7 +144,8 @@ func (e *external) checkSlice() error {
 	if e.state.slice != nil {
 		return nil
 	}
-	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
+		e.plan.slice))
 }
 
 // confirmNone asks kcp for objects where watches show none: these may lag behind, and what is created meanwhile could
@@ -228,7 +230,7 @@ func (e *external) deleteSchema(ctx context.Context, o *v1alpha1.PublishedResour
 		return nil
 	}
 	if err != nil {
-		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which retainSchemas: true would keep", name)
+		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
 	}
 	e.events.Event(o, event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
 	return nil

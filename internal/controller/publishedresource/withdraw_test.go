@@ -214,7 +214,7 @@ func TestSchemasGo(t *testing.T) {
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
-	o.Spec.RetainSchemas = new(false)
+	o.Spec.UnusedSchemas = xpv2.DeletionDelete
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	first := s.awaitSchema(t, "hats", "")

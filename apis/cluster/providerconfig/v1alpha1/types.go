@@ -38,7 +38,7 @@ func AddToScheme(s *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=klegacypc
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes}
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="USERS",type="integer",JSONPath=".status.users"
 // +kubebuilder:printcolumn:name="TARGET",type="string",JSONPath=".status.server"
@@ -69,7 +69,7 @@ type ProviderConfigList struct {
 // A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot be deleted.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=klegacypcusage
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes}
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="CONFIG-NAME",type="string",JSONPath=".providerConfigRef.name"
 // +kubebuilder:printcolumn:name="RESOURCE-KIND",type="string",JSONPath=".resourceRef.kind"

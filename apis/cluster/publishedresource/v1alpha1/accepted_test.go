@@ -115,8 +115,8 @@ func TestAccepted(t *testing.T) {
 		},
 		"OurOwn": {
 			reason: "What the agent does not have.",
-			spec: source + "createdNamespaces: {labels: {a: b}, annotations: {c: d}, deleteWhenEmpty: true}\n" +
-				"existingObjects: Refuse\nunboundWorkspaces: Delete\nretainSchemas: false\nserviceClusterConfigRef: {name: other}",
+			spec: source + "createdNamespaces: {labels: {a: b}, annotations: {c: d}, whenEmpty: Delete}\n" +
+				"existingObjects: Refuse\nunboundWorkspaces: Delete\nunusedSchemas: Delete\nserviceClusterConfigRef: {name: other}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,8 @@ func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
 	return mg.Spec.ManagementPolicies
 }
 
-// GetProviderConfigReference returns the name of the ProviderConfig, nil if none is named.
+// GetProviderConfigReference returns the name of the ClusterProviderConfig, nil if none is named. With this form of the
+// reference a PublishedResource is a LegacyManaged of crossplane-runtime, whose deletionPolicy counts.
 func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
 	if r := mg.Spec.ProviderConfigReference; r != nil {
 		return &xpv2.Reference{Name: r.Name}
@@ -26,7 +27,7 @@ func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
 	return nil
 }
 
-// SetProviderConfigReference names the ProviderConfig, whose kind is the default.
+// SetProviderConfigReference names the ClusterProviderConfig.
 func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
 	mg.Spec.ProviderConfigReference = nil
 	if r != nil {
@@ -42,11 +43,6 @@ func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
 // SyncEnabled decides whether objects are synced, and not only the schema is published.
 func (s *PublishedResourceSpec) SyncEnabled() bool {
 	return s.Synchronization == nil || s.Synchronization.Enabled
-}
-
-// SchemasRetained decides whether schemas stay when nothing refers to them any more.
-func (s *PublishedResourceSpec) SchemasRetained() bool {
-	return s.RetainSchemas == nil || *s.RetainSchemas
 }
 
 // Name returns the identifier, or its default.

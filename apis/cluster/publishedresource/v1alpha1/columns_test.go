@@ -31,6 +31,8 @@ objects: {synced: 41, failed: 1}
 claims: {accepted: 5, total: 6, pending: [{workspace: "root:a", claims: [secrets]}]}
 endpoints: [{url: https://kcp.example.com/services/apiexport/a/services}]
 conditions:
+- {type: SchemaPublished, status: "True", reason: Published, message: short, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: ClaimsAccepted, status: Unknown, reason: NotBound, message: nobody, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: ExportUpdated, status: "True", reason: Offered, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "False", reason: Unavailable, message: not yet, lastTransitionTime: "2026-01-01T00:00:00Z"}

@@ -38,7 +38,7 @@ const (
 	// ReasonEndpointSliceMissing means that there is no APIExportEndpointSlice.
 	ReasonEndpointSliceMissing xpv2.ConditionReason = "EndpointSliceMissing"
 	// ReasonNotServing means that an endpoint does not answer, does not accept the credentials, or does not serve
-	// the API yet.
+	// the API yet. It is also a reason of condition ClaimsAccepted.
 	ReasonNotServing xpv2.ConditionReason = "NotServing"
 )
 
@@ -48,8 +48,6 @@ const (
 	ReasonAccepted xpv2.ConditionReason = "Accepted"
 	// ReasonPending means that the workspaces in the message have not.
 	ReasonPending xpv2.ConditionReason = "Pending"
-	// ReasonUnknown means that the bindings cannot be seen.
-	ReasonUnknown xpv2.ConditionReason = "Unknown"
 )
 
 // Reasons of condition Synced beside those of package common.

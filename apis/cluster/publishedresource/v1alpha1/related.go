@@ -80,10 +80,11 @@ type RelatedResource struct {
 	// +optional
 	Reference *RelatedResourceReference `json:"reference,omitempty"`
 
-	// consumerMayName opens what values of the consumer's object may name on the service cluster. Without it they name
-	// only what belongs to the workspace: objects in a namespace or with a name that no other workspace can have,
-	// objects that the copy owns, and objects that name the copy in a label or annotation. What the rules alone name
-	// needs no opening.
+	// consumerMayName lists further objects of the service cluster that consumers may name as related objects, in the
+	// fields, labels and annotations of their own objects that object reads. Without it, what a consumer names is only
+	// used if it belongs to the workspace: an object in a namespace or with a name that no other workspace can have, one
+	// that the copy owns, or one that names the copy in a label or annotation; anything else is refused with an event.
+	// What object names by constants needs no listing.
 	// +optional
 	ConsumerMayName *ConsumerMayName `json:"consumerMayName,omitempty"`
 
@@ -110,17 +111,17 @@ type RelatedResource struct {
 // +kubebuilder:validation:Pattern=`^([a-z0-9.*-]|[$]remoteClusterName)+$`
 type NamePattern string
 
-// ConsumerMayName opens namespaces and objects of the service cluster for values of consumers. A consumer can then read
-// each opened object with origin service, and make each with origin kcp, unless another workspace has it already.
+// ConsumerMayName lists objects of the service cluster that consumers may name. With origin service a consumer can read
+// each of them, and with origin kcp make each of them, unless another workspace has it already.
 type ConsumerMayName struct {
-	// namespaces are patterns of namespaces. kube-system, kube-public, kube-node-lease, the namespace of states and
-	// namespaces with nothing but copies of other workspaces are never opened.
+	// namespaces are patterns of the namespaces all of whose objects may be named. kube-system, kube-public,
+	// kube-node-lease, the namespace of states and namespaces with nothing but copies of other workspaces never may.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Namespaces []NamePattern `json:"namespaces,omitempty"`
 
-	// objects are patterns of names of objects.
+	// objects are patterns of the names of objects that may be named, in whichever namespace object leads to.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,7 +63,7 @@ type ResourceNaming struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// CreatedNamespaces decides which labels and annotations the namespaces of copies get, and how long they stay.
+// CreatedNamespaces decides about namespaces that are created on the service cluster.
 type CreatedNamespaces struct {
 	// labels that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
 	// +optional
@@ -74,15 +75,20 @@ type CreatedNamespaces struct {
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// deleteWhenEmpty decides whether such a namespace is deleted after the last copy in it. The default is false.
+	// whenEmpty decides what becomes of such a namespace after the last copy in it: Orphan (the default) leaves it, Delete
+	// deletes it if nothing else is in it.
 	// +optional
-	DeleteWhenEmpty bool `json:"deleteWhenEmpty,omitempty"`
+	// +kubebuilder:default=Orphan
+	WhenEmpty xpv2.DeletionPolicy `json:"whenEmpty,omitempty"`
 }
 
 // ExistingObjectsPolicy decides what happens to objects that have the name of a copy.
 type ExistingObjectsPolicy string
 
 const (
+	// ExistingObjectsAdoptIfExclusive makes an object that belongs to no one the copy where no other workspace can have
+	// objects, and refuses it elsewhere. It is the default.
+	ExistingObjectsAdoptIfExclusive ExistingObjectsPolicy = "AdoptIfExclusive"
 	// ExistingObjectsAdopt makes an object that belongs to no one the copy. What differs stays until it changes
 	// at the source.
 	ExistingObjectsAdopt ExistingObjectsPolicy = "Adopt"
@@ -162,9 +168,10 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Categories []string `json:"categories,omitzero"`
 
-	// crossplaneFields lists the fields for Crossplane itself, in the spec of a composite resource or claim, that
-	// consumers see and set: compositionSelector, for example. An asterisk stands for all. By default there are none:
-	// steps of mutation set them. It has no effect on a type that Crossplane has not made.
+	// crossplaneFields lists the fields that Crossplane adds to every composite resource and claim, such as
+	// compositionSelector, that consumers see and set. All others are left out of the schema in kcp, so that the service
+	// decides about them, for example by steps of mutation. The default is none; an asterisk stands for all. It has no
+	// effect on types that Crossplane has not made.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -50,8 +50,8 @@ func TestGuide(t *testing.T) {
 			}
 			got := u.Object["spec"].(map[string]any)
 			for _, added := range []string{
-				"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas", "stateNamespace",
-				"unboundWorkspaces",
+				"providerConfigRef", "managementPolicies", "deletionPolicy", "unusedSchemas", "stateNamespace",
+				"unboundWorkspaces", "existingObjects",
 			} {
 				delete(got, added)
 			}
@@ -103,7 +103,8 @@ func TestDefaults(t *testing.T) {
 		ManagementPolicies: xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:     xpv2.DeletionOrphan,
 		UnboundWorkspaces:  xpv2.DeletionOrphan,
-		RetainSchemas:      new(true),
+		UnusedSchemas:      xpv2.DeletionOrphan,
+		ExistingObjects:    publishedv1alpha1.ExistingObjectsAdoptIfExclusive,
 		Resource:           publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}
 	if diff := cmp.Diff(want, pr.Spec); diff != "" {

@@ -37,24 +37,25 @@ type PublishedResourceSpec struct {
 	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
-	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport. The default is that of
-	// the provider's flag --default-provider-config, which is kind ProviderConfig, name default.
+	// providerConfigRef names the ClusterProviderConfig of the kcp workspace that holds the APIExport. The default is
+	// that of the provider's flag --default-provider-config, which is default.
 	// +optional
 	ProviderConfigReference *ConfigReference `json:"providerConfigRef,omitempty"`
 
-	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the
-	// copies of consumers' objects live. The default is the cluster the provider runs in.
+	// serviceClusterConfigRef names the ClusterProviderConfig of the service cluster: the one that has the API and where
+	// the copies of consumers' objects live. The default is the cluster the provider runs in.
 	// +optional
 	ServiceClusterConfigReference *ConfigReference `json:"serviceClusterConfigRef,omitempty"`
 
-	// apiExport decides which APIExport the API joins. What is not set here comes from the ProviderConfig.
+	// apiExport decides which APIExport the API joins. What is not set here comes from the
+	// ClusterProviderConfig.
 	// +optional
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
 	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of
-	// api-syncagent does. The default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice
-	// with -syncagent appended. Once objects have been synced the name stays what it was, see status.agentName: another
-	// one is reported, and changes nothing.
+	// api-syncagent does. The default is that of the ClusterProviderConfig, and else the name of the
+	// APIExportEndpointSlice with -syncagent appended. Once objects have been synced the name stays what it was, see
+	// status.agentName: another one is reported, and changes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
@@ -75,16 +76,18 @@ type PublishedResourceSpec struct {
 
 	// deletionPolicy decides what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
 	// leaves the APIExport and all objects as they are; Delete withdraws the API, and waits with that until consumers
-	// have no objects left.
+	// have no objects left. The default is not Delete, as of other managed resources: api-syncagent leaves what it has
+	// published, and no consumer may lose an API because its publisher is deleted by mistake.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// retainSchemas decides whether APIResourceSchemas of an earlier state of the API stay in kcp when no APIExport and no
-	// APIBinding refers to them any more. The default is true.
+	// unusedSchemas decides what becomes of APIResourceSchemas of an earlier state of the API, or of a withdrawn API, when
+	// no APIExport and no APIBinding refers to them any more: Orphan (the default) leaves them in kcp, Delete deletes
+	// them.
 	// +optional
-	// +kubebuilder:default=true
-	RetainSchemas *bool `json:"retainSchemas,omitempty"`
+	// +kubebuilder:default=Orphan
+	UnusedSchemas xpv2.DeletionPolicy `json:"unusedSchemas,omitempty"`
 
 	// resource names the API of the service cluster that is published.
 	Resource SourceResource `json:"resource"`
@@ -98,19 +101,23 @@ type PublishedResourceSpec struct {
 	// +optional
 	Naming *ResourceNaming `json:"naming,omitempty"`
 
-	// createdNamespaces decides which labels and annotations the namespaces get that are created on the service cluster,
-	// and how long they stay.
+	// createdNamespaces decides about the namespaces that are created on the service cluster because a copy, or a copy of
+	// a related object, needs one that is missing: which labels and annotations they get, and how long they stay.
+	// Namespaces that are there already are left as they are.
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects decides what happens if an object on the service cluster has the name of a new copy and belongs to
-	// no one. Adopt makes it the copy; what differs in it stays until it changes at the source, as with
-	// api-syncagent. Overwrite makes it the copy, and overwrites at once what differs, also in copies of related
-	// objects that are found. Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces
-	// apart there, so that no other one can have objects of that name. An object that belongs to another workspace's
-	// object is always refused.
+	// existingObjects decides what happens if the service cluster already has an object where the copy of a consumer's
+	// object is to be made, and that object is nobody's copy. AdoptIfExclusive (the default) makes it the copy if naming
+	// has the logical cluster in its name or namespace, so that no other workspace can have an object there, and else
+	// refuses it. Adopt makes it the copy wherever it is; consumers who choose names can then take over, and delete,
+	// any object that they can name. Both leave what differs in it as it is until it changes at the source, as
+	// api-syncagent does. Overwrite is Adopt, and writes at once what differs, also in copies of related objects that
+	// are found. Refuse leaves the object as it is; its consumer gets an event. What is the copy of another object is
+	// always refused.
 	// +optional
-	// +kubebuilder:validation:Enum=Adopt;Overwrite;Refuse
+	// +kubebuilder:default=AdoptIfExclusive
+	// +kubebuilder:validation:Enum=AdoptIfExclusive;Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
 	// unboundWorkspaces decides what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
@@ -146,16 +153,9 @@ type PublishedResourceSpec struct {
 	Synchronization *Synchronization `json:"synchronization,omitempty"`
 }
 
-// A ConfigReference names a ProviderConfig without a namespace.
+// A ConfigReference names a ClusterProviderConfig.
 type ConfigReference struct {
-	// kind is ProviderConfig (the default) for one of kubernetes.crossplane.io, or ClusterProviderConfig for one of
-	// kubernetes.m.crossplane.io.
-	// +optional
-	// +kubebuilder:default=ProviderConfig
-	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
-	Kind string `json:"kind,omitempty"`
-
-	// name of the ProviderConfig.
+	// name of the ClusterProviderConfig.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 }
@@ -186,8 +186,8 @@ type Synchronization struct {
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name",priority=1
 // +kubebuilder:printcolumn:name="EXPORT",type="string",JSONPath=".status.apiExport",priority=1
 // +kubebuilder:printcolumn:name="SCHEMA",type="string",JSONPath=".status.resourceSchemaName",priority=1
-// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.message)].reason",priority=1
-// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.message)].message",priority=1
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
 type PublishedResource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -318,11 +318,6 @@ func (in *PublishedResourceSpec) DeepCopyInto(out *PublishedResourceSpec) {
 		*out = make(v2.ManagementPolicies, len(*in))
 		copy(*out, *in)
 	}
-	if in.RetainSchemas != nil {
-		in, out := &in.RetainSchemas, &out.RetainSchemas
-		*out = new(bool)
-		**out = **in
-	}
 	in.Resource.DeepCopyInto(&out.Resource)
 	if in.Filter != nil {
 		in, out := &in.Filter, &out.Filter

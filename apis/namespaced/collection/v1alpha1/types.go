@@ -48,6 +48,8 @@ type ObservedObjectCollectionSpec struct {
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.observeObjects.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.observeObjects.apiVersion",priority=1
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"
+// +kubebuilder:printcolumn:name="PROVIDERCONFIG-KIND",type="string",JSONPath=".spec.providerConfigRef.kind",priority=1
+// +kubebuilder:printcolumn:name="MEMBERS",type="integer",JSONPath=".status.members"
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"

@@ -93,7 +93,7 @@ func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 	secret := build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg))
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
-	for _, obj := range []client.Object{secret, build.Cluster().Config("", s.group, spec)} {
+	for _, obj := range []client.Object{secret, build.ClusterConfig(s.group, spec)} {
 		err := s.c.Create(t.Context(), obj)
 		if apierrors.IsAlreadyExists(err) && obj == client.Object(secret) {
 			err = s.c.Update(t.Context(), secret)

@@ -62,7 +62,7 @@ func newScene(t *testing.T) *scene {
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
-		build.Cluster().Config("", "default", spec))
+		build.ClusterConfig("default", spec))
 	s.bind(t, path)
 	provider.Start(t, service.User(t, "provider", "system:masters"))
 	return s

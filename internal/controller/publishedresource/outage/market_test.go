@@ -66,7 +66,7 @@ func connect(t *testing.T, c client.Client, name string, kubeconfig []byte, k *c
 	spec := build.FromSecret("default", name)
 	spec.KCP = k
 	kube.Create(t, c, build.Credentials("default", name, kubeconfig),
-		build.Cluster().Config("", name, spec))
+		build.ClusterConfig(name, spec))
 }
 
 // published returns a PublishedResource of a resource.

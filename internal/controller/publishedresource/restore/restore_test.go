@@ -58,7 +58,7 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	kube.Create(t, c,
 		build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
-		build.Cluster().Config("", ns, spec), build.Definition(group, "hats"), o)
+		build.ClusterConfig(ns, spec), build.Definition(group, "hats"), o)
 	kube.Eventually(t, "Hats to be published", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue,

@@ -96,7 +96,7 @@ func (s *scene) lead(t *testing.T, admin *rest.Config, config, export string) {
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
-		build.Cluster().Config("", config, spec))
+		build.ClusterConfig(config, spec))
 }
 
 // appear creates an object as soon as its API is served.

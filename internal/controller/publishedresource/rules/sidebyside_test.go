@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	objectcontroller "github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -65,7 +65,7 @@ related:
 // used returns the ProviderConfigs that PublishedResources use, by their names.
 func (s *scene) used(t *testing.T, names ...string) map[string]string {
 	t.Helper()
-	list := &pcv1alpha1.ProviderConfigUsageList{}
+	list := &mpcv1alpha1.ProviderConfigUsageList{}
 	kube.List(t, s.c, list)
 	out := map[string]string{}
 	for _, u := range list.Items {

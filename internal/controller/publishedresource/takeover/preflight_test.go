@@ -74,7 +74,7 @@ func TestPreflight(t *testing.T) {
 	}
 	each(certs, func(o cert) { s.sync(t, o) })
 	grantReading(t, s.c)
-	config := build.Cluster().Config("", "default", commonv1.ProviderConfigSpec{})
+	config := build.ClusterConfig("default", commonv1.ProviderConfigSpec{})
 	published := object("syncagent.kcp.io/v1alpha1", "PublishedResource", "", "publish-certs")
 	faults := []client.Object{runningAgent(s.state), changingTemplate(t, s.group)}
 	t.Cleanup(func() { // Other tests have their own of these names.
@@ -84,9 +84,9 @@ func TestPreflight(t *testing.T) {
 	})
 	copies := "copy of certs." + s.group
 	whole := []preflight.Finding{
+		{Effect: preflight.Kept, What: "ClusterProviderConfig", Count: 1},
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "Deployment of api-syncagent", Count: 0},
-		{Effect: preflight.Kept, What: "ProviderConfig of kubernetes.crossplane.io", Count: 1},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
 		{Effect: preflight.Kept, What: copies, Count: 4},
 		{Effect: preflight.Kept, What: "state Secret in namespace " + s.state, Count: 4},
@@ -102,8 +102,8 @@ func TestPreflight(t *testing.T) {
 	kube.Delete(t, s.c, config)
 	r, code = s.look(t)
 	if diff := cmp.Diff([]preflight.Finding{
+		{Effect: preflight.Refused, What: "ClusterProviderConfig that is missing", Count: 1},
 		{Effect: preflight.Refused, What: "Deployment of api-syncagent that runs", Count: 1},
-		{Effect: preflight.Refused, What: "ProviderConfig that is missing", Count: 1},
 		{Effect: preflight.Refused, What: "PublishedResource that is refused", Count: 1},
 		{Effect: preflight.Refused, What: copies + " with its state in namespace " + s.state, Count: 4},
 		{Effect: preflight.Refused, What: "flag of api-syncagent --namespace", Count: 1},
@@ -111,6 +111,9 @@ func TestPreflight(t *testing.T) {
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
 	}, r.Findings, brief); diff != "" || code != 1 {
 		t.Errorf("with faults: exit code %d, findings -want, +got:\n%s", code, diff)
+	}
+	if field := "spec.kcp.apiExport.endpointSlice: " + exportName; !strings.Contains(r.Findings[0].Cure, field) {
+		t.Errorf("cure of the ClusterProviderConfig that is missing: want %q in it, got %q", field, r.Findings[0].Cure)
 	}
 
 	r, _ = s.look(t, "--state-namespace="+s.state)

@@ -81,7 +81,7 @@ func newStage(t *testing.T) *stage {
 	}
 	account := kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
 	create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
-		build.Cluster().Config("", "default", spec), o)
+		build.ClusterConfig("default", spec), o)
 	return s
 }
 
