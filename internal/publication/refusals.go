@@ -62,7 +62,7 @@ func (p *publication) retryRefused(by refuser) {
 	p.rights.Do(retry)
 }
 
-// streamError returns why a stream does not show what its server has, nil if all do.
+// streamError returns why a stream does not show what its server has, or does so late, nil if all are well.
 func (p *publication) streamError() (first error) {
 	p.mu.Lock()
 	streams := append(slices.Collect(maps.Values(p.related)), p.copies, p.states)
@@ -71,7 +71,7 @@ func (p *publication) streamError() (first error) {
 	}
 	p.mu.Unlock()
 	for _, t := range streams {
-		if err := t.Ready(); err != nil && (first == nil || err.Error() < first.Error()) {
+		if err := t.Steady(); err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}
 	}
