@@ -19,8 +19,9 @@ const (
 	usedMost   = 16 << 20
 	// labelsMost is how large the labels are at most that are held of what is trimmed.
 	labelsMost = 4 << 10
-	// partPage is how many resources a page of a list has: not more than fit into memory if each is as large as can be.
-	partPage = 25
+	// partPage is how many resources a page of a list has: not more than fit into memory, and are read in time, if each
+	// is as large as can be.
+	partPage = 10
 )
 
 // rooms count about how many bytes are held of each logical cluster. Nil has no bounds.

@@ -27,6 +27,9 @@ const (
 	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
+	// cutMost is how many watches in a row end within cutWithin at least until the stream counts as cut again and again.
+	cutMost   = 5
+	cutWithin = 20 * time.Second
 )
 
 // errListAgain makes a reflector list instead of resuming a watch. Reflectors take io.EOF for the usual end of one.
@@ -37,13 +40,15 @@ var errListAgain = io.EOF
 // been restored from a backup, and answers a watch from its future with silence.
 type source struct {
 	server cache.ListerWatcherWithContext
-	page   int64       // how many resources a page of a list holds, zero for whole lists
-	told   bool        // listed is called after each list
-	stop   func()      // stops the deadline of the watch before
-	listed func()      // the list has come that the watch under way began with, if any
-	late   atomic.Bool // the watch before had to be ended
-	until  time.Time   // when the server was to end the watch before
-	cut    bool        // it has ended that before, or has refused one since
+	page   int64        // how many resources a page of a list holds, zero for whole lists
+	told   bool         // listed is called after each list
+	stop   func()       // stops the deadline of the watch before
+	listed func()       // the list has come that the watch under way began with, if any
+	late   atomic.Bool  // the watch before had to be ended
+	until  time.Time    // when the server was to end the watch before
+	cut    bool         // it has ended that before, or has refused one since
+	begun  atomic.Int64 // when the watch under way began, as Unix time
+	cuts   atomic.Int32 // how many before that have ended within cutWithin
 }
 
 func newSource(server cache.ListerWatcherWithContext, page int64) *source {
@@ -78,6 +83,11 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 // watch begins or resumes a watch. One that begins with a list has listMost for that.
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.stop()
+	if begun := s.begun.Swap(time.Now().Unix()); time.Since(time.Unix(begun, 0)) < cutWithin {
+		s.cuts.Add(1)
+	} else {
+		s.cuts.Store(0)
+	}
 	s.cut = s.cut || time.Now().Before(s.until)
 	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.hasCome(ctx, o.ResourceVersion) {
 		return nil, errListAgain
@@ -101,6 +111,11 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		err = errListAgain // The reflector would resume.
 	}
 	return w, err
+}
+
+// isCut reports whether one watch after the other has ended soon.
+func (s *source) isCut() bool {
+	return s.cuts.Load() >= cutMost && time.Since(time.Unix(s.begun.Load(), 0)) < cutWithin
 }
 
 // hasCome reports whether the server says that it has come to a resource version. The answer is empty.

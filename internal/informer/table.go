@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +80,15 @@ func (t *Table) Ready() error {
 	t.set.mu.Lock()
 	defer t.set.mu.Unlock()
 	return t.stream.ready()
+}
+
+// Steady returns what Ready does, and an error if the stream is cut again and again: it shows all, but late.
+func (t *Table) Steady() error {
+	if err := t.Ready(); err != nil || !t.stream.source.isCut() {
+		return err
+	}
+	return errors.Errorf("the server, or a proxy, cuts the watch of %s again and again",
+		t.stream.key.Resource.GroupResource())
 }
 
 // Get returns a resource, nil if it is not there. In a stream of StreamAllWorkspacesInPart it may be trimmed.

@@ -68,7 +68,7 @@ func (p *publication) retryRefused(cured func(refuser) bool) {
 	}
 }
 
-// streamError returns why a stream does not show what its server has, nil if all do.
+// streamError returns why a stream does not show what its server has, or does so late, nil if all are well.
 func (p *publication) streamError() (first error) {
 	p.mu.Lock()
 	streams := append(slices.Collect(maps.Values(p.related)), p.copies, p.states)
@@ -77,7 +77,7 @@ func (p *publication) streamError() (first error) {
 	}
 	p.mu.Unlock()
 	for _, t := range streams {
-		if err := t.Ready(); err != nil && (first == nil || err.Error() < first.Error()) {
+		if err := t.Steady(); err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}
 	}

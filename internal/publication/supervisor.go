@@ -170,7 +170,7 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 }
 
 // Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
-// denies a stream, or does not answer it. Nil means that all are, or that nothing is served.
+// denies a stream, does not answer it, or cuts it again and again. Nil means that all are, or that nothing is served.
 func (s *Supervisor) Denied(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
