@@ -86,7 +86,7 @@ func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.Provide
 			p.t.add(refused(whatConfig, err.Error(), "change it"), u.GetName())
 			return
 		}
-		all[u.GetName()] = &pc.Spec
+		all[u.GetName()] = &pc.Spec.ProviderConfigSpec
 	})
 	return all, known
 }

@@ -251,7 +251,7 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, pc); err != nil {
 			return false, err.Error()
 		}
-		pc.Spec = spec
+		pc.Spec.ProviderConfigSpec = spec
 		if err := c.Update(t.Context(), pc); err != nil {
 			return false, err.Error()
 		}
