@@ -149,8 +149,8 @@ func TestBindingLooks(t *testing.T) {
 
 var errBoom = errors.New("boom")
 
-// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version. The workspace shows all
-// LogicalClusters or namespaces, if asked to.
+// bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version. The workspace shows
+// all LogicalClusters or namespaces, if asked to.
 func bindingsAsOf(version string, leaving bool, shown string) runtime.Object {
 	r := map[string]any{"group": "", "resource": shown, "selector": map[string]any{"matchAll": true}, "state": "Accepted"}
 	if shown == kcp.LogicalClusters.Resource {

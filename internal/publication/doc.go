@@ -71,10 +71,10 @@
 // objects.
 //
 // When a workspace is deleted, kcp deletes its objects before or after its APIBinding, as the version and chance have
-// it. Its LogicalCluster tells for certain, and nearly so the namespace "default", which cannot be deleted otherwise: kcp
-// lets each namespace rest for five seconds while it deletes the others. Of what the consumer shows, both are read
-// together with the bindings. Where it shows neither, an object in a namespace is known to go with its workspace only if
-// the binding is being deleted within those five seconds. We rejected claiming the LogicalCluster for everybody: all
+// it. Its LogicalCluster tells for certain, and nearly so the namespace "default", which cannot be deleted otherwise:
+// kcp lets each namespace rest for five seconds while it deletes the others. Of what the consumer shows, both are read
+// together with the bindings. Where it shows neither, an object in a namespace is known to go with its workspace only
+// if the binding is being deleted within those five seconds. We rejected claiming the LogicalCluster for everybody: all
 // consumers would have to accept one claim more.
 //
 // # Empty namespaces
