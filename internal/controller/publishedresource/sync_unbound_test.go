@@ -1,7 +1,6 @@
 package publishedresource_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -48,12 +47,6 @@ func TestSyncUnbound(t *testing.T) {
 
 	keepBound(t, goes)
 	gone := workspaces.DeleteWorkspace(t, goes.path)
-	kube.Eventually(t, "its namespace to go", func() (bool, string) {
-		ns := &corev1.Namespace{}
-		err := goes.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
-		return err == nil && ns.GetDeletionTimestamp() != nil, fmt.Sprint(err)
-	})
-	kube.Delete(t, goes, s.cert("web"))
 	unbind(t, leaves)
 	s.wantLeft(t, leaves, copied)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
