@@ -69,7 +69,8 @@ func TestConsumersEvents(t *testing.T) {
 		}
 		kube.Eventually(t, "all events in workspace "+in.cluster, func() (bool, string) {
 			got := eventsOf(t, in)
-			return got[objectsync.ReasonAccepted] >= want && got[objectsync.ReasonPlaced] >= want, fmt.Sprint(got)
+			return got[objectsync.ReasonAccepted] >= want && got[objectsync.ReasonPlaced] >= want,
+				fmt.Sprint(got, " dropped ", metricsOf(t, o.GetName()))
 		})
 	}
 	t.Logf("the workspace that created %d objects: %v; dropped: %v", burst, eventsOf(t, tenants[0]),
