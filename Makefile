@@ -68,8 +68,9 @@ fuzz: ## Fuzz all that reads tenants' input, each for FUZZTIME, 60s if it is not
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: soak
-soak: build tools ## Run the provider with targets that are hostile in each way, and with SOAK_TARGETS (200) of which three of four are.
+soak: build tools ## Run the provider with hostile workspaces, with targets hostile in each way, and with SOAK_TARGETS (200), of which 3 in 4 are.
 	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v $(HOSTILE)
+	$(GOTEST) -v -run='^TestHostileTenants$$' $(MODULE)/cluster/e2e/sync
 	DENSE_OBJECTS=80 $(GOTEST) -v -run='^TestDenseReferences$$' $(MODULE)/internal/controller/object
 
 .PHONY: generate

@@ -13,6 +13,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +50,8 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
 type shop struct {
 	c         client.Client // of the service cluster
 	group     string
+	path      string   // of the workspace with the APIExport
+	claims    []string // what of the workspaces the provider may read and write
 	provider  *provider.Process
 	consumers []consumer
 }
@@ -60,13 +63,17 @@ type consumer struct {
 	cluster string
 }
 
+// A change changes how Hats are published and defined.
+type change = func(*v1alpha1.PublishedResource, *apiextensionsv1.CustomResourceDefinition)
+
 // open publishes Hats and binds them in some workspaces.
-func open(t *testing.T, consumers int) *shop {
+func open(t *testing.T, consumers int, changes ...change) *shop {
 	t.Helper()
 	service.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
 	ns := service.Namespace(t)
-	s := &shop{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com"}
+	s := &shop{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com", claims: []string{"events"}}
 	path, admin := workspaces.Workspace(t)
+	s.path = path
 	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	spec := build.FromSecret(ns, "kcp")
@@ -75,8 +82,19 @@ func open(t *testing.T, consumers int) *shop {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
+	d := build.Definition(s.group, "hats")
+	for _, change := range changes {
+		change(o, d)
+	}
+	if len(o.Spec.Related) > 0 {
+		s.claims = append(s.claims, "namespaces", "secrets")
+	}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
+<<<<<<< HEAD
 		build.ClusterConfig(ns, spec), build.Definition(s.group, "hats"), o)
+=======
+		build.Cluster().Config("", ns, spec), d, o)
+>>>>>>> w-soak
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, "the API to be published", func() (bool, string) {
@@ -85,7 +103,7 @@ func open(t *testing.T, consumers int) *shop {
 			fmt.Sprintf("%v %+v", err, o.Status)
 	})
 	for range consumers {
-		s.consumers = append(s.consumers, bind(t, path))
+		s.consumers = append(s.consumers, s.bind(t))
 	}
 	kube.Eventually(t, "the consumers to be known", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -115,11 +133,11 @@ func (s *shop) start(t *testing.T) {
 	s.provider = program.Start(t, service.User(t, user, admins), provider.Options{})
 }
 
-// bind makes a workspace that has bound the API of a shop.
-func bind(t *testing.T, path string) consumer {
+// bind makes a workspace that has bound the API of the shop.
+func (s *shop) bind(t *testing.T) consumer {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, kcp.Claims("events")...))
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, kcp.Claims(s.claims...)...))
 	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
 	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	return consumer{Client: c, cluster: ns.Annotations["kcp.io/cluster"]}

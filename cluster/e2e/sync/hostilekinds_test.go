@@ -1,0 +1,381 @@
+package sync_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// ownReason begins the reasons that a webhook makes up.
+	ownReason = "MadeUp"
+	// hosts is how many hosts a tenant of the control plane has its kubeconfig name, one after the other.
+	hosts = 20
+	// hostsOf begins these hosts.
+	hostsOf = "127.0.1."
+	// refusedMost is how many Secrets a webhook refuses, each again and again.
+	refusedMost = 20
+	// kindsAtOnce is how many hostile workspaces write at a time: more are too much for kcp on two cores.
+	kindsAtOnce = 4
+	// changedMost is how many objects each of them changes.
+	changedMost = 25
+	// triesMost is how often a request of a hostile workspace is tried that its server gives up.
+	triesMost = 10
+)
+
+// hostileObjects are what hostile workspaces have, by the way in which that costs much.
+var hostileObjects = map[string]func(s *shop) []client.Object{
+	// Deeper than can be read, and as deep as can.
+	"Deep":   func(s *shop) []client.Object { return s.hats(2, "more", nestedLists(5000)) },
+	"Nested": func(s *shop) []client.Object { return s.hats(5, "more", nestedLists(990)) },
+	"DeepSecrets": func(s *shop) []client.Object {
+		return append(secrets(2, func(u *corev1.Secret) { u.ManagedFields = deepFields(3000) }),
+			s.naming("keyName", 2)...)
+	},
+	// More values than can be read, and many that can.
+	"Lists":  func(s *shop) []client.Object { return s.hats(2, "more", emptyLists(480_000)) },
+	"Values": func(s *shop) []client.Object { return s.hats(2, "more", emptyLists(250_000)) },
+	// Bytes that are six times as many in JSON: more than can be read, and as many as can, in use and not.
+	"Escaped": func(s *shop) []client.Object { return append(escaped(3, 1400<<10), s.naming("keyName", 3)...) },
+	"Long":    func(s *shop) []client.Object { return append(escaped(25, 1340<<10), s.naming("keyName", 5)...) },
+	"Unused": func(*shop) []client.Object {
+		return secrets(100, func(u *corev1.Secret) { u.Data["key"] = []byte(strings.Repeat("a", 1<<20-64)) })
+	},
+	"Names": func(s *shop) []client.Object {
+		names := make([]any, 1000)
+		for i := range names {
+			names[i] = fmt.Sprintf("n%d", i)
+		}
+		return s.hats(20, "keys", names)
+	},
+	"Reasons": func(s *shop) []client.Object { return s.naming("secretName", refusedMost) },
+}
+
+// hostileKinds are the ways in which workspaces cost much, without one that comes first.
+func hostileKinds() []string {
+	all := slices.Sorted(maps.Keys(hostileObjects))
+	return slices.DeleteFunc(all, func(name string) bool { return name == "Unused" })
+}
+
+// hats returns Hats with a value in a field of the spec.
+func (s *shop) hats(n int, field string, value any) []client.Object {
+	var all []client.Object
+	for i := range n {
+		u := s.hat(fmt.Sprintf("hat-%03d", i))
+		u.Object["spec"].(map[string]any)[field] = value
+		all = append(all, u)
+	}
+	return all
+}
+
+// naming returns Hats that name one Secret each, in a field of the spec.
+func (s *shop) naming(field string, n int) []client.Object {
+	all := s.hats(n, "", nil)
+	for i, o := range all {
+		o.(*unstructured.Unstructured).Object["spec"] = map[string]any{"size": "L", field: secretName(i)}
+	}
+	return all
+}
+
+func secretName(i int) string { return fmt.Sprintf("secret-%03d", i) }
+
+func secrets(n int, with func(*corev1.Secret)) []client.Object {
+	var all []client.Object
+	for i := range n {
+		u := secretIn(metav1.NamespaceDefault, secretName(i), "a")
+		with(u)
+		all = append(all, u)
+	}
+	return all
+}
+
+// escaped returns Secrets of so many bytes, each of which is six in JSON.
+func escaped(n, size int) []client.Object {
+	return secrets(n, func(u *corev1.Secret) { u.Type = corev1.SecretType(strings.Repeat("<", size)) })
+}
+
+func emptyLists(n int) []any { return slices.Repeat([]any{[]any{}}, n) }
+
+// nestedLists is a value of so many levels. Of lists API servers do not record who owns which level, which would take
+// them minutes.
+func nestedLists(levels int) any {
+	value := []any{}
+	for range levels - 1 {
+		value = []any{value}
+	}
+	return value
+}
+
+// deepFields are managed fields of so many levels.
+func deepFields(levels int) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{{
+		Manager: "deep", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{
+			Raw: []byte(strings.Repeat(`{"f:a":`, levels) + "{}" + strings.Repeat("}", levels)),
+		},
+	}}
+}
+
+// hostiles are hostile workspaces. Of each kind there is one.
+type hostiles struct {
+	*shop
+
+	in      map[string]consumer
+	has     map[string][]client.Object
+	reasons atomic.Int64
+}
+
+// newHostiles makes the workspaces, which are empty.
+func newHostiles(t *testing.T, s *shop) *hostiles {
+	t.Helper()
+	h := &hostiles{shop: s, in: map[string]consumer{}, has: map[string][]client.Object{}}
+	for kind := range hostileObjects {
+		h.in[kind] = s.bind(t)
+		kube.Eventually(t, "the API in a workspace", func() (bool, string) {
+			list := &unstructured.UnstructuredList{}
+			list.SetAPIVersion(s.group + "/v1")
+			list.SetKind("HatList")
+			err := h.in[kind].List(t.Context(), list)
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+	h.refuse(t, h.in["Reasons"])
+	return h
+}
+
+// come fills workspaces of some kinds.
+func (h *hostiles) come(t *testing.T, kinds ...string) {
+	t.Helper()
+	for _, kind := range kinds {
+		h.has[kind] = hostileObjects[kind](h.shop)
+	}
+	if err := h.each(kinds, math.MaxInt, func(kind string, o client.Object) error {
+		return client.IgnoreAlreadyExists(h.in[kind].Create(t.Context(), o))
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change changes what the workspaces have, of each up to changedMost objects.
+func (h *hostiles) change(ctx context.Context) error {
+	body := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"yes"}}}`))
+	return h.each(slices.Collect(maps.Keys(h.has)), changedMost, func(kind string, o client.Object) error {
+		u := &metav1.PartialObjectMetadata{ObjectMeta: build.Meta(o.GetNamespace(), o.GetName())}
+		u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		if hat, ok := o.(*unstructured.Unstructured); ok {
+			u.SetGroupVersionKind(hat.GroupVersionKind())
+		}
+		return h.in[kind].Patch(ctx, u, body)
+	})
+}
+
+// each does something for objects of workspaces of some kinds, of each up to a number, and of several kinds at a time.
+// A server that is busy gives it up at times.
+func (h *hostiles) each(kinds []string, most int, do func(kind string, o client.Object) error) error {
+	g := errgroup.Group{}
+	g.SetLimit(kindsAtOnce)
+	for _, kind := range kinds {
+		g.Go(func() error {
+			for _, o := range h.has[kind][:min(most, len(h.has[kind]))] {
+				err := do(kind, o)
+				for tries := 1; tries < triesMost && (apierrors.IsTimeout(err) || apierrors.IsInternalError(err)); tries++ {
+					err = do(kind, o)
+				}
+				if err != nil {
+					return errors.Wrapf(err, "%s of %s", o.GetName(), kind)
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// awaitAll waits until each object of the hostile workspaces is synced or has failed.
+func (h *hostiles) awaitAll(t *testing.T) {
+	t.Helper()
+	n := int64(0)
+	for _, all := range h.has {
+		for _, o := range all {
+			if _, ok := o.(*unstructured.Unstructured); ok {
+				n++
+			}
+		}
+	}
+	o := &v1alpha1.PublishedResource{}
+	kube.EventuallyBy(t, patience, "all objects of hostile workspaces to be synced or to fail", func() (bool, string) {
+		name := strings.TrimSuffix(h.group, ".example.com")
+		if err := h.c.Get(t.Context(), types.NamespacedName{Name: name}, o); err != nil {
+			return false, err.Error()
+		}
+		c := o.Status.Objects
+		return c != nil && c.Synced+c.Failed >= n, fmt.Sprintf("%d: %+v", n, c)
+	})
+	t.Logf("%d objects are synced, and %d have failed", o.Status.Objects.Synced, o.Status.Objects.Failed)
+}
+
+// refuse has a webhook of a workspace refuse the Secrets that the provider copies there, each time with another reason.
+// The Secrets are there.
+func (h *hostiles) refuse(t *testing.T, in consumer) {
+	t.Helper()
+	kube.Create(t, h.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
+	for i := range refusedMost {
+		kube.Create(t, h.c, secretIn(in.cluster, secretName(i), "a"))
+	}
+	webhook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := &admissionv1.AdmissionReview{}
+		if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		reason := fmt.Sprintf("%s%d", ownReason, h.reasons.Add(1))
+		review.Response = &admissionv1.AdmissionResponse{
+			UID:    review.Request.UID,
+			Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReason(reason), Message: reason},
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(webhook.Close)
+	none := admissionregistrationv1.SideEffectClassNone
+	kube.Create(t, in, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "refuse"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "refuse.example.com", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				URL:      &webhook.URL,
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
+			},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"},
+				},
+			}},
+		}},
+	})
+}
+
+// namesHosts has a tenant of the control plane lead the provider to one host after the other.
+func (h *hostiles) namesHosts(t *testing.T) {
+	t.Helper()
+	var asked sync.Map
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.Host, nil)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	server.Listener = l
+	server.Start()
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	ns := service.Namespace(t)
+	secret := build.Credentials(ns, "hosts", nil)
+	kube.Create(t, h.c, secret, build.Namespaced().Config(ns, "hosts", build.FromSecret(ns, "hosts")),
+		build.Namespaced().Object(ns, "hosts", "hosts", build.ConfigMap(ns, "hosts")))
+	for i := range hosts {
+		host := net.JoinHostPort(fmt.Sprintf("%s%d", hostsOf, i), port)
+		secret.Data["kubeconfig"] = kube.Kubeconfig(t, &rest.Config{Host: "http://" + host})
+		kube.Update(t, h.c, secret)
+		kube.Eventually(t, "a request to host "+host, func() (bool, string) {
+			_, ok := asked.Load(host)
+			return ok, ""
+		})
+	}
+}
+
+// scrape returns all series that the provider serves, by name and labels.
+func scrape(t *testing.T, p *provider.Process) map[string]float64 {
+	t.Helper()
+	all, err := series(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func series(ctx context.Context, p *provider.Process) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Metrics(), nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	all := map[string]float64{}
+	for lines := bufio.NewReader(res.Body); ; {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if at := strings.LastIndex(line, " "); at > 0 && !strings.HasPrefix(line, "#") {
+			all[line[:at]], _ = strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
+		}
+	}
+}
+
+// A heapMeter knows the largest heap of a provider that it has seen.
+type heapMeter struct{ most atomic.Int64 }
+
+// measureHeap looks at the heap of a provider again and again until the test ends.
+func measureHeap(t *testing.T, p *provider.Process) *heapMeter {
+	t.Helper()
+	m := &heapMeter{}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var measuring sync.WaitGroup
+	measuring.Go(func() {
+		for ctx.Err() == nil {
+			if all, err := series(ctx, p); err == nil {
+				m.most.Store(max(m.most.Load(), int64(all["go_memstats_heap_inuse_bytes"])))
+			}
+			select {
+			case <-ctx.Done():
+			case <-p.Exited():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); measuring.Wait() })
+	return m
+}
