@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -123,6 +126,31 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 // Resource returns a client of a resource, in a namespace unless that is empty.
 func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(r).Namespace(namespace)
+}
+
+// Delete deletes a resource, whose namespace may be empty, and its dependents in the background. It reports whether the
+// server says that the resource is gone; one that has finalizers or time to end is not. Servers tell that by their code,
+// and only those who ask by orphanDependents: DeleteResource in k8s.io/apiserver v0.36.3,
+// pkg/endpoints/handlers/delete.go. Delete of client-go's dynamic client keeps the code to itself.
+func (c *Cluster) Delete(
+	ctx context.Context, r schema.GroupVersionResource, n types.NamespacedName, p *metav1.Preconditions,
+) (gone bool, err error) {
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: p, OrphanDependents: new(false), //nolint:staticcheck // See above.
+	})
+	if err != nil {
+		return false, err
+	}
+	prefix := []string{"apis", r.Group, r.Version}
+	if r.Group == "" {
+		prefix = []string{"api", r.Version}
+	}
+	code := 0
+	err = c.discovery.RESTClient().Delete().AbsPath(prefix...).NamespaceIfScoped(n.Namespace, n.Namespace != "").
+		Resource(r.Resource).Name(n.Name).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).
+		Do(ctx).StatusCode(&code).Error()
+	return code == http.StatusOK, err
 }
 
 // Dynamic returns a client of the cluster.

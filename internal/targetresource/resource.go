@@ -140,28 +140,34 @@ func (r Resource) admit(ctx context.Context) error {
 	return r.Admit(ctx)
 }
 
-// Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no
-// error.
-func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation) error {
+// Delete requests the deletion of the resource as it was seen, and reports whether the target says that it is gone. That
+// it was gone before, or that there is a namesake, is no error.
+func (r Resource) Delete(
+	ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation,
+) (gone bool, err error) {
 	if live.GetDeletionTimestamp() != nil {
-		return nil
+		return false, nil
 	}
 	if err := r.admit(ctx); err != nil {
-		return err
+		return false, err
 	}
-	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}, PropagationPolicy: &p}
-	err := r.resources().Delete(ctx, live.GetName(), o)
+	same := &metav1.Preconditions{UID: new(live.GetUID())}
+	if p == metav1.DeletePropagationBackground {
+		gone, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(r.Manifest), same)
+	} else {
+		err = r.resources().Delete(ctx, live.GetName(), metav1.DeleteOptions{Preconditions: same, PropagationPolicy: &p})
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		r.Cluster.Watches().Gone(r.Mapping.Resource, Name(r.Manifest), live.GetUID())
-		return nil
+		return false, nil
 	case apierrors.IsConflict(err):
-		return nil
+		return false, nil
 	}
 	if s := (&apierrors.StatusError{}); errors.As(err, &s) && apierrors.IsInvalid(err) {
 		s.ErrStatus.Reason = metav1.StatusReasonForbidden // Policies say so. A deletion has nothing that could be invalid.
 	}
-	return errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
+	return gone, errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
 }
 
 // Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it

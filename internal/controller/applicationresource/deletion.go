@@ -63,7 +63,9 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	}
 	if live != nil && controls(p.resource, live) {
 		p.live, p.looked = live, true
-		return false, r.removeResource(ctx, p, live)
+		if gone, err := r.removeResource(ctx, p, live); err != nil || !gone {
+			return false, err
+		}
 	}
 	return r.removeCopies(ctx, p)
 }
@@ -85,15 +87,16 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	return served, err
 }
 
-func (r *Reconciler) removeResource(ctx context.Context, p *pass, live *unstructured.Unstructured) error {
+// removeResource requests the deletion of the resource, and reports whether the cluster says that it is gone.
+func (r *Reconciler) removeResource(ctx context.Context, p *pass, live *unstructured.Unstructured) (bool, error) {
 	if live.GetDeletionTimestamp() != nil {
-		return nil
+		return false, nil
 	}
-	if err := p.remote.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
-		return err
+	gone, err := p.remote.Delete(ctx, live, metav1.DeletePropagationBackground)
+	if err == nil {
+		r.record.Event(p.resource, event.Normal(reasonDeleted, "Deleted "+name(live)+" from the cluster"))
 	}
-	r.record.Event(p.resource, event.Normal(reasonDeleted, "Deleted "+name(live)+" from the cluster"))
-	return nil
+	return gone, err
 }
 
 // removeCopies deletes the copies of Secrets, and reports whether they are gone.

@@ -156,7 +156,8 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 		return r.refuse(p, res)
 	}
 	if live.Object["type"] != res.Manifest.Object["type"] {
-		return res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.
+		_, err := res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.
+		return err
 	}
 	current, err := apply.Current(live, res.Manifest, fieldManager(p.resource))
 	if err != nil || current {
@@ -192,11 +193,11 @@ func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, e
 	if live == nil || !controls(p.resource, live) {
 		return true, nil
 	}
-	if err := res.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
-		return false, err
+	gone, err := res.Delete(ctx, live, metav1.DeletePropagationBackground)
+	if err == nil {
+		r.record.Event(p.resource, event.Normal(reasonWithdrawn, "Deleted "+name(res.Manifest)+" from the cluster"))
 	}
-	r.record.Event(p.resource, event.Normal(reasonWithdrawn, "Deleted "+name(res.Manifest)+" from the cluster"))
-	return false, nil
+	return gone, err
 }
 
 // forgetCopy ends what is kept for the copy of a Secret.

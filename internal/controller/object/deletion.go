@@ -38,6 +38,9 @@ type deletion struct{ *remote }
 
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	if e.gone {
+		return managed.ExternalObservation{}, nil
+	}
 	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
 		to, found, err := adopter(ctx, o, e.options.Index)
 		if err != nil {
@@ -308,5 +311,5 @@ func (c *reconciler[T]) deleteResource(ctx context.Context, o T) (left bool, err
 		return err != nil, err
 	}
 	_, err = e.Delete(ctx, o)
-	return true, err
+	return !reconciliationOf(ctx).gone, err
 }

@@ -308,9 +308,11 @@ func (e *external) apply(ctx context.Context, o Object) error {
 	return detailsReader{e.remote}.gatherApplied(ctx, o)
 }
 
-// Delete requests the deletion of the resource that Observe has seen.
+// Delete requests the deletion of the resource that Observe has seen. What others may make again is looked up after it.
 func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
-	return managed.ExternalDelete{}, e.fail(e.remove(ctx, objectOf(mg)))
+	gone, err := e.remove(ctx, objectOf(mg))
+	e.gone = gone && !e.regrows
+	return managed.ExternalDelete{}, e.fail(err)
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

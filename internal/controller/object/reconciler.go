@@ -55,6 +55,9 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
 	if c.finish(ctx, req.NamespacedName) {
 		res, err = p.Run(ctx, req, c.managed)
+		if p.gone && p.err == nil {
+			res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
+		}
 	}
 	if p.Gone {
 		c.forget(req.NamespacedName)

@@ -42,6 +42,7 @@ type reconciliation struct {
 
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
+	gone       bool                  // the target has said that it has deleted the resource of a deleted Object
 	regrows    bool                  // others may have made the resource again that a deleted Object deletes
 	// Which Object is being deleted, too, and must be gone before this one; nil if none.
 	leaving error
@@ -141,6 +142,9 @@ var seed = maphash.MakeSeed()
 // postpones reports whether the status of an Object is to be written later, and has the Object reconciled again then. A
 // reconcile that ends in waiting for something is not repeated soon: its status is urgent.
 func (c *reconciler[T]) postpones(r *reconciliation, was, is Object) bool {
+	if r.gone && r.err == nil {
+		return true // The next write takes the finalizer off.
+	}
 	wait := c.writes.Wait(managedadapter.Change{
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
@@ -163,16 +167,20 @@ func composite(o Object) types.UID {
 }
 
 // onlySeen reports whether two states of an Object differ in no more than what the resource looks like, or why it is
-// not ready. All else is needed at once: by who waits for a condition, or by our next reconcile, which knows what was
-// applied and to what from nowhere else.
+// not ready or not gone. All else is needed at once: by who waits for a condition, or by our next reconcile, which knows
+// what was applied and to what from nowhere else.
 func onlySeen(was, is Object) bool {
-	if is.GetDeletionTimestamp() != nil || !sameOne(was, is) {
+	if !sameOne(was, is) {
 		return false
 	}
 	like := copyOf(was)
 	like.Observed().Manifest = is.Observed().Manifest
 	had, has := was.GetCondition(xpv2.TypeReady), is.GetCondition(xpv2.TypeReady)
-	if had.Status == has.Status && had.Reason == has.Reason && had.ObservedGeneration == has.ObservedGeneration {
+	synced := is.GetCondition(xpv2.TypeSynced)
+	switch {
+	case has.Reason == xpv2.ReasonDeleting && synced.Status == corev1.ConditionTrue:
+		like.SetConditions(has, synced) // What it waits for may be gone before anybody reads that.
+	case had.Status == has.Status && had.Reason == has.Reason && had.ObservedGeneration == has.ObservedGeneration:
 		like.SetConditions(has)
 	}
 	return managedadapter.SameStatus(like, is)

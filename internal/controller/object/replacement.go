@@ -112,8 +112,8 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 	if mayApply(o) && !old.applied(o) {
 		return true, nil // It was only looked at, under another policy or on a dry run.
 	}
-	if err := old.remove(ctx, o); err != nil {
-		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
+	if gone, err := old.remove(ctx, o); err != nil || gone {
+		return gone, errors.Wrapf(err, "cannot replace %s", describe(seen))
 	}
 	e.await(o, old)
 	return false, nil

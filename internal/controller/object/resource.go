@@ -160,8 +160,8 @@ func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migr
 	}
 }
 
-// remove requests the deletion of the live resource.
-func (e *remote) remove(ctx context.Context, o Object) error {
+// remove requests the deletion of the live resource, and reports whether the target says that it is gone.
+func (e *remote) remove(ctx context.Context, o Object) (gone bool, err error) {
 	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
 	return e.Delete(ctx, e.live, p)
 }
