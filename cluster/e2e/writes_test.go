@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func TestWritesPerObject(t *testing.T) {
@@ -25,6 +27,38 @@ func TestWritesPerObject(t *testing.T) {
 	}
 	if onLocal := m.onLocal(t); len(onLocal) > 5*n {
 		t.Errorf("requests to the control plane for %d Objects: want at most %d, got %d: %v", n, 5*n, len(onLocal),
+			onLocal.Count())
+	}
+}
+
+// TestRequestsPerDeletion shows that a resource which goes at once costs one request to the target, and that its Object
+// is then written once, to take the finalizer off.
+func TestRequestsPerDeletion(t *testing.T) {
+	const n = 100
+	c, _ := clients(t)
+	start(t)
+	f := newFleet(t, c, n)
+	f.settle(t, c)
+
+	m := mark(t)
+	if err := each(n, func(i int) error { return c.Delete(t.Context(), f.objects[i]) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range f.objects {
+		kube.AwaitGone(t, c, o)
+	}
+	awaitSilence(t)
+
+	if diff := cmp.Diff(map[string]int{"delete configmaps": n}, m.onTarget(t).Count()); diff != "" {
+		t.Errorf("requests to the target for %d deletions: -want, +got:\n%s", n, diff)
+	}
+	onLocal := m.onLocal(t)
+	got := about(onLocal, "objects").Count()
+	if diff := cmp.Diff(map[string]int{"patch objects": n}, got); diff != "" {
+		t.Errorf("requests about %d deleted Objects: -want, +got:\n%s", n, diff)
+	}
+	if len(onLocal) > 2*n {
+		t.Errorf("requests to the control plane for %d deletions: want at most %d, got %d: %v", n, 2*n, len(onLocal),
 			onLocal.Count())
 	}
 }
