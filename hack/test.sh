@@ -61,7 +61,7 @@ run() {
 	gotestsum --format=pkgname --hide-summary=skipped \
 		--rerun-fails=2 --rerun-fails-max-failures=5 --rerun-fails-run-root-test --rerun-fails-report="$work/$name.reruns" \
 		--packages="$packages" -- \
-		-count=1 -vet=off -ldflags=-s -p=2 -parallel=6 -timeout=30m ${only:+"-run=$only"} ${but:+"-skip=$but"} || status=1
+		-count=1 -vet=off -ldflags=-s -p=2 -parallel=6 -timeout=60m ${only:+"-run=$only"} ${but:+"-skip=$but"} || status=1
 }
 
 # packages_of prints the packages of an area.

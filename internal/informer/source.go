@@ -27,8 +27,9 @@ const (
 	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
-	// cutMost is how many watches in a row end within cutWithin at least until the stream counts as cut again and again.
-	cutMost   = 5
+	// cutFor is for how long no watch has to last cutWithin until the stream counts as cut again and again. kcp cuts some
+	// while the schema of an API changes.
+	cutFor    = 30 * time.Second
 	cutWithin = 20 * time.Second
 )
 
@@ -48,7 +49,7 @@ type source struct {
 	until  time.Time    // when the server was to end the watch before
 	cut    bool         // it has ended that before, or has refused one since
 	begun  atomic.Int64 // when the watch under way began, as Unix time
-	cuts   atomic.Int32 // how many before that have ended within cutWithin
+	unrest atomic.Int64 // since when none has lasted cutWithin, as Unix time
 }
 
 func newSource(server cache.ListerWatcherWithContext, page int64) *source {
@@ -83,10 +84,9 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 // watch begins or resumes a watch. One that begins with a list has listMost for that.
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.stop()
-	if begun := s.begun.Swap(time.Now().Unix()); time.Since(time.Unix(begun, 0)) < cutWithin {
-		s.cuts.Add(1)
-	} else {
-		s.cuts.Store(0)
+	now := time.Now()
+	if begun := s.begun.Swap(now.Unix()); now.Sub(time.Unix(begun, 0)) >= cutWithin {
+		s.unrest.Store(now.Unix())
 	}
 	s.cut = s.cut || time.Now().Before(s.until)
 	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.hasCome(ctx, o.ResourceVersion) {
@@ -115,7 +115,7 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 
 // isCut reports whether one watch after the other has ended soon.
 func (s *source) isCut() bool {
-	return s.cuts.Load() >= cutMost && time.Since(time.Unix(s.begun.Load(), 0)) < cutWithin
+	return time.Since(time.Unix(s.unrest.Load(), 0)) >= cutFor && time.Since(time.Unix(s.begun.Load(), 0)) < cutWithin
 }
 
 // hasCome reports whether the server says that it has come to a resource version. The answer is empty.

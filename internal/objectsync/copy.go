@@ -125,7 +125,8 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 	if err != nil {
 		return errors.Wrapf(err, "cannot read %s", ref)
 	}
-	switch standing := p.id.standingOf(found); {
+	standing := p.id.standingOf(found)
+	switch {
 	case standing == foreign:
 		return errors.Wrapf(ErrForeign, "%s", ref)
 	case found.GetDeletionTimestamp() != nil:
@@ -134,7 +135,8 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 		return errors.Wrapf(ErrExists, "%s", ref)
 	}
 	var change map[string]any // The rest of what differs stays until it changes at the source.
-	if p.existing == v1alpha1.ExistingObjectsOverwrite {
+	// One with all marks is of a try that was not answered, and may have what the source was then.
+	if p.existing == v1alpha1.ExistingObjectsOverwrite || standing == ours && p.changes(found, nil) == nil {
 		change = diff(nil, desired)
 	}
 	body := p.changes(found, change)

@@ -57,9 +57,10 @@ func (p *relatedSync) replace(ctx context.Context, m relation, refused error) er
 
 // lastCopied returns what of a related object was last copied, and whether that is not remembered. Of a copy of ours
 // whose state was lost, and of one that was there before us, what differs stays, as with the primary. A copy that
-// another object of the workspace keeps may be behind, so that all is copied.
+// another object of the workspace keeps may be behind, and so may one whose creation was not answered: all is copied.
 func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[string]any, isNew bool) {
-	if !p.recorded(m) && p.shares(m.record()) {
+	is, known := p.state.records.get(m.record())
+	if known && !is.made || !known && p.shares(m.record()) {
 		return nil, true
 	}
 	if last = p.state.last(p.subjectOf(m.record()), m.origins()); last != nil {
@@ -81,7 +82,7 @@ func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error
 		if contents[m.record().plain()] != nil {
 			continue // One object can have several identifiers.
 		}
-		desired, err := p.expect(m)
+		desired, err := p.expect(ctx, m)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -104,8 +105,10 @@ func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error
 }
 
 // expect remembers that the copy of a related object is about to be made, and returns its content. A copy that has been
-// made before stays recorded as it was: what was copied is what a hidden one has, until it is made again.
-func (p *relatedSync) expect(m relation) (map[string]any, error) {
+// made before stays recorded as it was: what was copied is what a hidden one has, until it is made again. One in a
+// workspace is known by its content: before it is to be made otherwise than in a try that may not have been answered, the
+// workspace is asked whether it is there.
+func (p *relatedSync) expect(ctx context.Context, m relation) (map[string]any, error) {
 	if err := p.admit(m); err != nil {
 		return nil, err
 	}
@@ -113,8 +116,15 @@ func (p *relatedSync) expect(m relation) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.recorded(m) {
+	is, known := p.state.records.get(m.record())
+	if is.made {
 		return desired, nil
+	}
+	if known && m.related.origin == v1alpha1.OriginService &&
+		diff(p.state.last(p.subjectOf(m.record()), m.origins()), desired) != nil {
+		if err := confirmMissing(ctx, p.Workspace.Writer, m.to); err != nil {
+			return nil, err
+		}
 	}
 	err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 	if err == nil {
