@@ -236,7 +236,7 @@ func Rival(live, manifest *unstructured.Unstructured, manager string) (string, e
 			}
 		})
 		if field != "" {
-			return fmt.Sprintf("%s is set by %q", field, e.Manager), nil
+			return fmt.Sprintf("%s is set by %q: take it out of the manifest, or stop that manager", field, e.Manager), nil
 		}
 	}
 	return "fields of the manifest are removed, or owned by others", nil

@@ -43,8 +43,8 @@ func (l *Logger) Log(
 ) error {
 	err := l.next.Log(ctx, mg, op, changed, d)
 	if err != nil {
-		l.log.Info("Cannot log change", "kind", mg.GetObjectKind().GroupVersionKind().Kind, "namespace",
-			mg.GetNamespace(), "name", mg.GetName(),
+		l.log.Info("Cannot send change to the change log service",
+			"kind", mg.GetObjectKind().GroupVersionKind().Kind, "namespace", mg.GetNamespace(), "name", mg.GetName(),
 			"operation", op.String(), "error", err.Error())
 	}
 	return err

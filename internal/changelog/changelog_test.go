@@ -75,7 +75,7 @@ func TestLogToNobody(t *testing.T) {
 			t.Error("want an error, as nobody listens")
 		}
 		took := time.Since(begin)
-		if len(*lines) != 1 || !strings.Contains((*lines)[0], `"msg"="Cannot log change"`) ||
+		if len(*lines) != 1 || !strings.Contains((*lines)[0], `"msg"="Cannot send change to the change log service"`) ||
 			!strings.Contains((*lines)[0], `"name"="settings"`) {
 			t.Errorf("want one line that names the Object, got %v", *lines)
 		}

@@ -207,7 +207,8 @@ func TestMissingKindsAreLogged(t *testing.T) {
 	}
 	both := part{kinds: []schema.GroupVersionKind{served, missing}}
 	s.logMissing([]part{both, both})
-	want := []string{`"level"=0 "msg"="Kinds are not served yet" "kinds"=["PublishedResource.syncagent.kcp.io"]`}
+	want := []string{`"level"=0 "msg"="Kinds are not served yet: install or activate them" ` +
+		`"kinds"=["PublishedResource.syncagent.kcp.io"]`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

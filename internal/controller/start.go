@@ -86,7 +86,7 @@ func (s *starter) logMissing(missing []part) {
 		}
 	}
 	slices.Sort(names)
-	s.log.Info("Kinds are not served yet", "kinds", slices.Compact(names))
+	s.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
 }
 
 // setUp sets up the parts whose kinds are served, and returns the others.

@@ -129,12 +129,12 @@ func (k *Keeper) mint() (t Token, err error) {
 	defer cancel()
 	defer func() {
 		if recover() != nil {
-			err = errors.New("the credentials make the library of their vendor fail")
+			err = errors.New("the library of the cloud crashes on the credentials: check that they are complete")
 		}
 	}()
 	t, err = k.source.Token(ctx)
 	if err == nil && !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
-		err = errors.New("the token has ended already")
+		err = errors.New("the token that was issued has expired already: check the clock of the provider's node")
 	}
 	if err != nil {
 		return t, err

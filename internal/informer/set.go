@@ -120,7 +120,8 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 		st.missed[o] = 1
 		if st.lists == 0 && time.Since(st.begun) > silentAfter {
 			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.
-			err = errors.Errorf("the server has not listed %s for more than %s", i.Resource.GroupResource(), silentAfter)
+			err = errors.Errorf("the server has not listed %s for more than %s: check it, and proxies before it",
+				i.Resource.GroupResource(), silentAfter)
 		}
 	}
 	return err

@@ -87,7 +87,7 @@ func (t *Table) Steady() error {
 	if err := t.Ready(); err != nil || !t.stream.source.isCut() {
 		return err
 	}
-	return errors.Errorf("the server, or a proxy, cuts the watch of %s again and again",
+	return errors.Errorf("the server, or a proxy, cuts the watch of %s again and again: have it let watches last",
 		t.stream.key.Resource.GroupResource())
 }
 

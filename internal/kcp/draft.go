@@ -103,7 +103,7 @@ func (d *Draft) SetSchema(r schema.GroupResource, name string) error {
 		}))
 	}
 	if _, virtual, _ := unstructured.NestedMap(entry, "storage", "virtual"); virtual {
-		return errors.Errorf("APIExport has resource %s of virtual storage", r)
+		return errors.Errorf("the APIExport offers %s from virtual storage already: publish it in another APIExport", r)
 	}
 	entry["schema"] = name
 	return d.setEntries(fieldResources, entries)

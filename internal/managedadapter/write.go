@@ -32,7 +32,7 @@ func IsTooLarge(err error) bool {
 }
 
 // ErrFinalizerContested means that a server accepts a change of a finalizer, and does not keep it.
-var ErrFinalizerContested = errors.New("others, such as a mutating webhook, undo a change of finalizers")
+var ErrFinalizerContested = errors.New("others, such as a mutating webhook, undo changes of finalizers: stop them")
 
 // PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What
 // the object has in memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding.

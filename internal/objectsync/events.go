@@ -59,7 +59,7 @@ type warning struct {
 var warnings = []warning{
 	{
 		ErrClosed, ReasonRefused,
-		"This object names a related object that is not its own. Use another name, or ask the provider of the service",
+		"This object names a related object of others. Use another name, or ask the provider of the service",
 	},
 	{
 		ErrForeign, ReasonNameTaken,
@@ -90,11 +90,11 @@ var warnings = []warning{
 	},
 	{
 		ErrInvalidName, ReasonInvalidRelated,
-		"This object names a related object by what is no name. Check the names in it",
+		"A name of a related object in this object is no valid name. Correct it",
 	},
 	{
 		ErrCredential, ReasonRefused,
-		"A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type",
+		"A Secret that holds a token for a cluster is not copied. Use a Secret of another type",
 	},
 	{
 		naming.ErrInvalidName, ReasonInvalidName,

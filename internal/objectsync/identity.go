@@ -57,11 +57,11 @@ func IsOrphaned(copied *unstructured.Unstructured) bool {
 var (
 	// ErrForeign means that an object belongs to another object than the one it would be a copy of, or to another
 	// owner.
-	ErrForeign = errors.New("object belongs to another")
+	ErrForeign = errors.New("it is in use for another object or agent")
 	// ErrExists means that there is an object that belongs to no one, and that existing objects are not taken.
-	ErrExists = errors.New("object exists")
+	ErrExists = errors.New("it exists already, and spec.existingObjects does not let it become the copy")
 	// ErrAmbiguous means that several objects could be the copy.
-	ErrAmbiguous = errors.New("several objects have the same identity")
+	ErrAmbiguous = errors.New("take the labels syncagent.kcp.io/ off all but one of them")
 	// ErrEnding means that an object is being deleted whose name is needed. The deletion of it will tell when to try
 	// again.
 	ErrEnding = errors.New("object is being deleted")

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrCredential means that a Secret would give its consumer a say in the service cluster.
-var ErrCredential = errors.New("type or annotation of Secret makes it a credential of its cluster")
+var ErrCredential = errors.New("its type or an annotation makes it a token for a cluster, which is not copied")
 
 // lastApplied is what kubectl notes on objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

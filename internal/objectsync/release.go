@@ -139,7 +139,7 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	}
 	err = p.Service.Writer.Delete(ctx, p.stateRef(), "")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, errors.Wrap(err, "cannot delete state")
+		return false, errors.Wrap(err, "cannot delete the Secret with the state of the object")
 	}
 	return true, nil
 }

@@ -36,11 +36,11 @@ var (
 		"objects of the workspace refer to related objects in more than %d namespaces of the service cluster",
 		NamespacesMax)
 	// ErrNoNamespace means that a primary without a namespace does not tell the namespaces of its related objects.
-	ErrNoNamespace = errors.New("the object or its copy has no namespace, and none is configured for related objects")
+	ErrNoNamespace = errors.New("the object or its copy has no namespace: set object.namespace of the related resource")
 	// ErrUneven means that a reference yields more names on one side than on the other.
-	ErrUneven = errors.New("the reference yields different numbers of names on both sides")
+	ErrUneven = errors.New("the reference yields more names in the workspace than on the service cluster, or fewer")
 	// ErrTooMany means that an object refers to more related objects than RelatedMax.
-	ErrTooMany = errors.Errorf("more than %d related objects by one rule", RelatedMax)
+	ErrTooMany = errors.Errorf("one related resource selects more than %d objects", RelatedMax)
 	// ErrInvalidName means that a rule for related objects yields what is no name.
 	ErrInvalidName = errors.New("name of a related object is invalid")
 )

@@ -38,7 +38,7 @@ const (
 var ErrNoRoom = errors.New("objects of the workspace refer to too many related objects, or to too large ones")
 
 // ErrTooLarge means that what has to be remembered of an object and its related objects does not fit into a Secret.
-var ErrTooLarge = errors.New("object and its related objects are too large to be remembered")
+var ErrTooLarge = errors.New("object and its related objects do not fit into the Secret with their state")
 
 // StateName returns the name of the Secret with the state of an object, as api-syncagent has it.
 func (i Identity) StateName(version string) string {

@@ -165,7 +165,7 @@ func (p *pass) save(ctx context.Context, next state) error {
 		write = p.patchState
 	}
 	if err := write(ctx, secret); err != nil {
-		return errors.Wrap(err, "cannot save state")
+		return errors.Wrap(err, "cannot write the Secret with the state of the object")
 	}
 	p.secret, p.marked, p.stored = true, true, next.clone()
 	return nil
@@ -190,7 +190,7 @@ func (p *pass) makeState(ctx context.Context, secret *unstructured.Unstructured)
 
 // notOurs is the error that the Secret where the state is to be is not a state of this owner.
 func (p *pass) notOurs() error {
-	return errors.Wrapf(ErrForeign, "Secret %s, where the state of the object is to be,", p.stateName())
+	return errors.Wrapf(ErrForeign, "Secret %s is to hold the state of the object", p.stateName())
 }
 
 // patchState writes the values that differ from those the Secret has.

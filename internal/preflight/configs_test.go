@@ -183,7 +183,7 @@ func TestCheck(t *testing.T) {
 					ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 				},
 			},
-			want: "spec.identity.type NebiusServiceAccountCredentials is not built in",
+			want: "spec.identity.type NebiusServiceAccountCredentials is not built in: use a kubeconfig with a token",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

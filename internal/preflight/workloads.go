@@ -153,7 +153,7 @@ func (w *workloads) judgeFlags(t *tally, check FlagCheck) {
 		if named, known := w.named[name]; known && !named {
 			t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"have it give the name that there is: docs/migrate-from-provider-kubernetes.md"), name)
+				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"), name)
 		}
 	}
 }

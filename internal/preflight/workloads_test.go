@@ -172,7 +172,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			provider: provider(former),
 			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"have it give the name that there is: docs/migrate-from-provider-kubernetes.md")), notOurs},
+				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md")), notOurs},
 		},
 		"AccountOfPods": {
 			reason:   "One that is named for the pods stays, too.",

@@ -31,8 +31,8 @@ var (
 	errNoBinding = errors.New("kcp shows the object, and no APIBinding of its API in the workspace: nothing is synced " +
 		"or deleted until it does. If the workspace has one, look at the log of its shard of kcp")
 	// errStillBound means that an endpoint shows the binding of a workspace that its watch shows no more.
-	errStillBound = errors.New("the workspace has left by the watch of APIBindings, and has not by the list: its copies " +
-		"stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
+	errStillBound = errors.New("the watch of APIBindings shows that the workspace has left, and a list that it has not: " +
+		"its copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
 	// errNoBindings means that an endpoint shows no binding at all, as one that has just started.
 	errNoBindings = errors.New("the endpoint of the workspace shows no APIBinding at all, as after a start of kcp: its " +
 		"copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")

@@ -53,8 +53,8 @@ func caughtUp(u *unstructured.Unstructured, v Verdict, conditionType string) Ver
 		}
 	}
 	if observed < now {
-		return Verdict{Message: fmt.Sprintf("The status of the resource is of generation %d, and it is at generation %d",
-			observed, now)}
+		return Verdict{Message: fmt.Sprintf("The resource is at generation %d, and its status still of generation %d",
+			now, observed)}
 	}
 	return v
 }

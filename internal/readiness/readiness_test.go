@@ -35,7 +35,7 @@ func each(u *unstructured.Unstructured, generation int64, observed ...int64) *un
 }
 
 func TestOf(t *testing.T) {
-	stale := Verdict{Message: "The status of the resource is of generation 1, and it is at generation 2"}
+	stale := Verdict{Message: "The resource is at generation 2, and its status still of generation 1"}
 	for name, tc := range map[string]struct {
 		reason string
 		policy commonv1.ReadinessPolicy

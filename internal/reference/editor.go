@@ -24,7 +24,7 @@ import (
 )
 
 // errContested means that the target accepts a change of a finalizer, and does not keep it.
-var errContested = errors.New("others, such as a mutating webhook, undo a change of finalizers")
+var errContested = errors.New("others, such as a mutating webhook, undo changes of finalizers: stop them")
 
 const (
 	// editors is how many resources are changed at a time. The rest of the provider needs the control plane, too.

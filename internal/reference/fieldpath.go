@@ -31,7 +31,7 @@ func checkPath(path string) error {
 		return errors.Wrap(err, "cannot parse")
 	}
 	if len(segments) > 0 && segments[0].Type == fieldpath.SegmentIndex {
-		return errors.New("a resource is no list")
+		return errors.New("it begins with an index, and a resource is no list")
 	}
 	var sum uint
 	for _, s := range segments {

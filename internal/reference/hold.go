@@ -69,7 +69,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		err = r.editor.set(at, f.change(false), nil)
 		if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsBadRequest(err) &&
 			!apierrors.IsInvalid(err) { // All others may pass by themselves.
-			worst = worse(worst, refused(errors.Wrapf(err, "cannot release %s", &ref)))
+			worst = worse(worst, refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", &ref)))
 		}
 	}
 	return worst
@@ -96,7 +96,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 			err = r.editor.set(at, f.change(false), known)
 		}
 	}
-	return refused(errors.Wrapf(err, "cannot release %s", describe(p.Kind, nameOf(p))))
+	return refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", describe(p.Kind, nameOf(p))))
 }
 
 // pin keeps a resource from going.
@@ -110,7 +110,7 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 		}
 		err = r.editor.set(at, f.change(true), x)
 	}
-	return refused(errors.Wrapf(err, "cannot pin %s", what))
+	return refused(errors.Wrapf(err, "cannot put the finalizer of the provider on %s", what))
 }
 
 // change returns what an Object wants of a resource: to put its finalizer there, or to take it off.

@@ -85,7 +85,7 @@ func (v value) check(content map[string]any) error {
 			continue // A whole metadata need not have a namespace.
 		}
 		if s, isText := name.(string); !isText || s == "" {
-			return waiting("%s to give a text for %s that is not empty in its field %s", v.ref, field, v.ref.From)
+			return waiting("%s to have a text in its field %s, for %s of the manifest", v.ref, v.ref.From, field)
 		}
 	}
 	return nil

@@ -40,12 +40,12 @@ func transform(value any, t commonv1.Transform) (any, error) {
 	case t.Type == commonv1.TransformConvert && t.Convert != nil:
 		return convert(value, t.Convert.ToType)
 	}
-	return nil, errors.Errorf("type %q is unknown or lacks its settings", t.Type)
+	return nil, errors.Errorf("type %q is unknown, or the field of that name is not set", t.Type)
 }
 
 func format(value any, layout string) (any, error) {
 	if strings.Count(strings.ReplaceAll(layout, "%%", ""), "%") > 1 {
-		return nil, errors.Errorf("format %q has more than one verb", layout)
+		return nil, errors.Errorf("format %q has more than one placeholder", layout)
 	}
 	switch value.(type) {
 	case map[string]any, []any:

@@ -79,7 +79,7 @@ func TestTransform(t *testing.T) {
 			reason:     "There is one verb.",
 			value:      hidden,
 			transforms: []commonv1.Transform{formatted("%[1]s%[1]s")},
-			err:        "more than one verb",
+			err:        "more than one placeholder",
 		},
 		"FormatEscaped": {
 			reason:     "A doubled percent sign is none.",
@@ -193,7 +193,7 @@ func TestTransform(t *testing.T) {
 			reason:     "A transform without settings is an error.",
 			value:      "a",
 			transforms: []commonv1.Transform{{Type: commonv1.TransformString}},
-			err:        "lacks its settings",
+			err:        "or the field of that name is not set",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

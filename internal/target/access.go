@@ -115,12 +115,13 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 		return upbound.New(c.identity.content, plugin)
 	case t == commonv1.IdentityNebius:
 		// Its library is not in the checksum database of Go, and brings gRPC.
-		return nil, errors.Errorf("spec.identity.type %s is not built in", t)
+		return nil, errors.Errorf("spec.identity.type %s is not built in: use a kubeconfig with a token", t)
 	case slices.Contains([]commonv1.IdentityType{
 		commonv1.IdentityAWSWeb, commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload,
 		commonv1.IdentityUpbound,
 	}, t):
-		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, t)
+		return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
+			c.identity.source, t)
 	}
 	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
 }

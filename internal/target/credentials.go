@@ -124,7 +124,7 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 		return err
 	}
 	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
-		return errors.New("credentials source None gives no kubeconfig")
+		return errors.New("spec.credentials.source None gives no kubeconfig: name another source")
 	}
 	if spec.Identity == nil {
 		return nil
@@ -164,7 +164,7 @@ func environment(sel *xpv2.EnvSelector) ([]byte, error) {
 	}
 	v := os.Getenv(sel.Name)
 	if v == "" {
-		return nil, errors.Errorf("environment variable %q is not set", sel.Name)
+		return nil, errors.Errorf("environment variable %q of the provider is not set", sel.Name)
 	}
 	return []byte(v), nil
 }
@@ -174,7 +174,7 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 		return "", nil, errors.New("credentials source Filesystem needs fs.path")
 	}
 	content, err = os.ReadFile(sel.Path)
-	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials")
+	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials in the provider")
 }
 
 // secret returns the value of a key of a Secret on the control plane.
@@ -188,15 +188,15 @@ func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte
 		return nil, err
 	}
 	if u == nil {
-		return nil, errors.Errorf("Secret %s does not exist", i.NamespacedName)
+		return nil, errors.Errorf("Secret %s does not exist on the control plane", i.NamespacedName)
 	}
 	v, ok, err := unstructured.NestedString(u.Object, "data", ref.Key)
 	if err != nil || !ok {
-		return nil, errors.Errorf("Secret %s has no key %q", i.NamespacedName, ref.Key)
+		return nil, errors.Errorf("Secret %s on the control plane has no key %q", i.NamespacedName, ref.Key)
 	}
 	b, err := base64.StdEncoding.DecodeString(v)
 	if err != nil {
-		return nil, errors.Errorf("key %q of Secret %s is not base64", ref.Key, i.NamespacedName)
+		return nil, errors.Errorf("key %q of Secret %s on the control plane is not base64", ref.Key, i.NamespacedName)
 	}
 	return b, nil
 }

@@ -104,8 +104,8 @@ func (k kubeconfig) config(t trust) (*rest.Config, error) {
 // check returns an error that names the field which is not usable, or not allowed.
 func (k kubeconfig) check(t trust) error {
 	const (
-		program = "it would run a program in the provider"
-		file    = "it would read a file of the provider"
+		program = "it would run a program in the provider: set spec.identity, or use a token"
+		file    = "it would read a file of the provider: write the content of the file into the kubeconfig"
 	)
 	for _, f := range []struct {
 		field    string
@@ -129,7 +129,7 @@ func (k kubeconfig) check(t trust) error {
 		return errors.New("kubeconfig field clusters[].cluster.proxy-url is not the address of an HTTP or SOCKS5 proxy")
 	}
 	if !sendable(k.user.Token) { // Each request would fail of it.
-		return errors.New("kubeconfig field users[].user.token has characters that no token has")
+		return errors.New("kubeconfig field users[].user.token has characters that no token has, such as a line break")
 	}
 	return checkImpersonation("kubeconfig field users[].user.as",
 		append([]string{k.user.Impersonate, k.user.ImpersonateUID}, k.user.ImpersonateGroups...))

@@ -18,7 +18,7 @@ import (
 )
 
 // errConflict is the cause of errors about resources of others that have the names of ours.
-var errConflict = errors.New("delete it, or give the template another metadata.name")
+var errConflict = errors.New("give the template another name, or delete that one and what it keeps on its cluster")
 
 // prune deletes the resources that no template makes any more.
 func (r *Reconciler) prune(ctx context.Context, p *pass) error {

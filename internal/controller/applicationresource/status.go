@@ -21,8 +21,8 @@ import (
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
-var errConflict = errors.New("delete it there, name another resource in the template, " +
-	"or hand it over by annotation " + workloadv1alpha1.AnnotationKeyResourceUID)
+var errConflict = errors.New("name another resource in the template, hand this one over by annotation " +
+	workloadv1alpha1.AnnotationKeyResourceUID + ", or delete it on the cluster")
 
 // A controlPlaneError is an error of the control plane, and not of the cluster.
 type controlPlaneError struct{ error }
@@ -101,7 +101,7 @@ func describe(p *pass, err error) error {
 		synced = xpv2.ReconcileError(err)
 		synced.Reason = cmp.Or(causeOf(err).Reason, synced.Reason)
 	case o.Status.State == workloadv1alpha1.StatePending:
-		synced = xpv2.ReconcileError(errors.New("Not scheduled to a cluster yet"))
+		synced = xpv2.ReconcileError(errors.New("No cluster yet: the application sets spec.clusterRef when it has one"))
 		synced.Reason = workloadv1alpha1.ReasonUnscheduled
 	}
 	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()),
@@ -122,7 +122,7 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 	case workloadv1alpha1.StatePending, workloadv1alpha1.StateScheduled, workloadv1alpha1.StatePartiallySubmitted,
 		workloadv1alpha1.StateFailed:
 	}
-	return xpv2.Unavailable().WithMessage("The resource is not submitted")
+	return xpv2.Unavailable().WithMessage("The resource is not submitted to the cluster: see condition Synced")
 }
 
 // showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be

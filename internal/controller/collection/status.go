@@ -17,7 +17,7 @@ var (
 	// errInvalidSelection is the cause of errors that only a change of spec.observeObjects can cure.
 	errInvalidSelection = errors.New("spec.observeObjects is invalid")
 	// errNameTaken is the cause of errors about Objects that are no members and have the names of members.
-	errNameTaken = errors.New("name of a member is taken")
+	errNameTaken = errors.New("make the collection under another name")
 	// errLagging ends a reconcile that would repeat writes or give the name of a new member away.
 	errLagging = apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "",
 		errors.New("cache of members lacks what was just written"))

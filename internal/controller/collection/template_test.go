@@ -184,7 +184,8 @@ func TestNamesake(t *testing.T) {
 		generation := theirs.GetGeneration()
 		oc := w.collect()
 		kube.Create(t, w.c, oc)
-		want := "Objects that are no members of the collection exist: " + name + ": name of a member is taken"
+		want := "Objects that are no members of the collection have the names of members: " + name +
+			": make the collection under another name"
 		if diff := cmp.Diff(want, awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken), want)); diff != "" {
 			t.Errorf("message: -want, +got:\n%s", diff)
 		}

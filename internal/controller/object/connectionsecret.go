@@ -134,10 +134,11 @@ func controllable(current, wanted *corev1.Secret) error {
 	by, ours := metav1.GetControllerOf(current), metav1.GetControllerOf(wanted)
 	switch {
 	case by != nil && by.UID != ours.UID:
-		return errors.Errorf("Secret %s/%s is controlled by %s %q", current.Namespace, current.Name, by.Kind, by.Name)
+		return errors.Errorf("Secret %s/%s is controlled by %s %q: name another in spec.writeConnectionSecretToRef",
+			current.Namespace, current.Name, by.Kind, by.Name)
 	case by == nil && current.Type != resource.SecretTypeConnection:
-		return errors.Errorf("Secret %s/%s exists, has type %q and no controller", current.Namespace, current.Name,
-			current.Type)
+		return errors.Errorf("Secret %s/%s exists, has type %q and no controller: "+
+			"name another in spec.writeConnectionSecretToRef", current.Namespace, current.Name, current.Type)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func TestFinalizersAreContested(t *testing.T) {
 				return &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "probe")}
 			},
 			refs: func(w world) []commonv1.Reference { return []commonv1.Reference{w.onConfigMap("source")} },
-			want: []string{"cannot pin ConfigMap", "webhook"},
+			want: []string{"cannot put the finalizer of the provider on ConfigMap", "webhook"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

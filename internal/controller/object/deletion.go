@@ -191,7 +191,7 @@ func deletionBlockers(live *unstructured.Unstructured) string {
 		parts = append(parts, "finalizers: "+strings.Join(finalizers, ", "))
 	}
 	if grace := live.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
-		parts = append(parts, fmt.Sprintf("it has %d s to end", *grace))
+		parts = append(parts, fmt.Sprintf("it has a grace period of %d s", *grace))
 	}
 	return strings.Join(append(parts, endingConditions(live)...), "; ")
 }
@@ -268,7 +268,7 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 		return err
 	}
 	if err := c.withdraw(ctx, obj); err != nil {
-		return errors.Wrap(err, "cannot release resource")
+		return errors.Wrap(err, "cannot leave the resource to others")
 	}
 	return c.releaseReferences(ctx, obj)
 }

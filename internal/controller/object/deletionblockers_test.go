@@ -19,7 +19,7 @@ func TestRemains(t *testing.T) {
 			live:   `{"kind":"ConfigMap","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
 		},
 		"Grace": {
-			reason: "A Pod may take its time.", want: "it has 30 s to end",
+			reason: "A Pod may take its time.", want: "it has a grace period of 30 s",
 			live: `{"kind":"Pod","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","deletionGracePeriodSeconds":30},` +
 				`"status":{"conditions":[{"type":"Ready","status":"True","message":"ready"}]}}`,
 		},

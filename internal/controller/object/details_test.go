@@ -298,12 +298,12 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}},
 				Type:       "connection.crossplane.io/v1alpha1",
 			},
-			want: `is controlled by Deployment "web"`,
+			want: `is controlled by Deployment "web": name another in spec.writeConnectionSecretToRef`,
 		},
 		"Opaque": {
 			reason: "A Secret of another type is somebody's.",
 			secret: corev1.Secret{Type: corev1.SecretTypeOpaque},
-			want:   `exists, has type "Opaque" and no controller`,
+			want:   `exists, has type "Opaque" and no controller: name another in spec.writeConnectionSecretToRef`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

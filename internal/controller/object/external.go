@@ -134,7 +134,8 @@ func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObser
 	e.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.report(o, commonv1.ReasonResourceMissing,
-			"management policies do not allow to create the resource: "+managedadapter.MessageMissing)
+			"management policies do not allow to create the resource, so create it or allow Create: "+
+				managedadapter.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}, nil
 	}
 	if identity(o) == nil {

@@ -140,7 +140,7 @@ func TestReadyMeansReadyNow(t *testing.T) {
 			observe(1)
 			awaitReady(t, c, o)
 			setManifest(t, c, o, web(2))
-			awaitCondition(t, c, o, notReady, "is of generation 1, and it is at generation 2")
+			awaitCondition(t, c, o, notReady, "is at generation 2, and its status still of generation 1")
 			observe(2)
 			awaitReady(t, c, o)
 		})

@@ -42,7 +42,7 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	}
 	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
 	if !fits(o) && !shrink(o) {
-		return errors.New("cannot leave out a resource without a UID")
+		return errors.New("the status has no room for the resource, which cannot be left out of it without a UID")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (e *remote) remember(o Object) error {
 
 // decode decodes JSON the way unstructured resources are: whole numbers are int64.
 func decode(raw []byte, into any) error {
-	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot decode")
+	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot read status.atProvider.manifest")
 }
 
 // encode returns the JSON of a value that comes from JSON.

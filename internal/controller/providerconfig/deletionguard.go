@@ -86,7 +86,8 @@ func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, us
 	if err != nil {
 		return err
 	}
-	c := providerconfig.Terminating().WithMessage(fmt.Sprintf("Kept until the last of %d users is gone", users))
+	c := providerconfig.Terminating().WithMessage(
+		fmt.Sprintf("Kept while resources use it, which are %d: delete them, or have them name another", users))
 	if pc.GetUsers() == users && pc.GetCondition(c.Type).Equal(c) {
 		return nil
 	}

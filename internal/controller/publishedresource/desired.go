@@ -85,8 +85,8 @@ func (e *external) keep(ctx context.Context, p *projection.Projection, got *proj
 	}
 	if !got.has.HasAny(published...) {
 		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
-			"so that it is not known in which versions kcp stores objects: restore it, or take %s from APIExport %q",
-			published[0], got.resource, e.plan.export)}
+			"so that it is not known in which versions kcp stores objects: restore it. Without %s in APIExport %q the API is "+
+			"published anew, and objects of other versions are lost", published[0], got.resource, e.plan.export)}
 	}
 	got.kept = slices.DeleteFunc(got.kept,
 		func(v apisv1alpha1.APIResourceVersion) bool { return projection.Serves(p.CRD, v.Name) })

@@ -89,7 +89,7 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: e.settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(commonv1.ReasonResourceMissing,
-			errors.New("the API is not published, and management policies do not allow to publish it"))
+			errors.New("the API is not published, and management policies do not allow to publish it: allow Create"))
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
 	if obs.ResourceExists && e.settled {

@@ -60,8 +60,8 @@ func TestPublish(t *testing.T) {
 	kcp.AwaitBound(t, two, kcp.Bind(t, two, s.path, exportName, wantClaims...))
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending),
-		first+" has not accepted logicalclusters.core.kcp.io")
-	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted logicalclusters.core.kcp.io")
+		first+" has not accepted the claims for logicalclusters.core.kcp.io")
+	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted the claims for logicalclusters.core.kcp.io")
 	kube.Eventually(t, "two workspaces and three claims", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()

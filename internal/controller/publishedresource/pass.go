@@ -103,7 +103,7 @@ func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
 var errConsumersLeft = errors.New("waiting for consumers to delete their objects")
 
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
-var errTaken = errors.New("another PublishedResource publishes the resource")
+var errTaken = errors.New("give this one another name in spec.projection, or delete it")
 
 // errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the
 // projection can cure.

@@ -76,7 +76,7 @@ func explain(err error, r *v1alpha1.RelatedResource) error {
 		return err
 	}
 	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
-		"so its projection is what it is on the service cluster, and all beside is what it is in kcp", r.Name())
+		"so its projection says what it is on the service cluster, and its other fields what it is in kcp", r.Name())
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
@@ -114,7 +114,7 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster,
 		return r, nil, err
 	}
 	if !projection.Serves(d, at.Version) {
-		return r, nil, errors.Errorf("the service cluster does not serve %s", at)
+		return r, nil, errors.Errorf("the service cluster does not serve %s: install it, or correct spec.related", at)
 	}
 	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
 }
@@ -165,7 +165,7 @@ func described(s *apisv1alpha1.APIResourceSchema, r schema.GroupVersionResource)
 	i := slices.IndexFunc(s.Spec.Versions,
 		func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
 	if i < 0 {
-		return objectsync.Resource{}, errors.Errorf("the APIExport does not offer %s", r)
+		return objectsync.Resource{}, errors.Errorf("the APIExport does not offer %s: correct spec.related", r)
 	}
 	return objectsync.Resource{
 		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope),

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
@@ -22,8 +23,8 @@ const (
 	unholdMax  = 2 * time.Minute
 )
 
-// errStillHeld means that objects of consumers still have our finalizer.
-var errStillHeld = errors.New("objects of consumers still have the finalizer of the provider")
+// errStillHeld means that objects of consumers may still have our finalizer.
+var errStillHeld = errors.New("not all objects are known to be without it")
 
 // mustRemoveFinalizers reports whether a PublishedResource goes and leaves what it has made: then nobody would take our
 // finalizers off the objects of consumers.
@@ -48,7 +49,7 @@ func (c *connector) removeFinalizers(ctx context.Context, n types.NamespacedName
 		return unholdPoll
 	default:
 		c.events.Event(o, event.Warning(reasonStillHeld,
-			errors.Wrap(err, "finalizers are left on objects of consumers, who have to take them off by hand")))
+			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" off their objects by hand")))
 	}
 	c.publications.Stop(n.Name)
 	return 0
@@ -85,7 +86,7 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 		return err
 	}
 	if left, known := c.publications.CountHeld(e.name); !known || left > 0 {
-		return errors.Wrapf(errStillHeld, "%d", left)
+		return errStillHeld
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 func (e *external) followSlice(ctx context.Context) error {
 	name, workspace := exportOf(e.state.slice)
 	if name == "" {
-		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q names none", e.plan.slice)
+		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", e.plan.slice)
 	}
 	e.plan.export = name
 	exporter := e.connector.owner(e.name, controllerExport)

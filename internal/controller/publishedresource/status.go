@@ -60,7 +60,7 @@ func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 		return c, true
 	}
 	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished,
-		fmt.Sprintf("APIResourceSchema %q does not exist", e.desiredAPI.schema)), true
+		fmt.Sprintf("APIResourceSchema %q does not exist: see condition Synced", e.desiredAPI.schema)), true
 }
 
 // exportCondition returns condition ExportUpdated, and whether there is something to say.
@@ -76,7 +76,7 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			return xpv2.Condition{}, false
 		}
 		return condition(t, v1alpha1.ReasonNotUpdated,
-			fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
+			fmt.Sprintf("APIExport %q does not offer the API: see condition Synced", e.plan.export)), true
 	case err != nil:
 		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
 	case !e.settled:
@@ -154,7 +154,7 @@ func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
 func (e *external) describeNotOffered(o *v1alpha1.PublishedResource) {
 	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
 		if o.GetCondition(t).Status == corev1.ConditionTrue {
-			e.set(o, undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API"))
+			e.set(o, undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
 		}
 	}
 }
@@ -216,7 +216,8 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	for _, c := range consumers {
 		switch {
 		case len(c.Open) > 0:
-			open = append(open, "workspace "+c.Name()+" has not accepted "+strings.Join(resources(c.Open), ", "))
+			open = append(open, "workspace "+c.Name()+" has not accepted the claims for "+
+				strings.Join(resources(c.Open), ", "))
 		case c.Problem != "":
 			open = append(open, "workspace "+c.Name()+" cannot use the API: "+c.Problem)
 		}
@@ -228,7 +229,7 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
 	case len(v.problems) > 0:
-		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show the bindings")
+		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show APIBindings: see EndpointsReady")
 	case len(consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
 	}

@@ -185,7 +185,7 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 }
 
 func cannotTell(err error) error {
-	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
+	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
 }
 
 // enumerate says how many objects, by logical cluster, there are in which workspaces, whose paths bindings tell.

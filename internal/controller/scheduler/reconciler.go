@@ -112,7 +112,8 @@ func (r *Reconciler) choose(ctx context.Context,
 	r.consider(client.ObjectKeyFromObject(app), owners)
 	if len(causes) == 0 {
 		return nil, errors.Wrap(errUnschedulable,
-			"no ProviderConfig of the namespace and no ClusterProviderConfig that allows it matches spec.clusterSelector")
+			"no ProviderConfig of the namespace and no ClusterProviderConfig that allows it matches spec.clusterSelector: "+
+				"label one, or set spec.clusterRef")
 	}
 	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
 		len(causes), enumerate(causes))

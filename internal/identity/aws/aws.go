@@ -58,7 +58,7 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1))
 	if err != nil {
 		return identity.Token{}, errors.New("cannot use AWS configuration of the provider: " +
-			"its environment or files are not as AWS wants them")
+			"check the variables AWS_* and the AWS files of its pod")
 	}
 	if cfg.Region == "" {
 		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set")

@@ -56,7 +56,7 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 	}
 	if p.namesFile() && by == identity.WriterTenant {
 		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
-			"which a namespaced ProviderConfig may not")
+			"which a namespaced ProviderConfig may not: write its content there")
 	}
 	return source{p, p.asServicePrincipal}, nil
 }
@@ -66,7 +66,7 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	if by == identity.WriterTenant {
 		return nil, errors.New("Azure workload identities are made from a file of the provider, " +
-			"which a namespaced ProviderConfig may not name")
+			"which a namespaced ProviderConfig may not use: use a service principal")
 	}
 	p, err := parse(credentials, exec)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, 
 		file = os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
 	}
 	if _, err := os.Stat(file); err != nil { //nolint:gosec // Operators may name files.
-		return nil, errors.New("the provider has no federated token file, as Azure's webhook gives to pods that ask for it")
+		return nil, errors.New("the provider has no federated token file: label its pod azure.workload.identity/use")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: o, DisableInstanceDiscovery: p.AuthorityHost != "",

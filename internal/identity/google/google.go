@@ -76,7 +76,7 @@ func check(credentials []byte, by identity.Writer, depth int) (google.Credential
 		return "", errors.New("Google credentials are not a JSON object")
 	}
 	if c.Web != nil || c.Installed != nil {
-		return "", errors.New("Google credentials are those of an OAuth client, which needs a person to log in")
+		return "", errors.New("Google credentials are those of an OAuth client: use the key of a service account")
 	}
 	if depth > maxDepth {
 		return "", errors.New("Google credentials are nested too deep")
@@ -86,9 +86,9 @@ func check(credentials []byte, by identity.Writer, depth int) (google.Credential
 	switch {
 	case slices.Contains(foreign, c.Type) && by == identity.WriterTenant:
 		return "", errors.Errorf("Google credentials of type %s name files or addresses, "+
-			"which a namespaced ProviderConfig may not", c.Type)
+			"which a namespaced ProviderConfig may not: use the key of a service account", c.Type)
 	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
-		return "", errors.New("Google credentials are of an unknown type")
+		return "", errors.New("Google credentials are of an unknown type: use the key of a service account")
 	case c.Type == google.ImpersonatedServiceAccount:
 		_, err := check(c.Source, by, depth+1)
 		return c.Type, errors.Wrap(err, "source_credentials")

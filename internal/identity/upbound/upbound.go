@@ -40,14 +40,14 @@ func New(token []byte, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 
 func organization(exec *clientcmdapi.ExecConfig) (string, error) {
 	if exec == nil {
-		return "", errors.New("kubeconfig field users[].user.exec is missing: it must be that of up organization token")
+		return "", errors.New("kubeconfig field users[].user.exec is missing: it must run `up organization token`")
 	}
 	if exec.APIVersion != execVersion {
 		return "", errors.Errorf("kubeconfig field users[].user.exec.apiVersion must be %s", execVersion)
 	}
 	args := exec.Args
 	if exec.Command != "up" || len(args) < 2 || args[0] != "org" && args[0] != "organization" || args[1] != "token" {
-		return "", errors.New("kubeconfig field users[].user.exec must be that of up organization token")
+		return "", errors.New("kubeconfig field users[].user.exec must run `up organization token`")
 	}
 	name := ""
 	if len(args) > 2 {

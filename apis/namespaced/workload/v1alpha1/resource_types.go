@@ -34,18 +34,18 @@ type SecretReference struct {
 
 // KubernetesApplicationResourceSpec is the desired state of a KubernetesApplicationResource.
 //
-// +kubebuilder:validation:XValidation:rule="self.template.apiVersion == oldSelf.template.apiVersion",message="template.apiVersion is immutable"
-// +kubebuilder:validation:XValidation:rule="self.template.kind == oldSelf.template.kind",message="template.kind is immutable"
-// +kubebuilder:validation:XValidation:rule="self.template.metadata.name == oldSelf.template.metadata.name",message="template.metadata.name is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.template.metadata.__namespace__) == has(oldSelf.template.metadata.__namespace__) && (!has(self.template.metadata.__namespace__) || self.template.metadata.__namespace__ == oldSelf.template.metadata.__namespace__)",message="template.metadata.namespace is immutable"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set"
+// +kubebuilder:validation:XValidation:rule="self.template.apiVersion == oldSelf.template.apiVersion",message="template.apiVersion is immutable: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.kind == oldSelf.template.kind",message="template.kind is immutable: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.metadata.name == oldSelf.template.metadata.name",message="template.metadata.name is immutable: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="has(self.template.metadata.__namespace__) == has(oldSelf.template.metadata.__namespace__) && (!has(self.template.metadata.__namespace__) || self.template.metadata.__namespace__ == oldSelf.template.metadata.__namespace__)",message="template.metadata.namespace is immutable: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: make another KubernetesApplicationResource"
 type KubernetesApplicationResourceSpec struct {
 	ResourceTemplateSpec `json:",inline"`
 
 	// clusterRef is the cluster the resource is scheduled to. An application sets it for its resources. It cannot
 	// be changed then.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: make another KubernetesApplicationResource"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
 	// unreachableTarget decides what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
