@@ -90,11 +90,7 @@ func open(t *testing.T, consumers int, changes ...change) *shop {
 		s.claims = append(s.claims, "namespaces", "secrets")
 	}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
-<<<<<<< HEAD
-		build.ClusterConfig(ns, spec), build.Definition(s.group, "hats"), o)
-=======
-		build.Cluster().Config("", ns, spec), d, o)
->>>>>>> w-soak
+		build.ClusterConfig(ns, spec), d, o)
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, "the API to be published", func() (bool, string) {
