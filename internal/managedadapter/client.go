@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,9 +36,11 @@ type Client struct {
 	written *sync.Map // our last write to each object that the cache has not seen yet: client.ObjectKey to write
 }
 
-// A write is known by the resource version it has made.
+// A write is known by the resource version it has made or, if it took the last finalizer off a deleted object, by what
+// is gone with that.
 type write struct {
 	version string
+	gone    types.UID
 	at      time.Time
 }
 
@@ -115,7 +118,11 @@ func (c Client) Status() client.SubResourceWriter {
 func (c Client) note(ctx context.Context, obj client.Object, err error) error {
 	if r := of(ctx); err == nil && r.last != nil && r.last.GetUID() == obj.GetUID() {
 		r.see(obj)
-		c.written.Store(client.ObjectKeyFromObject(obj), write{version: obj.GetResourceVersion(), at: time.Now()})
+		w := write{version: obj.GetResourceVersion(), at: time.Now()}
+		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
+			w.gone = obj.GetUID()
+		}
+		c.written.Store(client.ObjectKeyFromObject(obj), w)
 	}
 	return err
 }
@@ -129,7 +136,7 @@ func (c Client) isBehind(obj client.Object) bool {
 		return false
 	}
 	n, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	if err == nil && n < 0 && time.Since(last.at) < staleMost {
+	if (err == nil && n < 0 || obj.GetUID() == last.gone) && time.Since(last.at) < staleMost {
 		return true
 	}
 	c.written.CompareAndDelete(key, last)
