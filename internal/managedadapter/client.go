@@ -136,7 +136,8 @@ func (c Client) isBehind(obj client.Object) bool {
 		return false
 	}
 	n, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	if (err == nil && n < 0 || obj.GetUID() == last.gone) && time.Since(last.at) < staleMost {
+	behind := err == nil && n < 0 || last.gone != "" && obj.GetUID() == last.gone
+	if behind && time.Since(last.at) < staleMost {
 		return true
 	}
 	c.written.CompareAndDelete(key, last)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -109,6 +110,7 @@ func (c *oneConfigMap) Get(_ context.Context, key client.ObjectKey, obj client.O
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
 	obj.SetName(key.Name)
+	obj.SetUID("here")
 	obj.SetResourceVersion(c.version)
 	return nil
 }
@@ -118,6 +120,7 @@ func TestStaleCache(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		wrote  string
+		gone   types.UID
 		ago    time.Duration
 		cached string
 		stale  bool
@@ -127,6 +130,11 @@ func TestStaleCache(t *testing.T) {
 		"Newer":        {reason: "So does one that has seen more.", wrote: "5", cached: "6"},
 		"Behind":       {reason: "One that has not does not.", wrote: "5", cached: "4", stale: true},
 		"Gone":         {reason: "What is gone is not waited for.", wrote: "5", cached: ""},
+		"Finished": {
+			reason: "What has lost its last finalizer is gone, in whatever version it is shown.",
+			wrote:  "5", gone: "here", cached: "5", stale: true,
+		},
+		"Namesake": {reason: "Another one of the name is not.", wrote: "5", gone: "before", cached: "5"},
 		"Restored": {
 			reason: "A control plane that was restored from a backup never shows our write.",
 			wrote:  "5", cached: "4", ago: staleMost,
@@ -136,7 +144,7 @@ func TestStaleCache(t *testing.T) {
 			req := reconcile.Request{NamespacedName: client.ObjectKey{Name: "x"}}
 			c := Client{Client: &oneConfigMap{version: tc.cached}, written: &sync.Map{}}
 			if tc.wrote != "" {
-				c.written.Store(req.NamespacedName, write{version: tc.wrote, at: time.Now().Add(-tc.ago)})
+				c.written.Store(req.NamespacedName, write{version: tc.wrote, gone: tc.gone, at: time.Now().Add(-tc.ago)})
 			}
 			reads := 0
 			r := Reconciler(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
