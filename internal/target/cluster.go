@@ -128,17 +128,14 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
 
-// Delete deletes a resource, whose namespace may be empty, and its dependents in the background. It reports whether the
-// server says that the resource is gone; one that has finalizers or time to end is not. Servers tell that by their code,
-// and only those who ask by orphanDependents: DeleteResource in k8s.io/apiserver v0.36.3,
-// pkg/endpoints/handlers/delete.go. Delete of client-go's dynamic client keeps the code to itself.
+// Delete deletes a resource, whose namespace may be empty, and reports whether the server answers with a Status: it does
+// if the resource is gone, or was being deleted before, and answers with the resource if it stays for now. See Delete in
+// k8s.io/apiserver v0.36.3, pkg/registry/generic/registry/store.go. That of client-go's dynamic client drops the answer.
 func (c *Cluster) Delete(
-	ctx context.Context, r schema.GroupVersionResource, n types.NamespacedName, p *metav1.Preconditions,
-) (gone bool, err error) {
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: p, OrphanDependents: new(false), //nolint:staticcheck // See above.
-	})
+	ctx context.Context, r schema.GroupVersionResource, n types.NamespacedName, o metav1.DeleteOptions,
+) (plain bool, err error) {
+	o.APIVersion, o.Kind = "v1", "DeleteOptions"
+	body, err := json.Marshal(o)
 	if err != nil {
 		return false, err
 	}
@@ -146,11 +143,18 @@ func (c *Cluster) Delete(
 	if r.Group == "" {
 		prefix = []string{"api", r.Version}
 	}
-	code := 0
-	err = c.discovery.RESTClient().Delete().AbsPath(prefix...).NamespaceIfScoped(n.Namespace, n.Namespace != "").
-		Resource(r.Resource).Name(n.Name).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).
-		Do(ctx).StatusCode(&code).Error()
-	return code == http.StatusOK, err
+	res := c.discovery.RESTClient().Delete().AbsPath(prefix...).NamespaceIfScoped(n.Namespace, n.Namespace != "").
+		Resource(r.Resource).Name(n.Name).SetHeader("Accept", runtime.ContentTypeJSON).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx)
+	if err := res.Error(); err != nil {
+		return false, err
+	}
+	answer := metav1.TypeMeta{}
+	raw, err := res.Raw()
+	if err == nil {
+		err = json.Unmarshal(raw, &answer)
+	}
+	return answer.Kind == "Status", err
 }
 
 // Dynamic returns a client of the cluster.

@@ -151,11 +151,13 @@ func (r Resource) Delete(
 	if err := r.admit(ctx); err != nil {
 		return false, err
 	}
-	same := &metav1.Preconditions{UID: new(live.GetUID())}
-	if p == metav1.DeletePropagationBackground {
-		gone, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(r.Manifest), same)
-	} else {
-		err = r.resources().Delete(ctx, live.GetName(), metav1.DeleteOptions{Preconditions: same, PropagationPolicy: &p})
+	// In the version that was seen it was not being deleted: then the answer tells whether it is gone.
+	as := &metav1.Preconditions{UID: new(live.GetUID()), ResourceVersion: new(live.GetResourceVersion())}
+	o := metav1.DeleteOptions{Preconditions: as, PropagationPolicy: &p}
+	gone, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(live), o)
+	if apierrors.IsConflict(err) {
+		gone, as.ResourceVersion = false, nil
+		_, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(live), o)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
