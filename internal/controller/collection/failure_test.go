@@ -264,6 +264,10 @@ func TestSchema(t *testing.T) {
 			"READY":   ".status.conditions[?(@.type=='Ready')].status",
 			"REASON":  ".status.conditions[?(@.message)].reason",
 			"MESSAGE": ".status.conditions[?(@.message)].message",
+			"MEMBERS": ".status.members",
+		}
+		if w.scope.Name == "Namespaced" {
+			want["PROVIDERCONFIG-KIND"] = ".spec.providerConfigRef.kind"
 		}
 		if diff := cmp.Diff(want, columns); diff != "" {
 			t.Errorf("columns: -want, +got:\n%s", diff)
