@@ -178,7 +178,10 @@ func onlySeen(was, is Object) bool {
 	had, has := was.GetCondition(xpv2.TypeReady), is.GetCondition(xpv2.TypeReady)
 	synced := is.GetCondition(xpv2.TypeSynced)
 	switch {
-	case has.Reason == xpv2.ReasonDeleting && synced.Status == corev1.ConditionTrue:
+	case is.GetDeletionTimestamp() != nil:
+		if has.Reason != xpv2.ReasonDeleting || synced.Status != corev1.ConditionTrue {
+			return false
+		}
 		like.SetConditions(has, synced) // What it waits for may be gone before anybody reads that.
 	case had.Status == has.Status && had.Reason == has.Reason && had.ObservedGeneration == has.ObservedGeneration:
 		like.SetConditions(has)

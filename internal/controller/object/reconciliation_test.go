@@ -33,6 +33,7 @@ func TestOnlySeen(t *testing.T) {
 	show := func(raw string) func(Object) {
 		return func(o Object) { o.Observed().Manifest.Raw = []byte(raw) }
 	}
+	deleteNow := func(o Object) { o.SetDeletionTimestamp(new(metav1.Now())) }
 	unready := func(message string) xpv2.Condition {
 		return xpv2.Unavailable().WithMessage(message).WithObservedGeneration(1)
 	}
@@ -69,10 +70,21 @@ func TestOnlySeen(t *testing.T) {
 		"Pinned": {reason: "Nor what is kept for the Object.", change: func(o Object) {
 			o.Observed().References = []commonv1.PinnedReference{{UID: "x"}}
 		}},
-		"Deleted": {reason: "Nor anything of an Object that is being deleted.", change: func(o Object) {
-			now := metav1.Now()
+		"Deleted": {reason: "Nor what else is new of an Object that is being deleted.", change: func(o Object) {
 			show(changed)(o)
-			o.(*mobjectv1alpha1.Object).DeletionTimestamp = &now
+			deleteNow(o)
+		}},
+		"Waiting": {
+			reason: "What a deleted one waits for may wait.",
+			change: func(o Object) {
+				deleteNow(o)
+				o.SetConditions(xpv2.Deleting().WithObservedGeneration(2), xpv2.ReconcileSuccess())
+			},
+			want: true,
+		},
+		"CannotGo": {reason: "Why it cannot go may not.", change: func(o Object) {
+			deleteNow(o)
+			o.SetConditions(xpv2.Deleting(), xpv2.ReconcileError(errors.New("no")))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
