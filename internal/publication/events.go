@@ -29,7 +29,7 @@ const (
 	// component is whom consumers see as the source of events.
 	component = "service-provider"
 	// eventsMost is how many events wait for one workspace at most.
-	eventsMost = 100
+	eventsMost = 200
 	// eventMax is how long it may take to write one event.
 	eventMax = 10 * time.Second
 	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
