@@ -106,8 +106,8 @@ func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error
 
 // expect remembers that the copy of a related object is about to be made, and returns its content. A copy that has been
 // made before stays recorded as it was: what was copied is what a hidden one has, until it is made again. One in a
-// workspace is known by its content: before it is to be made otherwise than in a try that may not have been answered, the
-// workspace is asked whether it is there.
+// workspace is known by its content: before it is to be made otherwise than in a try that may not have been answered,
+// the workspace is asked whether it is there.
 func (p *relatedSync) expect(ctx context.Context, m relation) (map[string]any, error) {
 	if err := p.admit(m); err != nil {
 		return nil, err

@@ -128,9 +128,10 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
 
-// Delete deletes a resource, whose namespace may be empty, and reports whether the server answers with a Status: it does
-// if the resource is gone, or was being deleted before, and answers with the resource if it stays for now. See Delete in
-// k8s.io/apiserver v0.36.3, pkg/registry/generic/registry/store.go. That of client-go's dynamic client drops the answer.
+// Delete deletes a resource, whose namespace may be empty, and reports whether the server answers with a Status: it
+// does if the resource is gone, or was being deleted before, and answers with the resource if it stays for now. See
+// Delete in k8s.io/apiserver v0.36.3, pkg/registry/generic/registry/store.go. That of client-go's dynamic client drops
+// the answer.
 func (c *Cluster) Delete(
 	ctx context.Context, r schema.GroupVersionResource, n types.NamespacedName, o metav1.DeleteOptions,
 ) (plain bool, err error) {
