@@ -159,7 +159,8 @@ func TestExamplesAreValid(t *testing.T) {
 		t.Fatalf("cannot find definitions of capabilities: %v", err)
 	}
 	kinds := strings.Join(append(definitions, filepath.Join(top, "examples", "compositions", "definition.yaml"),
-		filepath.Join(top, "package", "crds")), ",")
+		filepath.Join(top, "examples", "compositions", "site.yaml"),
+		filepath.Join(top, "examples", "quickstart", "definition.yaml"), filepath.Join(top, "package", "crds")), ",")
 	out, err := exec.Command(crank, "beta", "validate", kinds, filepath.Join(top, "examples"),
 		"--crossplane-image="+pushKinds(t), "--cache-dir="+t.TempDir()).CombinedOutput()
 	if err != nil {
