@@ -140,8 +140,8 @@ func (r Resource) admit(ctx context.Context) error {
 	return r.Admit(ctx)
 }
 
-// Delete requests the deletion of the resource as it was seen, and reports whether the target says that it is gone. That
-// it was gone before, or that there is a namesake, is no error.
+// Delete requests the deletion of the resource as it was seen, and reports whether the target says that it is gone.
+// That it was gone before, or that there is a namesake, is no error.
 func (r Resource) Delete(
 	ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation,
 ) (gone bool, err error) {

@@ -167,8 +167,8 @@ func composite(o Object) types.UID {
 }
 
 // onlySeen reports whether two states of an Object differ in no more than what the resource looks like, or why it is
-// not ready or not gone. All else is needed at once: by who waits for a condition, or by our next reconcile, which knows
-// what was applied and to what from nowhere else.
+// not ready or not gone. All else is needed at once: by who waits for a condition, or by our next reconcile, which
+// knows what was applied and to what from nowhere else.
 func onlySeen(was, is Object) bool {
 	if !sameOne(was, is) {
 		return false
