@@ -95,9 +95,10 @@ func TestNamespaceLosesRight(t *testing.T) {
 	kube.Patch(t, tc, drifted, `{"data":{"by":"somebody"}}`)
 	kube.Delete(t, c, left, deleted)
 	s.awaitRefused(t, c, left, deleted)
-	if m := left.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "spec.unreachableTarget: Orphan") {
-		t.Errorf("a deleted Object must say what it waits for: %s", m)
-	}
+	kube.Await(t, c, left, "a deleted Object to say what it waits for", func() (bool, string) {
+		m := left.GetCondition(xpv2.TypeSynced).Message
+		return strings.Contains(m, "spec.unreachableTarget: Orphan"), m
+	})
 	s.checkUnasked(t, c, mark, all...)
 	kube.Patch(t, c, left, `{"spec":{"unreachableTarget":"Orphan"}}`)
 	kube.AwaitGone(t, c, left)
