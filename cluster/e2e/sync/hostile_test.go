@@ -24,14 +24,14 @@ const (
 	memoryMost = 1 << 30
 	// patience is how long is waited for what a kcp answers late that all of them keep busy.
 	patience = 10 * time.Minute
-	// seriesMost is how many series of metrics all that they do may add: of requests by status code, of failures by
-	// reason, of which each is one of a few, and of controllers that had nothing to do before.
+	// seriesMost is how many series of metrics they may add. There is one for each status code, for each reason of
+	// failures that we know, and for controllers that had nothing to do before.
 	seriesMost = 200
 )
 
-// TestHostileTenants shows that ten workspaces, each of which costs the provider as much as it can in a way of its own,
-// all at once, do not use up the memory that the chart gives it, when it starts with all of that there, as they change
-// it, and when it starts again; that another workspace is served meanwhile; and that nothing they write is a metric.
+// TestHostileTenants shows that the memory that the chart gives the provider is enough for ten hostile workspaces at
+// once. Each costs as much as it can, in a way of its own. The provider starts with all of that there, sees it change,
+// and starts again. Another workspace is served meanwhile, and nothing that the ten write is a metric.
 func TestHostileTenants(t *testing.T) {
 	s := open(t, 1, byReference)
 	g := &good{shop: s, in: s.consumers[0]}

@@ -58,8 +58,8 @@ const (
 // hostileObjects are what hostile workspaces have, by the way in which that costs much.
 var hostileObjects = map[string]func(s *shop) []client.Object{
 	// Deeper than can be read, and as deep as can.
-	"Deep":   func(s *shop) []client.Object { return s.hats(2, "more", nestedLists(5000)) },
-	"Nested": func(s *shop) []client.Object { return s.hats(5, "more", nestedLists(990)) },
+	"Deep":   func(s *shop) []client.Object { return s.hats(2, "more", build.Nested(5000)) },
+	"Nested": func(s *shop) []client.Object { return s.hats(5, "more", build.Nested(990)) },
 	"DeepSecrets": func(s *shop) []client.Object {
 		return append(secrets(2, func(u *corev1.Secret) { u.ManagedFields = deepFields(3000) }),
 			s.naming("keyName", 2)...)
@@ -121,22 +121,12 @@ func secrets(n int, with func(*corev1.Secret)) []client.Object {
 	return all
 }
 
-// escaped returns Secrets of so many bytes, each of which is six in JSON.
+// escaped returns Secrets of a size in bytes. In JSON they are six times as large.
 func escaped(n, size int) []client.Object {
 	return secrets(n, func(u *corev1.Secret) { u.Type = corev1.SecretType(strings.Repeat("<", size)) })
 }
 
 func emptyLists(n int) []any { return slices.Repeat([]any{[]any{}}, n) }
-
-// nestedLists is a value of so many levels. Of lists API servers do not record who owns which level, which would take
-// them minutes.
-func nestedLists(levels int) any {
-	value := []any{}
-	for range levels - 1 {
-		value = []any{value}
-	}
-	return value
-}
 
 // deepFields are managed fields of so many levels.
 func deepFields(levels int) []metav1.ManagedFieldsEntry {

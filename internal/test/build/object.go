@@ -148,11 +148,12 @@ func FromSecret(namespace, name string) commonv1.ProviderConfigSpec {
 	}}
 }
 
-// Nested returns a value of so many levels of JSON.
+// Nested returns a value of so many levels of JSON. It consists of lists: of maps, API servers record who owns which
+// level, which takes them minutes.
 func Nested(levels int) any {
-	value := any(map[string]any{})
+	value := []any{}
 	for range levels - 1 {
-		value = map[string]any{"a": value}
+		value = []any{value}
 	}
 	return value
 }

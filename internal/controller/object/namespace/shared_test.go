@@ -114,7 +114,7 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 		}
 		for _, secret := range []string{"operators-secret", s.user, target.Config().Host} {
 			if strings.Contains(got.Message, secret) {
-				t.Errorf("%T %s tells of %s: %s", o, o.GetName(), secret, got.Message)
+				t.Errorf("%T %s must not name %s: %s", o, o.GetName(), secret, got.Message)
 			}
 		}
 	}
