@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"maps"
-	"os"
-	"runtime/debug"
 	"slices"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -36,20 +34,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
-const (
-	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind
-	// beside it.
-	gcPercent = 25
-)
-
 // run runs the provider until the context ends.
 func run(ctx context.Context, f *flags) error {
 	if f.pollJitterPercentage >= 100 {
 		return errors.New("--poll-jitter-percentage must be below 100")
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	limitGarbage()
 	zl := newLogger(f)
 	ctrl.SetLogger(f.quietUnless(zl))
 	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))
