@@ -31,6 +31,23 @@ func TestWritesPerObject(t *testing.T) {
 	}
 }
 
+// TestReconcilesPerCreation shows that an Object is reconciled once to make its resource, and once when the cache shows
+// what that has written. A watch that is quicker than the answer to our own write adds one, which does nothing.
+func TestReconcilesPerCreation(t *testing.T) {
+	const n = 100
+	c, _ := clients(t)
+	p := start(t)
+	f := newFleet(t, c, n)
+	first := fleet{objects: f.objects[:2], namespace: f.namespace} // Of each scope one, for which the watches start.
+	first.settle(t, c)
+
+	before := reconciles(t, p)
+	fleet{objects: f.objects[2:], namespace: f.namespace}.settle(t, c)
+	if got := reconciles(t, p) - before; got > 3*n {
+		t.Errorf("reconciles for %d new Objects: want at most %d, got %d", n, 3*n, got)
+	}
+}
+
 // TestRequestsPerDeletion shows that a resource which goes at once costs one request to the target, and that its Object
 // is then written once, to take the finalizer off.
 func TestRequestsPerDeletion(t *testing.T) {

@@ -27,7 +27,7 @@ func limitGarbage() {
 	live := []metrics.Sample{{Name: liveBytes}}
 	metrics.Read(live)
 	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64()))
-	runtime.AddCleanup(new(*int), func(any) { limitGarbage() }, nil)
+	runtime.AddCleanup(new(*int), func(struct{}) { limitGarbage() }, struct{}{})
 }
 
 // garbagePercent returns how much garbage there may be, as a percentage of the bytes that live.

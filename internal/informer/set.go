@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
+
+// seed makes hashes that are compared within the process only.
+var seed = maphash.MakeSeed()
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
@@ -93,6 +97,32 @@ func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructure
 func (s *Set) Names(ctx context.Context, o Owner, i Interest) (names []types.NamespacedName, err error) {
 	err = s.look(ctx, o, i, func(st *store) { names = st.names() })
 	return names, err
+}
+
+// Sight returns a number that stands for what an owner looks at by name, and what it sees. It changes with both, and
+// only then. It reports false if a stream does not show what the server has, or if the owner looks at selections.
+func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
+	type seen struct {
+		Interest
+
+		version string
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, interests := range s.interests[o] {
+		for _, i := range interests {
+			st := s.streams[i.key()]
+			if i.Stream > StreamByName || st.ready() != nil {
+				return 0, false
+			}
+			now := seen{Interest: i}
+			if u := st.store.get(i.NamespacedName); u != nil {
+				now.version = u.GetResourceVersion()
+			}
+			sight += maphash.Comparable(seed, now)
+		}
+	}
+	return sight, true
 }
 
 // look waits a little for the first list of the stream of an interest, and reads what it shows. If the list arrives

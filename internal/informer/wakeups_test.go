@@ -58,7 +58,8 @@ func (f *fickle) before(server http.Handler) http.Handler {
 	})
 }
 
-// A believer keeps what owners know, by their last look. They look when they are woken and never else.
+// A believer keeps what owners know, by their last look. They look when they are woken and never else, and not if they
+// have looked before at what they would see.
 type believer struct {
 	set       *Set
 	client    dynamic.ResourceInterface // writes
@@ -67,7 +68,8 @@ type believer struct {
 
 	mu       sync.Mutex
 	believes map[Owner]string
-	writes   map[Owner]int // writes that an owner is to do in its next pass
+	sights   map[Owner]uint64 // in which they have looked last
+	writes   map[Owner]int    // writes that an owner is to do in its next pass
 }
 
 func (b *believer) interest(o Owner) Interest {
@@ -107,7 +109,14 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 		}
 		return err
 	}
+	sight, ok := b.set.Sight(o)
+	if b.hasSeen(o, sight) && ok {
+		return nil
+	}
 	u, err := b.set.Get(ctx, o, i)
+	if now, still := b.set.Sight(o); ok && still && now == sight {
+		defer b.see(o, sight)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -117,6 +126,19 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 		b.believe(o, u.GetResourceVersion())
 	}
 	return nil
+}
+
+func (b *believer) hasSeen(o Owner, sight uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last, ok := b.sights[o]
+	return ok && last == sight
+}
+
+func (b *believer) see(o Owner, sight uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sights[o] = sight
 }
 
 func (b *believer) believe(o Owner, what string) {
@@ -156,6 +178,7 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 	d, m := clients(kube.Front(t, server.Config(), f.before))
 	b := &believer{
 		namespace: ns, queue: workqueue.NewTyped[Owner](), believes: map[Owner]string{}, writes: map[Owner]int{},
+		sights: map[Owner]uint64{},
 	}
 	b.client = live.Resource(b.interest(Owner{}).Resource).Namespace(ns)
 	b.set = NewSet(d, Options{Selector: "managed=true", Metadata: m, Wake: b.queue.Add})

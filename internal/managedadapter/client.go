@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that may
@@ -37,11 +39,12 @@ type Client struct {
 }
 
 // A write is known by the resource version it has made or, if it took the last finalizer off a deleted object, by what
-// is gone with that.
+// is gone with that. One that is awaited has the object reconciled again when the cache shows it.
 type write struct {
 	version string
 	gone    types.UID
 	at      time.Time
+	awaited bool
 }
 
 // Get gets an object. The first in a Reconciliation is the reconciled one. If the cache is behind our last write to it,
@@ -51,10 +54,11 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if _, ok := obj.(*corev1.Secret); ok && r.Publish != nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 	}
-	err := c.Client.Get(ctx, key, obj, o...)
 	if r.last != nil {
-		return err
+		return c.Client.Get(ctx, key, obj, o...)
 	}
+	c.await(key)
+	err := c.Client.Get(ctx, key, obj, o...)
 	if r.Gone = apierrors.IsNotFound(err); r.Gone {
 		c.written.Delete(key)
 	}
@@ -118,6 +122,7 @@ func (c Client) Status() client.SubResourceWriter {
 func (c Client) note(ctx context.Context, obj client.Object, err error) error {
 	if r := of(ctx); err == nil && r.last != nil && r.last.GetUID() == obj.GetUID() {
 		r.see(obj)
+		r.behind = func() bool { return c.trails(ctx, obj) }
 		w := write{version: obj.GetResourceVersion(), at: time.Now()}
 		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
 			w.gone = obj.GetUID()
@@ -125,6 +130,36 @@ func (c Client) note(ctx context.Context, obj client.Object, err error) error {
 		c.written.Store(client.ObjectKeyFromObject(obj), w)
 	}
 	return err
+}
+
+// await has Changed tell when the cache shows our last write to an object. What is read after it is told of, if it does
+// not show that.
+func (c Client) await(key client.ObjectKey) {
+	if last, ok := c.written.Load(key); ok {
+		awaited := last.(write) //nolint:forcetypeassert // There is nothing else.
+		awaited.awaited = true
+		c.written.CompareAndSwap(key, last, awaited)
+	}
+}
+
+// trails reports whether the cache has yet to show our last write to an object, of which Changed tells then.
+func (c Client) trails(ctx context.Context, obj client.Object) bool {
+	key, seen := client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // A copy.
+	c.await(key)
+	return c.Client.Get(ctx, key, seen) == nil && c.isBehind(seen)
+}
+
+// shows reports whether an object is our last write to it, or newer, and awaited.
+func (c Client) shows(obj client.Object) bool {
+	known, _ := c.written.Load(client.ObjectKeyFromObject(obj))
+	last, ok := known.(write)
+	return ok && last.awaited && !last.isAfter(obj)
+}
+
+// isAfter reports whether an object is as it was before the write.
+func (w write) isAfter(obj client.Object) bool {
+	n, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), w.version)
+	return err == nil && n < 0 || w.gone != "" && obj.GetUID() == w.gone
 }
 
 // isBehind reports whether an object that the cache has is older than our last write, and that still counts.
@@ -135,9 +170,7 @@ func (c Client) isBehind(obj client.Object) bool {
 	if !ok {
 		return false
 	}
-	n, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	behind := err == nil && n < 0 || last.gone != "" && obj.GetUID() == last.gone
-	if behind && time.Since(last.at) < staleMost {
+	if last.isAfter(obj) && time.Since(last.at) < staleMost {
 		return true
 	}
 	c.written.CompareAndDelete(key, last)
@@ -201,6 +234,13 @@ type Manager struct {
 // NewManager returns a Manager for the reconciler of one kind.
 func NewManager(m manager.Manager) Manager {
 	return Manager{Manager: m, client: Client{Client: m.GetClient(), written: &sync.Map{}}}
+}
+
+// Changed lets pass what DesiredStateChanged does, and what a reconcile waits for: that the cache shows our last write.
+func (m Manager) Changed() predicate.Predicate {
+	return predicate.Or(DesiredStateChanged(), predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return m.client.shows(e.ObjectNew) },
+	})
 }
 
 // GetClient returns the Client.

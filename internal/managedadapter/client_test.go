@@ -155,7 +155,7 @@ func TestStaleCache(t *testing.T) {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
 			}))
 			res, err := r.Reconcile(t.Context(), req)
-			if err != nil || (res.RequeueAfter == retryStale) != tc.stale || tc.stale && reads > 0 {
+			if err != nil || (res.RequeueAfter == staleMost) != tc.stale || tc.stale && reads > 0 {
 				t.Errorf("%s Got %v, %v, and %d reads", tc.reason, res, err, reads)
 			}
 		})

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// retryStale is how soon an object is reconciled again whose cache was behind. Most catch up within milliseconds.
-	retryStale = 10 * time.Millisecond
 	// waitMost is how soon something is reconciled again that waits for what will wake it, if the poll interval is
 	// longer.
 	waitMost = 30 * time.Second
+	// lostAfter is when an object is reconciled again whose cache never shows our last write, after a restore.
+	lostAfter = 10 * time.Minute
 )
 
 // A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot;
@@ -44,7 +44,8 @@ type Reconciliation struct {
 	// Stale is set if the cache was behind our last write, and nothing was done.
 	Stale bool
 
-	last client.Object // the object as the server last gave it
+	last   client.Object // the object as the server last gave it
+	behind func() bool   // the cache has yet to show what we have written; nil if that is nothing
 }
 
 type reconciliationKey struct{}
@@ -75,7 +76,8 @@ func (r *Reconciliation) isCurrent(obj client.Object) bool {
 	return r.last != nil && r.last.GetUID() == obj.GetUID() && r.last.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// Run has a reconciler reconcile the object, and requeues conflicts silently.
+// Run has a reconciler reconcile the object, and requeues conflicts silently. As long as the cache has yet to show our
+// last write, there is no other reconcile.
 func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 	next reconcile.Reconciler,
 ) (reconcile.Result, error) {
@@ -84,7 +86,11 @@ func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 		return reconcile.Result{}, nil // The object tells, and its next version comes with an event.
 	}
 	if r.Stale {
-		return reconcile.Result{RequeueAfter: retryStale}, nil
+		return reconcile.Result{RequeueAfter: staleMost}, nil
+	}
+	soon := res.Requeue //nolint:staticcheck // crossplane-runtime asks for another reconcile in no other way.
+	if soon && err == nil && r.behind != nil && r.behind() {
+		return reconcile.Result{RequeueAfter: lostAfter}, nil
 	}
 	return xperrors.SilentlyRequeueOnConflict(res, err)
 }

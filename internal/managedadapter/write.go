@@ -1,6 +1,7 @@
 package managedadapter
 
 import (
+	"bytes"
 	"context"
 	"reflect"
 	"slices"
@@ -11,8 +12,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -90,8 +92,11 @@ func Save(ctx context.Context, c client.Client, before, now client.Object) error
 	return errors.Wrapf(err, "cannot write the status of %q", now.GetName())
 }
 
+// same compares times as such, and what is raw at once: equality.Semantic compares that byte by byte.
+var same = conversion.EqualitiesOrDie(bytes.Equal, func(a, b metav1.Time) bool { return a.Equal(&b) })
+
 // SameStatus reports whether two objects of one kind have the same status.
-func SameStatus(a, b client.Object) bool { return equality.Semantic.DeepEqual(status(a), status(b)) }
+func SameStatus(a, b client.Object) bool { return same.DeepEqual(status(a), status(b)) }
 
 func status(obj client.Object) any {
 	return reflect.ValueOf(obj).Elem().FieldByName("Status").Interface()

@@ -36,10 +36,11 @@ const (
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
+	m := managedadapter.NewManager(mgr)
 	r := &Reconciler{
 		kind:       scope.Applications(mgr.GetClient()),
 		controller: name, registry: o.Registry,
-		local:  managedadapter.NewManager(mgr).GetClient(),
+		local:  m.GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
@@ -53,7 +54,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
+		For(&application{}, builder.WithPredicates(m.Changed())).
 		Watches(&resource{}, r.users()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		Complete(managedadapter.Reconciler(r))

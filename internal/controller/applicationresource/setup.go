@@ -20,10 +20,11 @@ import (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
 	record := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	m := managedadapter.NewManager(mgr)
 	r := &Reconciler{
 		kind:       scope.ApplicationResources(mgr.GetClient()),
 		controller: name, registry: o.Registry, drift: &targetresource.Drift{},
-		local:  managedadapter.NewManager(mgr).GetClient(),
+		local:  m.GetClient(),
 		record: record,
 		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
@@ -32,7 +33,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(managedadapter.DesiredStateChanged())).
+			builder.WithPredicates(m.Changed())).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {

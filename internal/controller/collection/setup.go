@@ -18,9 +18,10 @@ import (
 // Setup adds the controller of collections of one scope to a manager.
 func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.CollectionKind[T]) error {
 	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
+	m := managedadapter.NewManager(mgr)
 	r := &Reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
-		local:  managedadapter.NewManager(mgr).GetClient(),
+		local:  m.GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
@@ -30,7 +31,7 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(managedadapter.DesiredStateChanged())).
+		For(k.New(), builder.WithPredicates(m.Changed())).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather))
 	for _, c := range k.Configs {

@@ -67,6 +67,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	m := managedadapter.NewManager(mgr)
 	c := &reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, options: o, local: m.GetClient(),
+		cache: mgr.GetCache(),
 		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
 		events: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 			o.EventFilterFunctions...)).Limited(isOutageEvent),
@@ -92,7 +93,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(managedadapter.DesiredStateChanged())).
+		For(k.New(), builder.WithPredicates(m.Changed())).
 		Watches(k.New(), c.early.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))

@@ -81,7 +81,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(managedadapter.DesiredStateChanged())).
+			builder.WithPredicates(m.Changed())).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).

@@ -25,10 +25,11 @@ import (
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "scheduler/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
+	m := managedadapter.NewManager(mgr)
 	r := &Reconciler{
 		kind:       scope.Applications(mgr.GetClient()),
 		controller: name, registry: o.Registry,
-		local: managedadapter.NewManager(mgr).GetClient(),
+		local: m.GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 			o.EventFilterFunctions...)),
 		poll:       managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
@@ -38,7 +39,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
-		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
+		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(m.Changed())).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
