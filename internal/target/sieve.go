@@ -33,7 +33,9 @@ type sieve struct {
 	word            []byte // the beginning of the last text
 	held, within    bool   // The holder is under way, and a resource of it.
 	deepest         int
-	item            []byte // the resource under way
+	item            []byte // the resource under way, without what it has in members that make it too long
+	member          int    // where the member of the item begins that is under way
+	long, skips     bool   // The item is too long, and the member under way is left out.
 	values, passed  int64  // how many values it has, and how many all that has passed
 	out             bytes.Buffer
 }
@@ -69,7 +71,7 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 		case c == ':' && s.depth == 1 && s.holder != "":
 			s.held = string(s.word) == s.holder
 		case c == ',':
-			s.values++
+			from = s.next(p, from, i+1)
 		case c == '{', c == '[':
 			s.values++
 			s.depth++
@@ -77,6 +79,7 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 			if c == '{' && s.depth == s.level && s.held && !s.within {
 				s.take(p[from:i])
 				from, s.within, s.deepest, s.values, s.passed = i, true, s.depth, 0, s.passed+s.values
+				s.member, s.skips, s.long = len("{"), false, false
 			}
 		case c == '}', c == ']':
 			if from, err = s.ascend(p, from, i+1); err != nil {
@@ -91,6 +94,17 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 	return after, nil
 }
 
+// next takes the end of a value that another follows, and returns from where on nothing is taken yet.
+func (s *sieve) next(p []byte, from, to int) int {
+	s.values++
+	if !s.within || s.depth != s.level {
+		return from
+	}
+	s.take(p[from:to])
+	s.member, s.skips = len(s.item), false
+	return to
+}
+
 // ascend takes the end of an object or a list, and returns from where on nothing is taken yet.
 func (s *sieve) ascend(p []byte, from, to int) (int, error) {
 	s.depth = max(0, s.depth-1)
@@ -103,20 +117,32 @@ func (s *sieve) ascend(p []byte, from, to int) (int, error) {
 
 // take takes a part of a resource, or of what is around.
 func (s *sieve) take(p []byte) {
-	if s.within {
-		s.item = append(s.item, p...)
+	switch {
+	case !s.within:
+		s.out.Write(p)
+		return
+	case s.skips:
 		return
 	}
-	s.out.Write(p)
+	s.item = append(s.item, p...)
+	if int64(len(s.item)) > s.maxSize {
+		s.long = true
+		if s.skips = !bytes.HasPrefix(bytes.TrimSpace(s.item[s.member:]), []byte(`"metadata"`)); s.skips {
+			s.item = s.item[:s.member]
+		}
+	}
 }
 
 // end lets the resource under way pass, or what is left of it.
 func (s *sieve) end() (err error) {
+	if s.skips {
+		s.item = append(s.item, '}')
+	}
 	content, why := s.item, ""
 	switch {
 	case s.deepest-s.level >= s.maxLevels:
 		why = fmt.Sprintf("it nests deeper than %d levels, its managed fields included", s.maxLevels)
-	case int64(len(s.item)) > s.maxSize:
+	case s.long:
 		why = fmt.Sprintf("it is longer than %d MiB as JSON", s.maxSize>>20)
 	case s.values > s.maxSize/bytesPerValue:
 		why = fmt.Sprintf("it has more than %d values", s.maxSize/bytesPerValue)
@@ -128,7 +154,11 @@ func (s *sieve) end() (err error) {
 			return err
 		}
 	}
-	s.out.Write(content)
+	if s.out.Len() == 0 && cap(s.item) > largeBody {
+		s.out = *bytes.NewBuffer(content) // It is not held twice.
+	} else {
+		s.out.Write(content)
+	}
 	if s.item = s.item[:0]; cap(s.item) > largeBody {
 		s.item = nil
 	}

@@ -29,6 +29,8 @@ var spoiled = map[string]string{
 		nested(100) + `],"name":"x","ownerReferences":[]}}`,
 	"longer than 1 MiB": `{"kind":"Thing","apiVersion":"v1","metadata":{"name":"x"},"data":{"a\"metadata\"":"` +
 		strings.Repeat(`\u003c`, 200000) + `"}}`,
+	"longer than 1 MiB as JSON": `{"apiVersion":"v1","data":{"metadata":"` + strings.Repeat("x", 1<<20) +
+		`"},"kind":"Thing","metadata":{"name":"x"},"status":{}}`,
 	"more than 104857 values": `{"kind":"Thing","apiVersion":"v1","metadata":{"name":"x"},"data":[` +
 		strings.Repeat("[],", 60000) + "[]]}",
 }
