@@ -56,8 +56,8 @@
 // reported after 30 seconds. Each publication has both for a moment, and a Warning that passes by itself teaches users
 // to ignore Warnings.
 //
-// A status in which only counts have changed is written every five seconds at most: each write makes everyone who has
-// read the PublishedResource and then updates it start again. Other changes wait for two seconds after a publication.
+// A status is written each second at most, and not for two seconds after a publication: each write makes everyone who
+// has read the PublishedResource and then updates it start again. A failure that begins does not wait.
 //
 // # Deletion
 //

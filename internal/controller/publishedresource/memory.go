@@ -4,11 +4,14 @@ import (
 	"sync"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -23,18 +26,43 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
-	endpoints     []string             // URLs that it is connected to
-	projected     projected            // what its spec makes of its source: to project takes longer than all else
-	projectedAs   string               // the spec and the source that this is of
-	keptSchemas   sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
-	problems      map[string]time.Time // since when there are problems that kcp is about to cure
-	countsWritten time.Time            // when the counts of its status were last written
-	published     time.Time            // when the APIExport has last been written for it
-	related       map[apiAt]objectsync.Resource
-	relatedAs     int64 // the generation that these are of
+	endpoints   []string             // URLs that it is connected to
+	projected   projected            // what its spec makes of its source: to project takes longer than all else
+	projectedAs string               // the spec and the source that this is of
+	keptSchemas sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
+	problems    map[string]time.Time // since when there are problems that kcp is about to cure
+	written     time.Time            // when its status was last written
+	published   time.Time            // when the APIExport has last been written for it
+	related     map[apiAt]objectsync.Resource
+	relatedAs   int64 // the generation that these are of
 
 	// The resource of an APIExport that it publishes, and the one that it waits for. The mutex of memories guards both.
 	holds, awaits exportedResource
+}
+
+const (
+	// statusEvery is how often a status is written at most. Each write makes those who have read the PublishedResource
+	// before, and update it, start anew.
+	statusEvery = time.Second
+	// publishedCalm is for how long no status is written after a publication, so that who has waited for that can
+	// update the PublishedResource.
+	publishedCalm = 2 * time.Second
+)
+
+// wait returns how long a status that differs from the last one is not to be written. Zero counts as written. A failure
+// that begins does not wait.
+func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
+	left := max(m.published.Add(publishedCalm).Sub(now), m.written.Add(statusEvery).Sub(now))
+	if left > 0 && (fails(was) || !fails(is)) && is.GetDeletionTimestamp() == nil {
+		return left
+	}
+	m.written = now
+	return 0
+}
+
+func fails(o *v1alpha1.PublishedResource) bool {
+	return o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse ||
+		o.Status.Objects != nil && o.Status.Objects.Failed > 0
 }
 
 // An exportedResource is one resource of one APIExport.

@@ -58,6 +58,18 @@ func (p *pass) lookAgain(after time.Duration) {
 	}
 }
 
+// postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
+func (p *pass) postpone(was, is client.Object) bool {
+	before, ok := was.(*v1alpha1.PublishedResource)
+	after, also := is.(*v1alpha1.PublishedResource)
+	if !ok || !also {
+		return false
+	}
+	wait := p.memory.wait(before, after, time.Now())
+	p.lookAgain(wait)
+	return wait > 0
+}
+
 // report makes condition Synced False although the pass goes well.
 func (p *pass) report(r xpv2.ConditionReason, err error) {
 	c := xpv2.ReconcileError(err)
