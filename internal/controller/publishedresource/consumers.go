@@ -2,7 +2,6 @@ package publishedresource
 
 import (
 	"context"
-	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +22,7 @@ const (
 
 // A consumerView is what the endpoints of an APIExport show of its consumers.
 type consumerView struct {
-	named     []string                     // endpoints that kcp names
-	endpoints []string                     // those, and former ones that are still in use
+	endpoints []string                     // their URLs
 	listed    map[string]bool              // which of them show all their bindings
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the endpoints of logical clusters
@@ -99,9 +97,8 @@ func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
 func (e *external) view(ctx context.Context) *consumerView {
 	v := &consumerView{listed: map[string]bool{}, homes: map[string]string{}}
 	if e.state.slice != nil {
-		v.named = kcp.Endpoints(e.state.slice)
+		v.endpoints = kcp.Endpoints(e.state.slice)
 	}
-	v.endpoints = slices.Concat(v.named, e.former)
 	e.keepEndpoints(v.endpoints)
 	for _, url := range v.endpoints {
 		bindings, err := e.listAt(ctx, url, purposeBindings, kcp.Bindings)

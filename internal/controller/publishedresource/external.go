@@ -40,10 +40,6 @@ type external struct {
 
 	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
-
-	// Endpoints that kcp names no more and that still have consumers, if the PublishedResource is deleted.
-	former    []string
-	formerErr error // why that is not known of all
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.

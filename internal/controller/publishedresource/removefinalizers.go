@@ -64,9 +64,6 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 	if err := e.look(ctx); err != nil {
 		return err
 	}
-	if e.former, err = e.askFormer(ctx, o); err != nil {
-		return err
-	}
 	if e.desiredAPI, err = e.desired(ctx, o); err != nil {
 		return err
 	}

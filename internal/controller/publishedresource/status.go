@@ -92,7 +92,10 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 
 // describeConsumers records in the status who uses the API.
 func (e *external) describeConsumers(o *v1alpha1.PublishedResource) {
-	noteEndpoints(&o.Status, e.seen.named)
+	o.Status.Endpoints = nil
+	for _, url := range e.seen.endpoints {
+		o.Status.Endpoints = append(o.Status.Endpoints, v1alpha1.Endpoint{URL: url})
+	}
 	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(e.consumers)}
 	o.Status.Claims = claimCounts(e.consumers)
 	if _, offered := e.published(o); !offered {

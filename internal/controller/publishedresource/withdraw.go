@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -34,7 +35,6 @@ func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedReso
 	if e.state.export == nil {
 		return false, nil
 	}
-	e.former, e.formerErr = e.askFormer(ctx, o)
 	if err := e.serveLast(ctx, o); err != nil {
 		return false, err
 	}
@@ -110,9 +110,6 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 	if err := e.checkSlice(); err != nil {
 		return err
 	}
-	if e.formerErr != nil {
-		return e.formerErr
-	}
 	v := e.view(ctx)
 	if len(v.endpoints) == 0 {
 		return e.confirmNone(ctx, r)
@@ -158,7 +155,7 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 	if err := e.checkSlice(); err != nil {
 		return err
 	}
-	endpoints := slices.Concat(kcp.Endpoints(e.state.slice), e.former)
+	endpoints := kcp.Endpoints(e.state.slice)
 	e.keepEndpoints(endpoints)
 	if len(endpoints) == 0 {
 		return nil // Without a consumer kcp has no endpoint.
@@ -182,6 +179,23 @@ func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) erro
 		}
 	}
 	return nil
+}
+
+// ask asks an endpoint which logical clusters have a resource of a kind.
+func (e *external) ask(ctx context.Context, url string, kind schema.GroupVersionResource) (sets.Set[string], error) {
+	cluster, _, err := e.endpoint(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.Ready(ctx); err != nil {
+		return nil, err
+	}
+	list, err := cluster.Resource(kind, "").List(ctx, metav1.ListOptions{})
+	clusters := sets.New[string]()
+	for i := 0; err == nil && i < len(list.Items); i++ {
+		clusters.Insert(list.Items[i].GetAnnotations()[kcp.AnnotationCluster])
+	}
+	return clusters, err
 }
 
 func cannotTell(err error) error {
