@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,18 +17,44 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
+// A pass is what one reconcile finds out about a PublishedResource, phase by phase. Nothing outlives it. The conditions
+// are functions of it.
 type pass struct {
-	quiet   managedadapter.Reconciliation
-	memory  *memory
-	err     error           // why the pass failed
-	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
-	ready   *xpv2.Condition // nil if it is not known
-	cluster *target.Cluster // the workspace, once connected
-	again   time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
+	memory *memory
+	events event.Recorder
+
+	resource  *v1alpha1.PublishedResource // nil before it is connected
+	workspace *workspace                  // of the APIExport; nil before it is connected
+
+	wanted  *desiredAPI   // what is to be published; nil if the source tells nothing
+	refusal error         // why that cannot be published
+	settled bool          // the workspace has all that is wanted
+	seen    *consumerView // what the endpoints show; nil if nobody has looked
+
+	exists, upToDate bool // what crossplane-runtime is told
+
+	quiet  managedadapter.Reconciliation
+	err    error           // why the pass failed
+	synced *xpv2.Condition // what is reported of a pass that went well but not far enough
+	ready  *xpv2.Condition // nil if it is not known
+	again  time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
+}
+
+// passTimeout bounds the phases of a pass.
+const passTimeout = time.Minute
+
+// run takes the phases of a pass until one fails or ends it. crossplane-runtime records an error.
+func (p *pass) run(ctx context.Context, phases ...func(context.Context, *pass) error) error {
+	var steps []subreconciler.Step[*pass]
+	for _, do := range phases {
+		steps = append(steps, subreconciler.Step[*pass]{Do: do})
+	}
+	o := subreconciler.Options{Timeout: passTimeout, Record: func(event.Event) {}}
+	return p.fail(subreconciler.Run(ctx, o, p, steps...))
 }
 
 type passKey struct{}
@@ -69,6 +96,9 @@ func (p *pass) postpone(was, is client.Object) bool {
 	p.lookAgain(wait)
 	return wait > 0
 }
+
+// record records an event of the PublishedResource.
+func (p *pass) record(e event.Event) { p.events.Event(p.resource, e) }
 
 // report makes condition Synced False although the pass goes well.
 func (p *pass) report(r xpv2.ConditionReason, err error) {

@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"context"
 	"path"
 	"slices"
 
@@ -11,31 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
-
-// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be
-// in another workspace of the same kcp, which is reached with the same credentials.
-func (e *external) followSlice(ctx context.Context) error {
-	name, workspace := exportOf(e.state.slice)
-	if name == "" {
-		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", e.plan.slice)
-	}
-	e.plan.export = name
-	exporter := e.connector.owner(e.name, controllerExport)
-	if workspace == "" || workspace == path.Base(e.cluster.Server()) {
-		e.registry.Forget(exporter)
-		return nil
-	}
-	cluster, err := e.registry.Connect(ctx, exporter, inWorkspace(e.connection, workspace))
-	if err != nil {
-		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is",
-			workspace, e.plan.slice)
-	}
-	e.cluster, e.owner = cluster, exporter
-	e.pass.cluster = cluster
-	return nil
-}
 
 // inWorkspace returns a connection to another workspace of the same kcp.
 func inWorkspace(c commonv1.Connection, workspace string) commonv1.Connection {

@@ -53,14 +53,20 @@ type builtIn struct {
 	at     time.Time
 }
 
-// catalogueOf returns what is known of a service cluster.
-func (c *connector) catalogueOf(of *target.Cluster) *catalogue {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k, ok := c.catalogues[of.Server()]
+// Sources are the catalogues of service clusters.
+type sources struct {
+	mu         sync.Mutex
+	catalogues map[string]*catalogue // by the URLs of service clusters
+}
+
+// of returns what is known of a service cluster.
+func (s *sources) of(c *target.Cluster) *catalogue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.catalogues[c.Server()]
 	if !ok {
 		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
-		c.catalogues[of.Server()] = k
+		s.catalogues[c.Server()] = k
 	}
 	return k
 }
