@@ -37,7 +37,6 @@ type consumerView struct {
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the URLs of the endpoints of logical clusters
 	consumers []kcp.Consumer               // none if it is early
-	problems  []endpointProblem            // of endpoints that do not show all
 	early     bool                         // some of it is not known yet
 }
 
@@ -46,28 +45,27 @@ type endpoint struct {
 	publication.Endpoint
 
 	owner informer.Owner // as whom the PublishedResource uses it
-	err   error          // why it cannot be used
+	err   error          // why it does not show all
 }
 
-// An endpointProblem is what is wrong with an endpoint.
-type endpointProblem struct {
-	url, message string
-	// unserved means that the endpoint does not serve the API, which kcp cures a moment after the API is published.
-	unserved bool
+// isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
+func (e *endpoint) isUnserved() bool { return target.IsNoKind(e.err) }
+
+// failing returns the endpoints that do not show all.
+func (v *consumerView) failing() []endpoint {
+	return slices.DeleteFunc(slices.Clone(v.endpoints), func(e endpoint) bool { return e.err == nil })
 }
 
 // complete reports whether all bindings are in view.
-func (v *consumerView) complete() bool { return !v.early && len(v.problems) == 0 }
+func (v *consumerView) complete() bool { return !v.early && len(v.failing()) == 0 }
 
-// note records what is wrong with an endpoint. Conflicts mean that it is too early to tell.
-func (v *consumerView) note(url string, err error) {
-	switch {
-	case apierrors.IsConflict(err):
+// check notes why an endpoint does not show all, if it does not. Conflicts mean that it is too early to tell.
+func (v *consumerView) check(e *endpoint, err error) {
+	if apierrors.IsConflict(err) {
 		v.early = true
-	case err != nil:
-		v.problems = append(v.problems,
-			endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
+		return
 	}
+	e.err = err
 }
 
 // observe looks at who uses the API. Whatever else is wrong, what is served is for who binds it by now.
@@ -108,8 +106,8 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 	v := &consumerView{endpoints: c.connect(ctx, p), homes: map[string]string{}}
 	for i := range v.endpoints {
 		e := &v.endpoints[i]
-		bindings, err := e.list(ctx, purposeBindings, kcp.Bindings)
-		v.note(e.URL, err)
+		bindings, err := e.list(ctx, kcp.Bindings)
+		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		e.Listed = err == nil && len(bindings) > 0
 		for _, b := range bindings {
@@ -145,20 +143,22 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 }
 
 // list returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
-func (e *endpoint) list(ctx context.Context, p informer.Purpose,
-	r schema.GroupVersionResource,
-) ([]*unstructured.Unstructured, error) {
+func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
+	purpose := purposeObjects
+	if r == kcp.Bindings {
+		purpose = purposeBindings
+	}
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
-	e.Cluster.Watches().Track(e.owner, p, i)
+	e.Cluster.Watches().Track(e.owner, purpose, i)
 	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
 
-// ask asks an endpoint which logical clusters have a resource of a kind.
-func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) (sets.Set[string], error) {
+// ask asks an endpoint for all resources of a kind.
+func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) (all []*unstructured.Unstructured, err error) {
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -166,11 +166,13 @@ func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) (sets
 		return nil, err
 	}
 	list, err := e.Cluster.Resource(r, "").List(ctx, metav1.ListOptions{})
-	clusters := sets.New[string]()
-	for i := 0; err == nil && i < len(list.Items); i++ {
-		clusters.Insert(list.Items[i].GetAnnotations()[kcp.AnnotationCluster])
+	if err != nil {
+		return nil, err
 	}
-	return clusters, err
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
 }
 
 // checkServed notes which endpoints do not serve a kind.
@@ -178,10 +180,10 @@ func (v *consumerView) checkServed(ctx context.Context, kind schema.GroupVersion
 	for i := range v.endpoints {
 		e := &v.endpoints[i]
 		if e.err != nil {
-			continue // It is noted already.
+			continue
 		}
 		if _, err := e.Cluster.Mapping(ctx, e.owner, kind); err != nil {
-			v.note(e.URL, err)
+			v.check(e, err)
 			e.Listed = false
 		}
 	}

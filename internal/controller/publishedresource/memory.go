@@ -108,29 +108,26 @@ func (m *memories) forget(name string) *memory {
 	return was
 }
 
-// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it.
-func (m *memories) claim(r exportedResource, name string) string {
+// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it. If
+// somebody is known to have it, or has claimed it, the PublishedResource is woken when it is free.
+func (m *memories) claim(r exportedResource, name, holder string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.of[name]
 	for other, its := range m.of {
-		if other != name && its.holds == r {
-			k.awaits = r
-			return other
+		if holder == "" && other != name && its.holds == r {
+			holder = other
 		}
+	}
+	k := m.of[name]
+	if holder != "" {
+		k.awaits = r
+		return holder
 	}
 	was := k.holds
 	if k.holds, k.awaits = r, (exportedResource{}); was != r {
 		m.release(was)
 	}
 	return name
-}
-
-// await has a PublishedResource woken when an exported resource is free that another one has.
-func (m *memories) await(r exportedResource, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.of[name].awaits = r
 }
 
 // held returns the exported resource that a PublishedResource has, empty if it has none.

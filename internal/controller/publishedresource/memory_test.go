@@ -79,7 +79,7 @@ func TestClaim(t *testing.T) {
 	m := newMemories(func(name string) { woken = append(woken, name) })
 	hats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "hats"}}
 	coats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "coats"}}
-	claim := func(r exportedResource, name string) string { m.get(name); return m.claim(r, name) }
+	claim := func(r exportedResource, name string) string { m.get(name); return m.claim(r, name, "") }
 	for _, step := range []struct {
 		reason string
 		do     func() string
@@ -91,9 +91,8 @@ func TestClaim(t *testing.T) {
 		{reason: "Who comes later has not.", do: func() string { return claim(hats, "two") }, want: "one"},
 		{reason: "Nor has who knows it before it comes.", do: func() string {
 			m.get("three")
-			m.await(hats, "three")
-			return m.held("three").export
-		}},
+			return m.claim(hats, "three", "one") + m.held("three").export
+		}, want: "one"},
 		{reason: "Another place is free.", do: func() string { return claim(coats, "four") }, want: "four"},
 		{reason: "Who waits may go.", do: func() string { m.forget("three"); return "" }},
 		{

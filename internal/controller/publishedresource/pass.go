@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
@@ -29,6 +30,9 @@ type pass struct {
 
 	resource  *v1alpha1.PublishedResource // nil before it is connected
 	workspace *workspace                  // of the APIExport; nil before it is connected
+
+	service     *target.Cluster // nil before it is connected
+	sourceOwner informer.Owner  // as whom the PublishedResource uses it
 
 	wanted  *desiredAPI   // what is to be published; nil if the source tells nothing
 	refusal error         // why that cannot be published

@@ -45,13 +45,13 @@ func (u *publisher) find(ctx context.Context, p *pass) error {
 }
 
 // desire finds out what is to be published.
-func (u *publisher) desire(ctx context.Context, p *pass) error {
-	of := p.resource.Spec.Resource
-	service, owner, err := u.connections.service(ctx, p.resource)
-	if err != nil {
+func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
+	if p.service, p.sourceOwner, err = u.connections.service(ctx, p.resource); err != nil {
 		return err
 	}
-	src, err := u.sources.of(service).find(ctx, service, owner, schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
+	of := p.resource.Spec.Resource
+	src, err := u.sources.of(p.service).find(ctx, p.service, p.sourceOwner,
+		schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
 	if err != nil {
 		return err
 	}

@@ -17,22 +17,16 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // purposeRelated are the CustomResourceDefinitions of related resources.
 const purposeRelated informer.Purpose = "related"
 
-// RelatedAPIs find the APIs of related resources.
-type relatedAPIs struct {
-	connections *connections
-}
-
-// find returns the APIs of related resources on both sides, by their identifiers.
-func (a *relatedAPIs) find(ctx context.Context, p *pass, c publication.Config) (map[string]objectsync.Pair, error) {
+// findRelated returns the APIs of related resources on both sides, by their identifiers.
+func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, error) {
 	related, m := p.resource.Spec.Related, p.memory
-	a.trackDefinitions(p, c.Service)
+	trackDefinitions(p)
 	if m.related == nil || m.relatedAs != p.resource.GetGeneration() {
 		m.related, m.relatedAs = map[apiAt]objectsync.Resource{}, p.resource.GetGeneration()
 	}
@@ -41,9 +35,9 @@ func (a *relatedAPIs) find(ctx context.Context, p *pass, c publication.Config) (
 		r := &related[i]
 		var pair objectsync.Pair
 		var err error
-		pair.Service, pair.PlatformFields, err = a.findBelow(ctx, p, c.Service, relatedAt(v1alpha1.OriginService, r))
+		pair.Service, pair.PlatformFields, err = findBelow(ctx, p, relatedAt(v1alpha1.OriginService, r))
 		if err == nil {
-			pair.Workspace, err = a.findAbove(ctx, p, relatedAt(v1alpha1.OriginKCP, r))
+			pair.Workspace, err = findAbove(ctx, p, relatedAt(v1alpha1.OriginKCP, r))
 		}
 		if err != nil {
 			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
@@ -87,7 +81,7 @@ func definitionOf(gr schema.GroupResource) informer.Interest {
 
 // trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
 // none.
-func (a *relatedAPIs) trackDefinitions(p *pass, c *target.Cluster) {
+func trackDefinitions(p *pass) {
 	var interests []informer.Interest
 	for i := range p.resource.Spec.Related {
 		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
@@ -95,23 +89,24 @@ func (a *relatedAPIs) trackDefinitions(p *pass, c *target.Cluster) {
 			interests = append(interests, i)
 		}
 	}
-	c.Watches().Track(a.connections.owner(p.resource.GetName(), controllerSource), purposeRelated, interests...)
+	p.service.Watches().Track(p.sourceOwner, purposeRelated, interests...)
 }
 
 // findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
 // CustomResourceDefinition says or, if it has none, discovery.
-func (a *relatedAPIs) findBelow(ctx context.Context, p *pass, c *target.Cluster,
+func findBelow(ctx context.Context, p *pass,
 	at schema.GroupVersionResource,
 ) (r objectsync.Resource, platform []string, err error) {
 	var d *apiextensionsv1.CustomResourceDefinition
 	if at.Group != "" {
-		owner := a.connections.owner(p.resource.GetName(), controllerSource)
-		if d, err = readDefinition(ctx, c, owner, at.GroupResource()); err != nil {
+		if d, err = readDefinition(ctx, p, at.GroupResource()); err != nil {
 			return r, nil, err
 		}
 	}
 	if d == nil {
-		r, err = p.memory.remember(apiAt{at, c.Server()}, func() (objectsync.Resource, error) { return discover(c, at) })
+		r, err = p.memory.remember(apiAt{at, p.service.Server()}, func() (objectsync.Resource, error) {
+			return discover(p.service, at)
+		})
 		return r, nil, err
 	}
 	if !projection.Serves(d, at.Version) {
@@ -122,10 +117,10 @@ func (a *relatedAPIs) findBelow(ctx context.Context, p *pass, c *target.Cluster,
 
 // readDefinition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may be
 // read.
-func readDefinition(ctx context.Context, c *target.Cluster, o informer.Owner,
+func readDefinition(ctx context.Context, p *pass,
 	gr schema.GroupResource,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
-	u, err := c.Get(ctx, o, definitionOf(gr))
+	u, err := p.service.Get(ctx, p.sourceOwner, definitionOf(gr))
 	if apierrors.IsForbidden(err) || err == nil && u == nil {
 		return nil, nil //nolint:nilnil // Discovery tells what is served.
 	}
@@ -137,9 +132,7 @@ func readDefinition(ctx context.Context, c *target.Cluster, o informer.Owner,
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
 // while to serve a new one, or, if another one offers it, as the first endpoint says that answers: all serve the same.
-func (a *relatedAPIs) findAbove(ctx context.Context, p *pass,
-	at schema.GroupVersionResource,
-) (r objectsync.Resource, err error) {
+func findAbove(ctx context.Context, p *pass, at schema.GroupVersionResource) (r objectsync.Resource, err error) {
 	if name := p.workspace.schemaOf(at.GroupResource()); name != "" {
 		return p.memory.remember(apiAt{at, name}, func() (objectsync.Resource, error) {
 			s, err := p.workspace.readSchema(ctx, name)

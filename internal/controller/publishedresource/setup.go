@@ -99,8 +99,7 @@ func newConnector(local client.Client, controller string, o Options) *connector 
 	}
 	c.consumers = &consumers{connections: to, publications: c.publications}
 	c.syncing = &syncing{
-		publications: c.publications, connections: to, related: &relatedAPIs{connections: to},
-		stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
 	c.withdrawal = &withdrawal{publisher: c.publisher, consumers: c.consumers, syncing: c.syncing}
 	return c

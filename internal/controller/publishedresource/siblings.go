@@ -94,15 +94,11 @@ func (s *siblings) admit(ctx context.Context, p *pass, r schema.GroupResource) e
 		}
 		for _, other := range others {
 			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
-				s.memories.await(place, name)
 				holder = other.GetName()
 			}
 		}
 	}
-	if holder == "" {
-		holder = s.memories.claim(place, name)
-	}
-	if holder != name {
+	if holder = s.memories.claim(place, name, holder); holder != name {
 		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", export, r, holder)
 	}
 	return nil

@@ -139,9 +139,9 @@ func (p *pass) describeSettled() {
 	if noSlice {
 		passing = append(passing, problemNoSlice)
 	}
-	for _, e := range v.problems {
-		if e.unserved {
-			passing = append(passing, e.url)
+	for _, e := range v.failing() {
+		if e.isUnserved() {
+			passing = append(passing, e.URL)
 		}
 	}
 	for _, c := range v.consumers {
@@ -151,12 +151,11 @@ func (p *pass) describeSettled() {
 	}
 	lasting, next := p.memory.lasting(passing, time.Now())
 	p.lookAgain(next)
-	problems := slices.DeleteFunc(slices.Clone(v.problems),
-		func(e endpointProblem) bool { return e.unserved && !lasting[e.url] })
+	failing := slices.DeleteFunc(v.failing(), func(e endpoint) bool { return e.isUnserved() && !lasting[e.URL] })
 	using := slices.DeleteFunc(slices.Clone(v.consumers),
 		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
-	all := len(problems) == len(v.problems)
-	serves, accepts := endpointsCondition(p, problems), claimsCondition(problems, using)
+	all := len(failing) == len(v.failing())
+	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
 	if (!noSlice || lasting[problemNoSlice]) && (all || serves.Status != corev1.ConditionTrue) {
 		p.change(serves)
 	}
@@ -202,7 +201,7 @@ func resources(claims []kcp.Claim) []string {
 }
 
 // endpointsCondition returns condition EndpointsReady.
-func endpointsCondition(p *pass, problems []endpointProblem) xpv2.Condition {
+func endpointsCondition(p *pass, failing []endpoint) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
 	switch plan := p.workspace.plan; {
 	case p.workspace.slice == nil:
@@ -211,10 +210,10 @@ func endpointsCondition(p *pass, problems []endpointProblem) xpv2.Condition {
 	case len(p.seen.endpoints) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound,
 			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", plan.export))
-	case len(problems) > 0:
+	case len(failing) > 0:
 		var all []string
-		for _, e := range problems {
-			all = append(all, e.message)
+		for _, e := range failing {
+			all = append(all, "endpoint "+e.URL+": "+e.err.Error())
 		}
 		return condition(t, v1alpha1.ReasonNotServing, strings.Join(all, "; "))
 	}
@@ -223,7 +222,7 @@ func endpointsCondition(p *pass, problems []endpointProblem) xpv2.Condition {
 
 // claimsCondition returns condition ClaimsAccepted. It also names the workspaces that have bound the APIExport and
 // cannot use the API yet.
-func claimsCondition(problems []endpointProblem, consumers []kcp.Consumer) xpv2.Condition {
+func claimsCondition(failing []endpoint, consumers []kcp.Consumer) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
 	for _, c := range consumers {
@@ -241,7 +240,7 @@ func claimsCondition(problems []endpointProblem, consumers []kcp.Consumer) xpv2.
 	switch {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
-	case len(problems) > 0:
+	case len(failing) > 0:
 		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show APIBindings: see EndpointsReady")
 	case len(consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
@@ -300,22 +299,19 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
 }
 
-// condition returns one that does not hold. Messages begin with a capital.
-func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{
-		Type: t, Status: corev1.ConditionFalse, Reason: r, Message: capital(message), LastTransitionTime: metav1.Now(),
-	}
-}
-
+// undecided returns a condition of which it is not known whether it holds. Messages begin with a capital.
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{
-		Type: t, Status: corev1.ConditionUnknown, Reason: r, Message: message, LastTransitionTime: metav1.Now(),
+	c := holds(t, r)
+	c.Status, c.Message = corev1.ConditionUnknown, message
+	if message != "" {
+		c.Message = strings.ToUpper(message[:1]) + message[1:]
 	}
+	return c
 }
 
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
+// condition returns one that does not hold.
+func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
+	c := undecided(t, r, message)
+	c.Status = corev1.ConditionFalse
+	return c
 }

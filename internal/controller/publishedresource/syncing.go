@@ -23,8 +23,6 @@ var errStillHeld = errors.New("not all objects are known to be without it")
 // A syncing has the objects of consumers synced.
 type syncing struct {
 	publications   *publication.Supervisor
-	connections    *connections
-	related        *relatedAPIs
 	stateNamespace string // where states are if a spec does not say
 }
 
@@ -86,17 +84,14 @@ func (s *syncing) removeFinalizers(ctx context.Context, p *pass) error {
 // config returns what is to be served.
 func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, err error) {
 	o, w := p.resource, p.workspace
-	c.Sync = objectsync.Config{
+	c.Service, c.Sync = p.service, objectsync.Config{
 		Spec: o.Spec.DeepCopy(), Agent: w.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, s.stateNamespace),
 		Publication: strings.Join([]string{o.GetName(), w.logical, w.plan.export}, "/"), Primary: p.wanted.pair,
 	}
 	if c.Consumers, err = audience(p); err != nil {
 		return c, err
 	}
-	if c.Service, _, err = s.connections.service(ctx, o); err != nil {
-		return c, err
-	}
-	if c.Sync.Related, err = s.related.find(ctx, p, c); err != nil {
+	if c.Sync.Related, err = findRelated(ctx, p); err != nil {
 		return c, err
 	}
 	is := c.Sync

@@ -70,8 +70,9 @@ func offered(ctx context.Context, p *pass) (schema.GroupResource, bool, error) {
 	return r, s != nil && s.Labels[v1alpha1.LabelKeyAgentName] == p.workspace.plan.agent, err
 }
 
-// await returns an error that says how many objects consumers have, and where, as long as they have any. The
-// PublishedResource is woken when one goes.
+// await returns an error that says how many objects consumers have, and where, as long as they have any. Where watches
+// show none, kcp is asked: they may lag behind, and what is created meanwhile could not be reached any more. The
+// PublishedResource is woken when one goes, and when the watch shows one.
 func (w *withdrawal) await(ctx context.Context, p *pass) error {
 	r, ours, err := offered(ctx, p)
 	if err != nil {
@@ -80,68 +81,61 @@ func (w *withdrawal) await(ctx context.Context, p *pass) error {
 	if !ours {
 		return subreconciler.ErrStop
 	}
-	if err := checkSlice(p.workspace); err != nil {
-		return err
+	objects, err := w.count(ctx, p, r, (*endpoint).list)
+	if err == nil && len(objects) == 0 {
+		if p.workspace.slice, err = p.workspace.slices.Read(ctx, p.workspace.sliceInterest()); err == nil {
+			objects, err = w.count(ctx, p, r, (*endpoint).ask)
+		}
 	}
-	v := w.consumers.view(ctx, p)
-	if len(v.endpoints) == 0 {
-		return w.confirmNone(ctx, p, r)
+	if err != nil {
+		return errors.Wrap(err,
+			"cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
+	}
+	if len(objects) > 0 {
+		return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s",
+			p.workspace.plan.export, r, enumerate(objects))
+	}
+	return nil
+}
+
+// count returns how many objects of a resource there are, by the names of the workspaces of consumers, as endpoints list
+// both. Without a consumer kcp has no endpoint.
+func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
+	list func(*endpoint, context.Context, schema.GroupVersionResource) ([]*unstructured.Unstructured, error),
+) (map[string]int, error) {
+	if p.workspace.slice == nil {
+		return nil, errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
+			p.workspace.plan.slice)
+	}
+	endpoints, objects := w.consumers.connect(ctx, p), map[string]int{}
+	if len(endpoints) == 0 {
+		return nil, nil
 	}
 	kind, err := storedKind(ctx, p.workspace, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	objects := map[string]int{}
-	for i := range v.endpoints {
-		list, err := v.endpoints[i].list(ctx, purposeObjects, kind)
+	for i := range endpoints {
+		bindings, err := list(&endpoints[i], ctx, kcp.Bindings)
 		if err != nil {
-			return cannotTell(err)
+			return nil, err
 		}
-		for _, u := range list {
-			if cluster := u.GetAnnotations()[kcp.AnnotationCluster]; v.homes[cluster] != "" {
-				objects[cluster]++
+		all, err := list(&endpoints[i], ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		names := map[string]string{}
+		for _, b := range bindings {
+			cluster := b.GetAnnotations()[kcp.AnnotationCluster]
+			names[cluster] = cmp.Or(b.GetAnnotations()[kcp.AnnotationPath], cluster)
+		}
+		for _, u := range all {
+			if name, bound := names[u.GetAnnotations()[kcp.AnnotationCluster]]; bound {
+				objects[name]++
 			}
 		}
 	}
-	if len(objects) == 0 {
-		return w.confirmNone(ctx, p, r)
-	}
-	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", p.workspace.plan.export,
-		r, enumerate(objects, v.bindings))
-}
-
-// confirmNone asks kcp for objects where watches show none: these may lag behind, and what is created meanwhile could
-// not be reached any more. The PublishedResource is woken when the watch shows it.
-func (w *withdrawal) confirmNone(ctx context.Context, p *pass, r schema.GroupResource) (err error) {
-	if p.workspace.slice, err = p.workspace.slices.Read(ctx, p.workspace.sliceInterest()); err != nil {
-		return cannotTell(err)
-	}
-	if err := checkSlice(p.workspace); err != nil {
-		return err
-	}
-	endpoints := w.consumers.connect(ctx, p)
-	if len(endpoints) == 0 {
-		return nil // Without a consumer kcp has no endpoint.
-	}
-	kind, err := storedKind(ctx, p.workspace, r)
-	if err != nil {
-		return err
-	}
-	for i := range endpoints {
-		objects, err := endpoints[i].ask(ctx, kind)
-		if err != nil {
-			return cannotTell(err)
-		}
-		bound, err := endpoints[i].ask(ctx, kcp.Bindings)
-		if err != nil {
-			return cannotTell(err)
-		}
-		if objects.HasAny(bound.UnsortedList()...) {
-			return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, and consumers have objects that the watch "+
-				"does not show yet", p.workspace.plan.export, r)
-		}
-	}
-	return nil
+	return objects, nil
 }
 
 // withdraw takes the resource of the PublishedResource from the APIExport, and the claims that nobody else needs.
@@ -184,28 +178,12 @@ func (w *withdrawal) prune(ctx context.Context, p *pass) error {
 	return p.workspace.deleteSchema(ctx, name, p.record)
 }
 
-func checkSlice(w *workspace) error {
-	if w.slice != nil {
-		return nil
-	}
-	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
-		w.plan.slice))
-}
-
-func cannotTell(err error) error {
-	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
-}
-
-// enumerate says how many objects, by logical cluster, there are in which workspaces, whose paths bindings tell.
-func enumerate(objects map[string]int, bindings []*unstructured.Unstructured) string {
-	paths := map[string]string{}
-	for _, b := range bindings {
-		paths[b.GetAnnotations()[kcp.AnnotationCluster]] = b.GetAnnotations()[kcp.AnnotationPath]
-	}
+// enumerate says how many objects there are in which workspaces.
+func enumerate(objects map[string]int) string {
 	total, where := 0, make([]string, 0, len(objects))
-	for cluster, n := range objects {
+	for name, n := range objects {
 		total += n
-		where = append(where, fmt.Sprintf("%d in %s", n, cmp.Or(paths[cluster], cluster)))
+		where = append(where, fmt.Sprintf("%d in %s", n, name))
 	}
 	slices.Sort(where)
 	if more := len(where) - namedMost; more > 0 {
@@ -228,5 +206,5 @@ func storedKind(ctx context.Context, w *workspace, r schema.GroupResource) (sche
 			}
 		}
 	}
-	return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
+	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
 }
