@@ -27,12 +27,7 @@ type connector struct {
 	connections  *connections
 	memories     *memories
 	publications *publication.Supervisor
-
-	// The phases of a pass.
-	publisher  *publisher
-	consumers  *consumers
-	syncing    *syncing
-	withdrawal *withdrawal
+	phases       phases
 }
 
 // Connect returns the client of a PublishedResource's APIExport.
@@ -40,7 +35,7 @@ func (c *connector) Connect(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	p := passOf(ctx)
-	return &external{connector: c, pass: p}, p.fail(c.open(ctx, p, o))
+	return &external{phases: c.phases, pass: p}, p.fail(c.open(ctx, p, o))
 }
 
 // open connects a pass to the workspace of an APIExport.

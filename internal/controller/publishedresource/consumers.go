@@ -228,3 +228,13 @@ func schemasBound(p *pass) []string {
 	slices.Sort(names)
 	return names
 }
+
+// resources returns the resources of claims, sorted.
+func resources(claims []kcp.Claim) []string {
+	var names []string
+	for _, c := range claims {
+		names = append(names, c.String())
+	}
+	slices.Sort(names)
+	return names
+}

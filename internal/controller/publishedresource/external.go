@@ -12,21 +12,31 @@ import (
 
 // An external is the published form of one PublishedResource in kcp, for one pass.
 type external struct {
-	*connector
+	phases phases
+	pass   *pass
+}
 
-	pass *pass
+// Phases are who does them.
+type phases struct {
+	publisher  *publisher
+	consumers  *consumers
+	syncing    *syncing
+	withdrawal *withdrawal
 }
 
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the
 // status what it sees.
 func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	phases := []func(context.Context, *pass) error{
-		look, e.publisher.find, e.publisher.compare, e.consumers.observe, isPublished, e.syncing.serve, e.publisher.prune,
-	}
+	by, all := e.phases, []phase(nil)
 	if meta.WasDeleted(o) {
-		phases = []func(context.Context, *pass) error{e.withdrawal.look, e.withdrawal.serve, e.withdrawal.compare}
+		all = []phase{by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare}
+	} else {
+		all = []phase{
+			look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished, by.syncing.serve,
+			by.publisher.prune,
+		}
 	}
-	err := e.pass.run(ctx, phases...)
+	err := e.pass.run(ctx, all...)
 	e.pass.describe()
 	return managed.ExternalObservation{ResourceExists: e.pass.exists, ResourceUpToDate: e.pass.upToDate}, err
 }
@@ -55,14 +65,17 @@ func (e *external) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (m
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
 func (e *external) publish(ctx context.Context) error {
-	err := e.pass.run(ctx, e.publisher.checkWorkspace, e.publisher.createSchema, e.publisher.export, e.consumers.observe)
+	by := e.phases
+	err := e.pass.run(ctx, by.publisher.checkWorkspace, by.publisher.createSchema, by.publisher.export,
+		by.consumers.observe)
 	e.pass.describe()
 	return err
 }
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
 func (e *external) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
-	return managed.ExternalDelete{}, e.pass.run(ctx, e.withdrawal.await, e.withdrawal.withdraw, e.withdrawal.prune)
+	by := e.phases.withdrawal
+	return managed.ExternalDelete{}, e.pass.run(ctx, by.await, by.withdraw, by.prune)
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
@@ -51,8 +53,11 @@ type pass struct {
 // passTimeout bounds the phases of a pass.
 const passTimeout = time.Minute
 
+// A phase finds out or does a part of it.
+type phase func(context.Context, *pass) error
+
 // run takes the phases of a pass until one fails or ends it. crossplane-runtime records an error.
-func (p *pass) run(ctx context.Context, phases ...func(context.Context, *pass) error) error {
+func (p *pass) run(ctx context.Context, phases ...phase) error {
 	var steps []subreconciler.Step[*pass]
 	for _, do := range phases {
 		steps = append(steps, subreconciler.Step[*pass]{Do: do})
@@ -143,6 +148,18 @@ func (p *pass) amend(obj client.Object) {
 // set sets a condition.
 func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
 	mg.SetConditions(c.WithObservedGeneration(mg.GetGeneration()))
+}
+
+// isToSync reports whether a PublishedResource has objects of consumers synced: that is to write on both sides, which
+// policies that only allow to look forbid, and nothing is done for one that is paused, be it by its policies or by its
+// annotation.
+func isToSync(o *v1alpha1.PublishedResource) bool {
+	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
+}
+
+// isSyncStopped reports whether no objects of consumers are to be synced.
+func isSyncStopped(o *v1alpha1.PublishedResource) bool {
+	return !isToSync(o) || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.

@@ -28,10 +28,9 @@ const (
 
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
-	*connector
-
-	selects func(client.Object) bool // reports whether a PublishedResource is this provider's
-	managed reconcile.Reconciler
+	connector *connector
+	selects   func(client.Object) bool // reports whether a PublishedResource is this provider's
+	managed   reconcile.Reconciler
 }
 
 // Reconcile reconciles one PublishedResource. One that is not selected any more stays as it is, finalizers included:
@@ -39,28 +38,28 @@ type reconciler struct {
 // finishes one that is gone. Synchronization that is to end does before anything is asked of anybody: it has to end also
 // if kcp or the source is out of reach.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	o := &v1alpha1.PublishedResource{}
-	known := r.local.Get(ctx, req.NamespacedName, o) == nil
+	c, o := r.connector, &v1alpha1.PublishedResource{}
+	known := c.local.Get(ctx, req.NamespacedName, o) == nil
 	if known && !r.selects(o) {
-		r.forget(req.Name)
+		c.forget(req.Name)
 		return reconcile.Result{}, nil
 	}
-	p := &pass{memory: r.memories.get(req.Name)}
+	p := &pass{memory: c.memories.get(req.Name)}
 	switch {
 	case known && mustRemoveFinalizers(o):
 		if !r.removeFinalizers(ctx, &pass{memory: p.memory}, o) {
 			return reconcile.Result{RequeueAfter: unholdPoll}, nil
 		}
-		r.publications.Stop(req.Name)
+		c.publications.Stop(req.Name)
 	case known && isSyncStopped(o):
-		r.publications.Stop(req.Name)
+		c.publications.Stop(req.Name)
 	}
 	res, err := p.quiet.Run(withPass(ctx, p), req, r.managed)
 	if p.quiet.Gone {
-		r.forget(req.Name)
+		c.forget(req.Name)
 	}
 	if p.err == nil && p.workspace != nil {
-		p.workspace.cluster.Succeeded(r.connections.owner(req.Name, ""))
+		p.workspace.cluster.Succeeded(c.connections.owner(req.Name, ""))
 	}
 	if err != nil {
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
@@ -76,7 +75,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 	case isWoken(p.err):
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > retryMax {
+		if delay := p.workspace.cluster.RetryAfter(r.connector.connections.owner(name, ""), p.err, ""); delay > retryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
@@ -89,15 +88,17 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 // removeFinalizers takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what
 // it has made, and reports whether it can go.
 func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) bool {
-	err := r.open(ctx, p, o)
+	c := r.connector
+	err := c.open(ctx, p, o)
 	if err == nil {
-		err = p.run(ctx, look, r.publisher.desire, r.consumers.observe, r.syncing.removeFinalizers)
+		by := c.phases
+		err = p.run(ctx, look, by.publisher.desire, by.consumers.observe, by.syncing.removeFinalizers)
 	}
 	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
 		return false
 	}
 	if err != nil {
-		r.events.Event(o, event.Warning(reasonStillHeld,
+		c.events.Event(o, event.Warning(reasonStillHeld,
 			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" off their objects by hand")))
 	}
 	return true
@@ -110,16 +111,4 @@ func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
 		policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionDelete)
 	return meta.WasDeleted(o) && !meta.IsPaused(o) && len(o.GetManagementPolicies()) > 0 && !deletes &&
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
-}
-
-// isToSync reports whether a PublishedResource has objects of consumers synced: that is to write on both sides, which
-// policies that only allow to look forbid, and nothing is done for one that is paused, be it by its policies or by its
-// annotation.
-func isToSync(o *v1alpha1.PublishedResource) bool {
-	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
-}
-
-// isSyncStopped reports whether no objects of consumers are to be synced.
-func isSyncStopped(o *v1alpha1.PublishedResource) bool {
-	return !isToSync(o) || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
 }

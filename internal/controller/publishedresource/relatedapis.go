@@ -1,10 +1,8 @@
 package publishedresource
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
@@ -45,31 +43,6 @@ func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, erro
 		out[r.Name()] = pair
 	}
 	return out, nil
-}
-
-// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side
-// that is, and its projection what they become on the other.
-func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVersionResource {
-	gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
-	if r.Kind != "" {
-		gvr = schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
-	}
-	if p := r.Projection; p != nil && side != r.Origin {
-		gvr = schema.GroupVersionResource{
-			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version),
-			Resource: cmp.Or(p.Resource, gvr.Resource),
-		}
-	}
-	return gvr
-}
-
-// explain adds to an error about a related resource what its sides are, if they may have been taken for each other.
-func explain(err error, r *v1alpha1.RelatedResource) error {
-	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
-		return err
-	}
-	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
-		"so its projection says what it is on the service cluster, and its other fields what it is in kcp", r.Name())
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.

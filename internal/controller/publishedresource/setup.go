@@ -93,15 +93,16 @@ func newConnector(local client.Client, controller string, o Options) *connector 
 	c := &connector{
 		local: local, connections: to, memories: newMemories(wake), publications: publication.NewSupervisor(wake),
 	}
-	c.publisher = &publisher{
+	by := &c.phases
+	by.publisher = &publisher{
 		local: local, connections: to, sources: &sources{catalogues: map[string]*catalogue{}},
 		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
 	}
-	c.consumers = &consumers{connections: to, publications: c.publications}
-	c.syncing = &syncing{
+	by.consumers = &consumers{connections: to, publications: c.publications}
+	by.syncing = &syncing{
 		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	c.withdrawal = &withdrawal{publisher: c.publisher, consumers: c.consumers, syncing: c.syncing}
+	by.withdrawal = &withdrawal{publisher: by.publisher, consumers: by.consumers, syncing: by.syncing}
 	return c
 }
 

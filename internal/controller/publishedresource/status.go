@@ -191,15 +191,6 @@ func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {
 	return counts
 }
 
-func resources(claims []kcp.Claim) []string {
-	var names []string
-	for _, c := range claims {
-		names = append(names, c.String())
-	}
-	slices.Sort(names)
-	return names
-}
-
 // endpointsCondition returns condition EndpointsReady.
 func endpointsCondition(p *pass, failing []endpoint) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
