@@ -27,16 +27,13 @@ type phases struct {
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the
 // status what it sees.
 func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	by, all := e.phases, []phase(nil)
-	if meta.WasDeleted(o) {
-		all = []phase{by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare}
+	var err error
+	if by := e.phases; meta.WasDeleted(o) {
+		err = e.pass.run(ctx, by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare)
 	} else {
-		all = []phase{
-			look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished, by.syncing.serve,
-			by.publisher.prune,
-		}
+		err = e.pass.run(ctx, look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished,
+			by.syncing.serve, by.publisher.prune)
 	}
-	err := e.pass.run(ctx, all...)
 	e.pass.describe()
 	return managed.ExternalObservation{ResourceExists: e.pass.exists, ResourceUpToDate: e.pass.upToDate}, err
 }
