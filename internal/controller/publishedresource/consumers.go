@@ -158,7 +158,7 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 }
 
 // ask asks an endpoint for all resources of a kind.
-func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) (all []*unstructured.Unstructured, err error) {
+func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -169,8 +169,9 @@ func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) (all 
 	if err != nil {
 		return nil, err
 	}
+	all := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
-		all = append(all, &list.Items[i])
+		all[i] = &list.Items[i]
 	}
 	return all, nil
 }
@@ -189,8 +190,8 @@ func (v *consumerView) checkServed(ctx context.Context, kind schema.GroupVersion
 	}
 }
 
-// audience returns who has bound the API, and where they are reached. The error is that of an endpoint to which there is
-// no connection.
+// audience returns who has bound the API, and where they are reached. The error is that of an endpoint to which there
+// is no connection.
 func audience(p *pass) (publication.Consumers, error) {
 	v := p.seen
 	c := publication.Consumers{Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p)}

@@ -9,18 +9,18 @@
 //
 // # Phases
 //
-// crossplane-runtime's reconciler keeps policies, pauses, finalizers, metrics and change logs, and calls Observe, Create,
-// Update and Delete. Each of them runs phases on a pass, which is what one reconcile has found out: publisher compares
-// and publishes, consumers looks at who uses the API, syncing has their objects synced, and withdrawal withdraws the
-// API. The conditions are functions of the pass, written once at its end.
+// crossplane-runtime's reconciler keeps policies, pauses, finalizers, metrics and change logs, and calls Observe,
+// Create, Update and Delete. Each of them runs phases on a pass, which is what one reconcile has found out: publisher
+// compares and publishes, consumers looks at who uses the API, syncing has their objects synced, and withdrawal
+// withdraws the API. The conditions are functions of the pass, written once at its end.
 //
 // # Publishing
 //
 // Publishing is two requests: a schema is created under a name made of its content, and then the APIExport refers to
 // it. A provider that is killed between them finds the schema when it starts again. What was published is read from the
 // APIExport; the status has the name of the schema before. A version that is published no more stays in the schema, as
-// kcp may store objects in it. We rejected to go by the versions that APIBindings name: one that is just made, or out of
-// view, tells nothing.
+// kcp may store objects in it. We rejected to go by the versions that APIBindings name: one that is just made, or out
+// of view, tells nothing.
 //
 // # Steady state
 //

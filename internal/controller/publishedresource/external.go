@@ -43,10 +43,10 @@ func look(ctx context.Context, p *pass) error { return p.workspace.look(ctx) }
 
 // isPublished ends a pass if the API is not published as it should be: crossplane-runtime has it published then.
 func isPublished(_ context.Context, p *pass) error {
-	if p.wanted != nil && !(p.settled && p.workspace.offers(p.wanted.resource)) {
-		return subreconciler.ErrStop
+	if p.wanted == nil || p.settled && p.workspace.offers(p.wanted.resource) {
+		return nil
 	}
-	return nil
+	return subreconciler.ErrStop
 }
 
 // Create publishes the API.

@@ -97,6 +97,11 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 	return c.all, c.err
 }
 
+// claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
+func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
+	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
+}
+
 // claims are claims that are being gathered.
 type claims struct {
 	verbs commonv1.ClaimVerbs

@@ -36,12 +36,12 @@ type publisher struct {
 // find finds out what is to be published. What is published stays as it is without a source: consumers still have
 // objects of it.
 func (u *publisher) find(ctx context.Context, p *pass) error {
-	if p.refusal = u.desire(ctx, p); p.refusal == nil || !errors.Is(p.refusal, errSourceMissing) ||
-		p.resource.Status.ResourceSchemaName == "" {
-		return p.refusal
+	p.refusal = u.desire(ctx, p)
+	if errors.Is(p.refusal, errSourceMissing) && p.resource.Status.ResourceSchemaName != "" {
+		p.report(v1alpha1.ReasonSourceMissing, p.refusal)
+		return nil
 	}
-	p.report(v1alpha1.ReasonSourceMissing, p.refusal)
-	return nil
+	return p.refusal
 }
 
 // desire finds out what is to be published.
@@ -171,11 +171,6 @@ func (u *publisher) change(ctx context.Context, p *pass) kcp.Change {
 		}
 		return nil
 	}
-}
-
-// claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
-func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
-	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
 }
 
 // checkWorkspace returns an error if what has been published before is gone because its workspace is being deleted: kcp

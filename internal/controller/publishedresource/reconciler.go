@@ -35,8 +35,8 @@ type reconciler struct {
 
 // Reconcile reconciles one PublishedResource. One that is not selected any more stays as it is, finalizers included:
 // another provider takes it over. One that cannot be read is left to crossplane-runtime, which reports what is wrong or
-// finishes one that is gone. Synchronization that is to end does before anything is asked of anybody: it has to end also
-// if kcp or the source is out of reach.
+// finishes one that is gone. Synchronization that is to end does before anything is asked of anybody: it has to end
+// also if kcp or the source is out of reach.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c, o := r.connector, &v1alpha1.PublishedResource{}
 	known := c.local.Get(ctx, req.NamespacedName, o) == nil

@@ -88,8 +88,8 @@ func findBelow(ctx context.Context, p *pass,
 	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
 }
 
-// readDefinition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may be
-// read.
+// readDefinition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may
+// be read.
 func readDefinition(ctx context.Context, p *pass,
 	gr schema.GroupResource,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {

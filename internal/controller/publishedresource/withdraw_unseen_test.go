@@ -17,8 +17,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestWithdrawWithoutEndpointSlice shows that an API is not withdrawn because there is no endpoint slice, while consumers
-// have objects: those could not be reached any more.
+// TestWithdrawWithoutEndpointSlice shows that an API is not withdrawn because there is no endpoint slice, while
+// consumers have objects: those could not be reached any more.
 func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	t.Parallel()
 	const missing = "missing.example.com"

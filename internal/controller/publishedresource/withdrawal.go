@@ -19,10 +19,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
-// A withdrawal withdraws the APIs of deleted PublishedResources. It goes by what a PublishedResource has last published:
-// what the source is by now does not matter. Claims go in one write with what is published. Those that are there
-// afterwards are another publisher's, of which this control plane may know nothing: to withdraw them again and again
-// would never end.
+// A withdrawal withdraws the APIs of deleted PublishedResources. It goes by what a PublishedResource has last
+// published: what the source is by now does not matter. Claims go in one write with what is published. Those that are
+// there afterwards are another publisher's, of which this control plane may know nothing: to withdraw them again and
+// again would never end.
 type withdrawal struct {
 	publisher *publisher
 	consumers *consumers
@@ -98,8 +98,8 @@ func (w *withdrawal) await(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// count returns how many objects of a resource there are, by the names of the workspaces of consumers, as endpoints list
-// both. Without a consumer kcp has no endpoint.
+// count returns how many objects of a resource there are, by the names of the workspaces of consumers, as endpoints
+// list both. Without a consumer kcp has no endpoint.
 func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 	list func(*endpoint, context.Context, schema.GroupVersionResource) ([]*unstructured.Unstructured, error),
 ) (map[string]int, error) {
@@ -109,7 +109,7 @@ func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 	}
 	endpoints, objects := w.consumers.connect(ctx, p), map[string]int{}
 	if len(endpoints) == 0 {
-		return nil, nil
+		return objects, nil
 	}
 	kind, err := storedKind(ctx, p.workspace, r)
 	if err != nil {
