@@ -3,15 +3,19 @@ package publishedresource
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -21,148 +25,217 @@ const (
 	purposeObjects  informer.Purpose = "objects"
 )
 
+// Consumers look at who uses APIs, through the endpoints of APIExports.
+type consumers struct {
+	connections  *connections
+	publications *publication.Supervisor
+}
+
 // A consumerView is what the endpoints of an APIExport show of its consumers.
 type consumerView struct {
-	named     []string                     // endpoints that kcp names
-	endpoints []string                     // those, and former ones that are still in use
-	listed    map[string]bool              // which of them show all their bindings
+	endpoints []endpoint
 	bindings  []*unstructured.Unstructured // shared with the watch
-	homes     map[string]string            // the endpoints of logical clusters
-	problems  []endpointProblem            // of endpoints that do not show all
+	homes     map[string]string            // the URLs of the endpoints of logical clusters
+	consumers []kcp.Consumer               // none if it is early
 	early     bool                         // some of it is not known yet
 }
 
-// An endpointProblem is what is wrong with an endpoint.
-type endpointProblem struct {
-	url, message string
-	// unserved means that the endpoint does not serve the API, which kcp cures a moment after the API is published.
-	unserved bool
+// An endpoint is a virtual workspace of an APIExport, with all logical clusters of a shard.
+type endpoint struct {
+	publication.Endpoint
+
+	owner informer.Owner // as whom the PublishedResource uses it
+	err   error          // why it does not show all
+}
+
+// isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
+func (e *endpoint) isUnserved() bool { return target.IsNoKind(e.err) }
+
+// failing returns the endpoints that do not show all.
+func (v *consumerView) failing() []endpoint {
+	return slices.DeleteFunc(slices.Clone(v.endpoints), func(e endpoint) bool { return e.err == nil })
 }
 
 // complete reports whether all bindings are in view.
-func (v *consumerView) complete() bool { return !v.early && len(v.problems) == 0 }
+func (v *consumerView) complete() bool { return !v.early && len(v.failing()) == 0 }
 
-// observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
-func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if err := e.see(ctx, o); err != nil {
-		return err
+// check notes why an endpoint does not show all, if it does not. Conflicts mean that it is too early to tell.
+func (v *consumerView) check(e *endpoint, err error) {
+	if apierrors.IsConflict(err) {
+		v.early = true
+		return
 	}
-	if !e.seen.early {
-		e.describeConsumers(o)
-	}
-	e.judge(o)
-	return nil
+	e.err = err
 }
 
-// see looks at who uses the API. Consumers are not known if it is early.
-func (e *external) see(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	e.seen = e.view(ctx)
-	r, offered := e.published(o)
-	if offered && e.desiredAPI != nil {
-		e.checkServed(ctx, e.seen)
+// observe looks at who uses the API. Whatever else is wrong, what is served is for who binds it by now.
+func (c *consumers) observe(ctx context.Context, p *pass) error {
+	v := c.view(ctx, p)
+	r, offered := p.published()
+	if offered && p.wanted != nil {
+		v.checkServed(ctx, p.wanted.kind)
 	}
-	if e.seen.early {
+	p.seen = v
+	if v.early {
 		return nil
 	}
-	claims, err := e.claimed(o)
+	claims, err := claimed(p)
 	if err != nil {
 		return err
 	}
-	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, r, claims); err != nil {
+	if v.consumers, err = kcp.ConsumersOf(v.bindings, r, claims); err != nil {
 		return err
 	}
-	if c, err := e.audience(ctx, o); err == nil {
-		e.publications.Follow(e.name, c) // Whatever else is wrong, what is served is for who binds it by now.
+	if to, err := audience(p); err == nil {
+		c.publications.Follow(p.resource.GetName(), to)
 	}
 	return nil
 }
 
-// published returns the resource that consumers see, and whether the APIExport offers it.
-func (e *external) published(o *v1alpha1.PublishedResource) (schema.GroupResource, bool) {
-	if e.desiredAPI != nil {
-		return e.desiredAPI.resource, e.state.offers(e.desiredAPI.resource)
-	}
-	r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName)
-	return r, ok && e.state.offers(r)
-}
-
 // claimed returns the claims that consumers are asked to accept for the API.
-func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
-	if e.state.export == nil {
+func claimed(p *pass) ([]kcp.Claim, error) {
+	if p.workspace.export == nil {
 		return nil, nil
 	}
-	all, err := claimsOf(&o.Spec, e.plan.verbs)
-	return claimsIn(kcp.NewDraft("", e.state.export), all), err
+	all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
+	return claimsIn(kcp.NewDraft("", p.workspace.export), all), err
 }
 
 // view looks through all endpoints.
-func (e *external) view(ctx context.Context) *consumerView {
-	v := &consumerView{listed: map[string]bool{}, homes: map[string]string{}}
-	if e.state.slice != nil {
-		v.named = kcp.Endpoints(e.state.slice)
-	}
-	v.endpoints = slices.Concat(v.named, e.former)
-	e.keepEndpoints(v.endpoints)
-	for _, url := range v.endpoints {
-		bindings, err := e.listAt(ctx, url, purposeBindings, kcp.Bindings)
-		v.note(url, err)
+func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
+	v := &consumerView{endpoints: c.connect(ctx, p), homes: map[string]string{}}
+	for i := range v.endpoints {
+		e := &v.endpoints[i]
+		bindings, err := e.list(ctx, kcp.Bindings)
+		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
-		v.listed[url] = err == nil && len(bindings) > 0
+		e.Listed = err == nil && len(bindings) > 0
 		for _, b := range bindings {
-			if kcp.Binds(b, e.plan.export, e.state.cluster) {
+			if kcp.Binds(b, p.workspace.plan.export, p.workspace.logical) {
 				v.bindings = append(v.bindings, b)
-				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
+				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = e.URL
 			}
 		}
 	}
 	return v
 }
 
-// note records what is wrong with an endpoint. Conflicts mean that it is too early to tell.
-func (v *consumerView) note(url string, err error) {
-	switch {
-	case apierrors.IsConflict(err):
-		v.early = true
-	case err != nil:
-		v.problems = append(v.problems,
-			endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
+// connect returns the endpoints that kcp names, and ends the connections to those that are none any more.
+func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
+	w := p.workspace
+	var urls []string
+	if w.slice != nil {
+		urls = kcp.Endpoints(w.slice)
 	}
+	for _, url := range p.memory.endpoints {
+		if !slices.Contains(urls, url) {
+			c.connections.registry.Forget(c.connections.endpointOwner(w.name, url))
+		}
+	}
+	p.memory.endpoints = urls
+	endpoints := make([]endpoint, len(urls))
+	for i, url := range urls {
+		e := &endpoints[i]
+		e.URL, e.owner = url, c.connections.endpointOwner(w.name, url)
+		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+target.AllClusters)
+	}
+	return endpoints
 }
 
-// listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
-func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
-	r schema.GroupVersionResource,
-) ([]*unstructured.Unstructured, error) {
-	cluster, owner, err := e.endpoint(ctx, url)
-	if err != nil {
-		return nil, err
+// list returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
+func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	purpose := purposeObjects
+	if r == kcp.Bindings {
+		purpose = purposeBindings
 	}
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
-	cluster.Watches().Track(owner, p, i)
-	list, err := cluster.Watches().List(ctx, owner, i)
+	e.Cluster.Watches().Track(e.owner, purpose, i)
+	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
 
-// checkServed notes which endpoints do not serve the API.
-func (e *external) checkServed(ctx context.Context, v *consumerView) {
-	for _, url := range v.endpoints {
-		cluster, owner, err := e.endpoint(ctx, url)
-		if err != nil {
-			continue // It is noted already.
+// ask asks an endpoint for all resources of a kind.
+func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	if err := e.Cluster.Ready(ctx); err != nil {
+		return nil, err
+	}
+	list, err := e.Cluster.Resource(r, "").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	return all, nil
+}
+
+// checkServed notes which endpoints do not serve a kind.
+func (v *consumerView) checkServed(ctx context.Context, kind schema.GroupVersionKind) {
+	for i := range v.endpoints {
+		e := &v.endpoints[i]
+		if e.err != nil {
+			continue
 		}
-		if _, err := cluster.Mapping(ctx, owner, e.desiredAPI.kind); err != nil {
-			v.note(url, err)
-			v.listed[url] = false
+		if _, err := e.Cluster.Mapping(ctx, e.owner, kind); err != nil {
+			v.check(e, err)
+			e.Listed = false
 		}
 	}
 }
 
-// count returns how many consumers can use the API.
-func count(consumers []kcp.Consumer) (bound int64) {
-	for _, c := range consumers {
-		if c.Bound {
-			bound++
+// audience returns who has bound the API, and where they are reached. The error is that of an endpoint to which there
+// is no connection.
+func audience(p *pass) (publication.Consumers, error) {
+	v := p.seen
+	c := publication.Consumers{Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p)}
+	for _, e := range v.endpoints {
+		if e.Cluster == nil {
+			return c, e.err
+		}
+		c.Endpoints = append(c.Endpoints, e.Endpoint)
+	}
+	for cluster, url := range v.homes {
+		c.Workspaces[cluster] = publication.Workspace{Endpoint: url} // Its binding may be going.
+	}
+	for _, consumer := range v.consumers {
+		c.Workspaces[consumer.Cluster] = publication.Workspace{
+			Path: consumer.Path, Endpoint: v.homes[consumer.Cluster], Bound: consumer.Bound,
+			Hidden: strings.Join(resources(consumer.Open), ","),
 		}
 	}
-	return bound
+	return c, nil
+}
+
+// schemasBound returns the names of the schemas by which consumers know the APIs that are synced, sorted.
+func schemasBound(p *pass) []string {
+	primary, _ := p.published()
+	synced := sets.New(primary)
+	for i := range p.resource.Spec.Related {
+		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
+	}
+	var names []string
+	for name := range kcp.SchemasBound(p.seen.bindings) {
+		if r, ok := kcp.ResourceOf(name); ok && synced.Has(r) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// resources returns the resources of claims, sorted.
+func resources(claims []kcp.Claim) []string {
+	var names []string
+	for _, c := range claims {
+		names = append(names, c.String())
+	}
+	slices.Sort(names)
+	return names
 }

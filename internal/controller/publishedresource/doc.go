@@ -7,13 +7,20 @@
 // changes the APIExport. It never changes a schema, never takes from an APIExport what it has not added, and deletes
 // only what deletionPolicy and unusedSchemas ask for.
 //
+// # Phases
+//
+// crossplane-runtime's reconciler keeps policies, pauses, finalizers, metrics and change logs, and calls Observe,
+// Create, Update and Delete. Each of them runs phases on a pass, which is what one reconcile has found out: publisher
+// compares and publishes, consumers looks at who uses the API, syncing has their objects synced, and withdrawal
+// withdraws the API. The conditions are functions of the pass, written once at its end.
+//
 // # Publishing
 //
-// The order of steps is crossplane-runtime's. Publishing is two requests: a schema is created under a name made of its
-// content, and then the APIExport refers to it. A provider that is killed between them finds the schema when it starts
-// again. What was published is read from the APIExport; the status has the name of the schema before. A version that is
-// published no more stays in the schema, as kcp may store objects in it. We rejected to go by the versions that
-// APIBindings name: one that is just made, or out of view, tells nothing.
+// Publishing is two requests: a schema is created under a name made of its content, and then the APIExport refers to
+// it. A provider that is killed between them finds the schema when it starts again. What was published is read from the
+// APIExport; the status has the name of the schema before. A version that is published no more stays in the schema, as
+// kcp may store objects in it. We rejected to go by the versions that APIBindings name: one that is just made, or out
+// of view, tells nothing.
 //
 // # Steady state
 //
@@ -56,8 +63,8 @@
 // reported after 30 seconds. Each publication has both for a moment, and a Warning that passes by itself teaches users
 // to ignore Warnings.
 //
-// A status in which only counts have changed is written every five seconds at most: each write makes everyone who has
-// read the PublishedResource and then updates it start again. Other changes wait for two seconds after a publication.
+// A status is written each second at most, and not for two seconds after a publication: each write makes everyone who
+// has read the PublishedResource and then updates it start again. A failure that begins does not wait.
 //
 // # Deletion
 //
@@ -65,5 +72,6 @@
 // It waits until consumers have no objects: withdrawing an API strands its objects where nobody can reach them. It does
 // not wait for bindings, because the APIExport may offer other APIs. Where watches show no objects, kcp is asked once
 // before the API goes. We rejected to go by the watches alone: the first list of each may come from a cache of the
-// server that lags behind.
+// server that lags behind. Who there is to ask is what the APIExportEndpointSlice names: a shard of kcp takes its own
+// URL out of it, with its last binding. We rejected to ask the endpoints of before, too.
 package publishedresource

@@ -1,14 +1,18 @@
 package publishedresource
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -23,18 +27,43 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
-	endpoints     []string             // URLs that it is connected to
-	projected     projected            // what its spec makes of its source: to project takes longer than all else
-	projectedAs   string               // the spec and the source that this is of
-	keptSchemas   sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
-	problems      map[string]time.Time // since when there are problems that kcp is about to cure
-	countsWritten time.Time            // when the counts of its status were last written
-	published     time.Time            // when the APIExport has last been written for it
-	related       map[apiAt]objectsync.Resource
-	relatedAs     int64 // the generation that these are of
+	endpoints   []string             // URLs that it is connected to
+	projected   projected            // what its spec makes of its source: to project takes longer than all else
+	projectedAs string               // the spec and the source that this is of
+	keptSchemas sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
+	problems    map[string]time.Time // since when there are problems that kcp is about to cure
+	written     time.Time            // when its status was last written
+	published   time.Time            // when the APIExport has last been written for it
+	related     map[apiAt]objectsync.Resource
+	relatedAs   int64 // the generation that these are of
 
 	// The resource of an APIExport that it publishes, and the one that it waits for. The mutex of memories guards both.
 	holds, awaits exportedResource
+}
+
+const (
+	// statusEvery is how often a status is written at most. Each write makes those who have read the PublishedResource
+	// before, and update it, start anew.
+	statusEvery = time.Second
+	// publishedCalm is for how long no status is written after a publication, so that who has waited for that can
+	// update the PublishedResource.
+	publishedCalm = 2 * time.Second
+)
+
+// wait returns how long a status that differs from the last one is not to be written. Zero counts as written. A failure
+// that begins does not wait.
+func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
+	left := max(m.published.Add(publishedCalm).Sub(now), m.written.Add(statusEvery).Sub(now))
+	if left > 0 && (fails(was) || !fails(is)) && is.GetDeletionTimestamp() == nil {
+		return left
+	}
+	m.written = now
+	return 0
+}
+
+func fails(o *v1alpha1.PublishedResource) bool {
+	return o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse ||
+		o.Status.Objects != nil && o.Status.Objects.Failed > 0
 }
 
 // An exportedResource is one resource of one APIExport.
@@ -80,29 +109,26 @@ func (m *memories) forget(name string) *memory {
 	return was
 }
 
-// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it.
-func (m *memories) claim(r exportedResource, name string) string {
+// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it. If
+// somebody is known to have it, or has claimed it, the PublishedResource is woken when it is free.
+func (m *memories) claim(r exportedResource, name, holder string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := m.of[name]
 	for other, its := range m.of {
-		if other != name && its.holds == r {
-			k.awaits = r
-			return other
+		if holder == "" && other != name && its.holds == r {
+			holder = other
 		}
+	}
+	k := m.of[name]
+	if holder != "" {
+		k.awaits = r
+		return holder
 	}
 	was := k.holds
 	if k.holds, k.awaits = r, (exportedResource{}); was != r {
 		m.release(was)
 	}
 	return name
-}
-
-// await has a PublishedResource woken when an exported resource is free that another one has.
-func (m *memories) await(r exportedResource, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.of[name].awaits = r
 }
 
 // held returns the exported resource that a PublishedResource has, empty if it has none.
@@ -123,4 +149,29 @@ func (m *memories) release(r exportedResource) {
 			m.wake(name)
 		}
 	}
+}
+
+// settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to
+// make an APIExportEndpointSlice, to serve a kind at an endpoint, and to establish an API in a workspace that binds it.
+const settleMax = 30 * time.Second
+
+// lasting makes some problems all that there are, and returns which of them have lasted for settleMax, and how long it
+// takes until another one will have, zero if none is left.
+func (m *memory) lasting(problems []string, now time.Time) (lasting map[string]bool, next time.Duration) {
+	was := m.problems
+	m.problems, lasting = map[string]time.Time{}, map[string]bool{}
+	for _, p := range problems {
+		since, known := was[p]
+		if !known {
+			since = now
+		}
+		m.problems[p] = since
+		left := since.Add(settleMax).Sub(now)
+		if left <= 0 {
+			lasting[p] = true
+			continue
+		}
+		next = min(cmp.Or(next, left), left)
+	}
+	return lasting, next
 }

@@ -2,10 +2,75 @@ package publishedresource
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
+
+// TestStatusWaits shows when a status is written that differs from the last one.
+func TestStatusWaits(t *testing.T) {
+	type write struct {
+		after          time.Duration // since the first one
+		failed, synced int64         // objects by then
+		want           time.Duration
+	}
+	cases := map[string]struct {
+		reason    string
+		published bool // at the time of the first one
+		writes    []write
+	}{
+		"Burst": {
+			reason: "Counts are written again after a while.",
+			writes: []write{
+				{synced: 1},
+				{after: statusEvery / 4, synced: 2, want: statusEvery * 3 / 4},
+				{after: statusEvery, synced: 3},
+				{after: statusEvery * 3 / 2, synced: 4, want: statusEvery / 2},
+			},
+		},
+		"Failure": {
+			reason: "That objects begin to fail is written at once, and what comes then waits.",
+			writes: []write{
+				{synced: 1},
+				{after: statusEvery / 4, synced: 1, failed: 1},
+				{after: statusEvery / 2, synced: 1, failed: 2, want: statusEvery * 3 / 4},
+				{after: statusEvery / 2, synced: 3, want: statusEvery * 3 / 4},
+			},
+		},
+		"Published": {
+			reason:    "After a publication all but failures waits, and comes together then.",
+			published: true,
+			writes: []write{
+				{synced: 1, want: publishedCalm},
+				{after: publishedCalm / 2, failed: 1},
+				{after: publishedCalm * 3 / 4, synced: 1, want: publishedCalm / 4},
+				{after: publishedCalm, synced: 1},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, was := &memory{}, &v1alpha1.PublishedResource{}
+			if tc.published {
+				m.published = time.Unix(0, 0)
+			}
+			for _, w := range tc.writes {
+				is := was.DeepCopy()
+				is.Status.Objects = &v1alpha1.ObjectCounts{Synced: w.synced, Failed: w.failed}
+				got := m.wait(was, is, time.Unix(0, 0).Add(w.after))
+				if got != w.want {
+					t.Errorf("%s After %s: want a wait of %s, got %s", tc.reason, w.after, w.want, got)
+				}
+				if got == 0 {
+					was = is
+				}
+			}
+		})
+	}
+}
 
 // TestClaim shows that the first to claim a resource of an APIExport has it until it goes or moves, and that those who
 // wait are woken then, once.
@@ -14,7 +79,7 @@ func TestClaim(t *testing.T) {
 	m := newMemories(func(name string) { woken = append(woken, name) })
 	hats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "hats"}}
 	coats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "coats"}}
-	claim := func(r exportedResource, name string) string { m.get(name); return m.claim(r, name) }
+	claim := func(r exportedResource, name string) string { m.get(name); return m.claim(r, name, "") }
 	for _, step := range []struct {
 		reason string
 		do     func() string
@@ -26,9 +91,8 @@ func TestClaim(t *testing.T) {
 		{reason: "Who comes later has not.", do: func() string { return claim(hats, "two") }, want: "one"},
 		{reason: "Nor has who knows it before it comes.", do: func() string {
 			m.get("three")
-			m.await(hats, "three")
-			return m.held("three").export
-		}},
+			return m.claim(hats, "three", "one") + m.held("three").export
+		}, want: "one"},
 		{reason: "Another place is free.", do: func() string { return claim(coats, "four") }, want: "four"},
 		{reason: "Who waits may go.", do: func() string { m.forget("three"); return "" }},
 		{

@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,22 +14,56 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
+// A pass is what one reconcile finds out about a PublishedResource, phase by phase. Nothing outlives it. The conditions
+// are functions of it.
 type pass struct {
-	quiet   managedadapter.Reconciliation
-	memory  *memory
-	err     error           // why the pass failed
-	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
-	ready   *xpv2.Condition // nil if it is not known
-	cluster *target.Cluster // the workspace, once connected
-	again   time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
+	memory *memory
+	events event.Recorder
+
+	resource  *v1alpha1.PublishedResource // nil before it is connected
+	workspace *workspace                  // of the APIExport; nil before it is connected
+
+	service     *target.Cluster // nil before it is connected
+	sourceOwner informer.Owner  // as whom the PublishedResource uses it
+
+	wanted  *desiredAPI   // what is to be published; nil if the source tells nothing
+	refusal error         // why that cannot be published
+	settled bool          // the workspace has all that is wanted
+	seen    *consumerView // what the endpoints show; nil if nobody has looked
+
+	exists, upToDate bool // what crossplane-runtime is told
+
+	quiet  managedadapter.Reconciliation
+	err    error           // why the pass failed
+	synced *xpv2.Condition // what is reported of a pass that went well but not far enough
+	ready  *xpv2.Condition // nil if it is not known
+	again  time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
+}
+
+// passTimeout bounds the phases of a pass.
+const passTimeout = time.Minute
+
+// A phase finds out or does a part of it.
+type phase func(context.Context, *pass) error
+
+// run takes the phases of a pass until one fails or ends it. crossplane-runtime records an error.
+func (p *pass) run(ctx context.Context, phases ...phase) error {
+	var steps []subreconciler.Step[*pass]
+	for _, do := range phases {
+		steps = append(steps, subreconciler.Step[*pass]{Do: do})
+	}
+	o := subreconciler.Options{Timeout: passTimeout, Record: func(event.Event) {}}
+	return p.fail(subreconciler.Run(ctx, o, p, steps...))
 }
 
 type passKey struct{}
@@ -57,6 +93,21 @@ func (p *pass) lookAgain(after time.Duration) {
 		p.again = min(cmp.Or(p.again, after), after)
 	}
 }
+
+// postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
+func (p *pass) postpone(was, is client.Object) bool {
+	before, ok := was.(*v1alpha1.PublishedResource)
+	after, also := is.(*v1alpha1.PublishedResource)
+	if !ok || !also {
+		return false
+	}
+	wait := p.memory.wait(before, after, time.Now())
+	p.lookAgain(wait)
+	return wait > 0
+}
+
+// record records an event of the PublishedResource.
+func (p *pass) record(e event.Event) { p.events.Event(p.resource, e) }
 
 // report makes condition Synced False although the pass goes well.
 func (p *pass) report(r xpv2.ConditionReason, err error) {
@@ -97,6 +148,18 @@ func (p *pass) amend(obj client.Object) {
 // set sets a condition.
 func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
 	mg.SetConditions(c.WithObservedGeneration(mg.GetGeneration()))
+}
+
+// isToSync reports whether a PublishedResource has objects of consumers synced: that is to write on both sides, which
+// policies that only allow to look forbid, and nothing is done for one that is paused, be it by its policies or by its
+// annotation.
+func isToSync(o *v1alpha1.PublishedResource) bool {
+	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
+}
+
+// isSyncStopped reports whether no objects of consumers are to be synced.
+func isSyncStopped(o *v1alpha1.PublishedResource) bool {
+	return !isToSync(o) || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.

@@ -3,6 +3,7 @@ package publishedresource
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,6 +97,11 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 	return c.all, c.err
 }
 
+// claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
+func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
+	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
+}
+
 // claims are claims that are being gathered.
 type claims struct {
 	verbs commonv1.ClaimVerbs
@@ -124,4 +130,29 @@ func (c *claims) add(r schema.GroupResource, identity string, needed []string) {
 		return
 	}
 	c.all = append(c.all, kcp.Claim{GroupResource: r, IdentityHash: identity, Verbs: slices.Clone(needed)})
+}
+
+// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side
+// that is, and its projection what they become on the other.
+func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVersionResource {
+	gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+	if r.Kind != "" {
+		gvr = schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
+	}
+	if p := r.Projection; p != nil && side != r.Origin {
+		gvr = schema.GroupVersionResource{
+			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version),
+			Resource: cmp.Or(p.Resource, gvr.Resource),
+		}
+	}
+	return gvr
+}
+
+// explain adds to an error about a related resource what its sides are, if they may have been taken for each other.
+func explain(err error, r *v1alpha1.RelatedResource) error {
+	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
+		return err
+	}
+	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
+		"so its projection says what it is on the service cluster, and its other fields what it is in kcp", r.Name())
 }

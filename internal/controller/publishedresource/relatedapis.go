@@ -1,10 +1,8 @@
 package publishedresource
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
@@ -17,66 +15,34 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // purposeRelated are the CustomResourceDefinitions of related resources.
 const purposeRelated informer.Purpose = "related"
 
-// relatedAPIs returns the APIs of related resources on both sides, by their identifiers.
-func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResource,
-	c publication.Config,
-) (map[string]objectsync.Pair, error) {
-	related := o.Spec.Related
-	service := make([]schema.GroupVersionResource, len(related))
-	for i := range related {
-		service[i] = relatedAt(v1alpha1.OriginService, &related[i])
-	}
-	e.trackDefinitions(c.Service, service)
-	if e.memory.related == nil || e.memory.relatedAs != o.GetGeneration() {
-		e.memory.related, e.memory.relatedAs = map[apiAt]objectsync.Resource{}, o.GetGeneration()
+// findRelated returns the APIs of related resources on both sides, by their identifiers.
+func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, error) {
+	related, m := p.resource.Spec.Related, p.memory
+	trackDefinitions(p)
+	if m.related == nil || m.relatedAs != p.resource.GetGeneration() {
+		m.related, m.relatedAs = map[apiAt]objectsync.Resource{}, p.resource.GetGeneration()
 	}
 	out := map[string]objectsync.Pair{}
 	for i := range related {
 		r := &related[i]
-		in := relatedAt(v1alpha1.OriginKCP, r)
 		var pair objectsync.Pair
 		var err error
-		if pair.Service, pair.PlatformFields, err = e.findBelow(ctx, c.Service, service[i]); err != nil {
-			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
+		pair.Service, pair.PlatformFields, err = findBelow(ctx, p, relatedAt(v1alpha1.OriginService, r))
+		if err == nil {
+			pair.Workspace, err = findAbove(ctx, p, relatedAt(v1alpha1.OriginKCP, r))
 		}
-		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, in); err != nil {
+		if err != nil {
 			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
 		out[r.Name()] = pair
 	}
 	return out, nil
-}
-
-// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side
-// that is, and its projection what they become on the other.
-func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVersionResource {
-	gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
-	if r.Kind != "" {
-		gvr = schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
-	}
-	if p := r.Projection; p != nil && side != r.Origin {
-		gvr = schema.GroupVersionResource{
-			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version),
-			Resource: cmp.Or(p.Resource, gvr.Resource),
-		}
-	}
-	return gvr
-}
-
-// explain adds to an error about a related resource what its sides are, if they may have been taken for each other.
-func explain(err error, r *v1alpha1.RelatedResource) error {
-	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
-		return err
-	}
-	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
-		"so its projection says what it is on the service cluster, and its other fields what it is in kcp", r.Name())
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
@@ -88,29 +54,32 @@ func definitionOf(gr schema.GroupResource) informer.Interest {
 
 // trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
 // none.
-func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersionResource) {
+func trackDefinitions(p *pass) {
 	var interests []informer.Interest
-	for _, r := range all {
+	for i := range p.resource.Spec.Related {
+		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
 		if i := definitionOf(r.GroupResource()); r.Group != "" && !slices.Contains(interests, i) {
 			interests = append(interests, i)
 		}
 	}
-	c.Watches().Track(e.connector.owner(e.name, controllerSource), purposeRelated, interests...)
+	p.service.Watches().Track(p.sourceOwner, purposeRelated, interests...)
 }
 
 // findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
 // CustomResourceDefinition says or, if it has none, discovery.
-func (e *external) findBelow(ctx context.Context, c *target.Cluster,
+func findBelow(ctx context.Context, p *pass,
 	at schema.GroupVersionResource,
 ) (r objectsync.Resource, platform []string, err error) {
 	var d *apiextensionsv1.CustomResourceDefinition
 	if at.Group != "" {
-		if d, err = e.definition(ctx, c, at.GroupResource()); err != nil {
+		if d, err = readDefinition(ctx, p, at.GroupResource()); err != nil {
 			return r, nil, err
 		}
 	}
 	if d == nil {
-		r, err = e.remember(apiAt{at, c.Server()}, func() (objectsync.Resource, error) { return discover(c, at) })
+		r, err = p.memory.remember(apiAt{at, p.service.Server()}, func() (objectsync.Resource, error) {
+			return discover(p.service, at)
+		})
 		return r, nil, err
 	}
 	if !projection.Serves(d, at.Version) {
@@ -119,12 +88,12 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster,
 	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
 }
 
-// definition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may be
-// read.
-func (e *external) definition(ctx context.Context, c *target.Cluster,
+// readDefinition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may
+// be read.
+func readDefinition(ctx context.Context, p *pass,
 	gr schema.GroupResource,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
-	u, err := c.Get(ctx, e.connector.owner(e.name, controllerSource), definitionOf(gr))
+	u, err := p.service.Get(ctx, p.sourceOwner, definitionOf(gr))
 	if apierrors.IsForbidden(err) || err == nil && u == nil {
 		return nil, nil //nolint:nilnil // Discovery tells what is served.
 	}
@@ -135,28 +104,30 @@ func (e *external) definition(ctx context.Context, c *target.Cluster,
 }
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
-// while to serve a new one, or, if another one offers it, as the endpoints say.
-func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint,
-	at schema.GroupVersionResource,
-) (objectsync.Resource, error) {
-	name := e.state.schemaOf(at.GroupResource())
-	switch {
-	case name == "" && len(endpoints) == 0:
-		return objectsync.Resource{}, nil // There are no consumers.
-	case name == "":
-		return e.remember(apiAt{at, endpoints[0].URL}, func() (objectsync.Resource, error) {
-			return discoverAtOne(endpoints, at)
+// while to serve a new one, or, if another one offers it, as the first endpoint says that answers: all serve the same.
+func findAbove(ctx context.Context, p *pass, at schema.GroupVersionResource) (r objectsync.Resource, err error) {
+	if name := p.workspace.schemaOf(at.GroupResource()); name != "" {
+		return p.memory.remember(apiAt{at, name}, func() (objectsync.Resource, error) {
+			s, err := p.workspace.readSchema(ctx, name)
+			if err != nil {
+				return objectsync.Resource{}, err
+			}
+			if s == nil {
+				return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+			}
+			return described(s, at)
 		})
 	}
-	return e.remember(apiAt{at, name}, func() (objectsync.Resource, error) {
-		s, err := e.readSchema(ctx, name)
-		if err != nil {
-			return objectsync.Resource{}, err
+	if len(p.seen.endpoints) == 0 {
+		return r, nil // There are no consumers.
+	}
+	return p.memory.remember(apiAt{at, p.seen.endpoints[0].URL}, func() (r objectsync.Resource, err error) {
+		for _, e := range p.seen.endpoints {
+			if r, err = discover(e.Cluster, at); err == nil {
+				break
+			}
 		}
-		if s == nil {
-			return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
-		}
-		return described(s, at)
+		return r, err
 	})
 }
 
@@ -182,26 +153,14 @@ type apiAt struct {
 
 // remember returns what is known of an API, or asks. What has been found once is not asked for again before the spec of
 // the PublishedResource is another.
-func (e *external) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
-	found, ok := e.memory.related[at]
+func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
+	found, ok := m.related[at]
 	if ok {
 		return found, nil
 	}
 	found, err := ask()
 	if err == nil {
-		e.memory.related[at] = found
-	}
-	return found, err
-}
-
-// discoverAtOne asks endpoints for an API, which all serve the same, until one answers. The error is that of the last.
-func discoverAtOne(
-	endpoints []publication.Endpoint, r schema.GroupVersionResource,
-) (found objectsync.Resource, err error) {
-	for _, one := range endpoints {
-		if found, err = discover(one.Cluster, r); err == nil {
-			break
-		}
+		m.related[at] = found
 	}
 	return found, err
 }

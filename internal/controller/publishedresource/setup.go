@@ -59,20 +59,12 @@ func (o Options) selects(obj client.Object) bool {
 // Setup adds the controller of PublishedResources to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
-	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := managedadapter.NewManager(mgr)
-	c := &connector{
-		controller: name, registry: o.Registry, local: m.GetClient(),
-		publisher:  scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
-		events:     events,
-		catalogues: map[string]*catalogue{},
-		selects:    o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
-	}
-	wake := func(name string) { o.Registry.WakeOwner(c.owner(name, "")) }
-	c.memories, c.publications = newMemories(wake), publication.NewSupervisor(wake)
+	c := newConnector(m.GetClient(), name, o)
 	if err := mgr.Add(c.publications); err != nil {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
+	c.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
@@ -87,11 +79,31 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Complete(&reconciler{connector: c, managed: newManaged(m, o, c)})
+		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
+}
+
+func newConnector(local client.Client, controller string, o Options) *connector {
+	byConfig := scope.PublishedResources(local, o.DefaultConfig)
+	to := &connections{controller: controller, registry: o.Registry, publisher: byConfig}
+	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
+	c := &connector{
+		local: local, connections: to, memories: newMemories(wake), publications: publication.NewSupervisor(wake),
+	}
+	by := &c.phases
+	by.publisher = &publisher{
+		local: local, connections: to, sources: &sources{catalogues: map[string]*catalogue{}},
+		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
+	}
+	by.consumers = &consumers{connections: to, publications: c.publications}
+	by.syncing = &syncing{
+		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+	}
+	by.withdrawal = &withdrawal{publisher: by.publisher, consumers: by.consumers, syncing: by.syncing}
+	return c
 }
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {

@@ -46,23 +46,24 @@ func TestSharesExport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
-			e := &external{
-				connector: &connector{
-					selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
-					memories: newMemories(func(string) {}),
-				},
+			s := &siblings{
+				selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
+				memories: newMemories(func(string) {}),
+			}
+			p := &pass{workspace: &workspace{
 				plan: plan{export: "shop"},
 				connection: commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{KCP: &commonv1.KCPConnection{
 					APIExport: &commonv1.APIExport{Name: "shop"},
 				}}},
-			}
+			}}
 			ours, other := &v1alpha1.PublishedResource{}, &v1alpha1.PublishedResource{Status: tc.status}
 			ours.Status.Endpoints = []v1alpha1.Endpoint{{URL: url}}
 			other.SetLabels(tc.labels)
 			if tc.ref != "" {
 				other.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: tc.ref}
 			}
-			if got := e.sharesExport(ours, other); got != tc.want {
+			p.resource = ours
+			if got := s.shareExport(p, other); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})

@@ -9,12 +9,15 @@ import (
 
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -53,14 +56,20 @@ type builtIn struct {
 	at     time.Time
 }
 
-// catalogueOf returns what is known of a service cluster.
-func (c *connector) catalogueOf(of *target.Cluster) *catalogue {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k, ok := c.catalogues[of.Server()]
+// Sources are the catalogues of service clusters.
+type sources struct {
+	mu         sync.Mutex
+	catalogues map[string]*catalogue // by the URLs of service clusters
+}
+
+// of returns what is known of a service cluster.
+func (s *sources) of(c *target.Cluster) *catalogue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.catalogues[c.Server()]
 	if !ok {
 		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
-		c.catalogues[of.Server()] = k
+		s.catalogues[c.Server()] = k
 	}
 	return k
 }
@@ -162,4 +171,73 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
 	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
+}
+
+// builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again
+// after builtInAge.
+func (k *catalogue) builtIn(ctx context.Context, c *target.Cluster, gk schema.GroupKind) (source, error) {
+	k.mu.Lock()
+	known, ok := k.builtIns[gk]
+	k.mu.Unlock()
+	if ok && time.Since(known.at) < builtInAge {
+		return known.source, nil
+	}
+	src, err := readBuiltIn(ctx, c.Discovery(), gk)
+	if err != nil {
+		return source{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.builtIns[gk] = builtIn{source: src, at: time.Now()}
+	return src, nil
+}
+
+// readBuiltIn asks a server for the definition of a kind that is built in.
+func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.GroupKind) (source, error) {
+	groups, err := d.ServerGroups()
+	if err != nil {
+		return source{}, errors.Wrap(err, "cannot discover the groups of the service cluster")
+	}
+	preferred, versions := "", []projection.BuiltIn(nil)
+	for _, g := range groups.Groups {
+		if g.Name != gk.Group {
+			continue
+		}
+		preferred = g.PreferredVersion.Version
+		for _, v := range g.Versions {
+			b, err := readVersion(ctx, d, gk.WithVersion(v.Version).GroupVersion())
+			if err != nil {
+				return source{}, err
+			}
+			versions = append(versions, b)
+		}
+	}
+	crd, err := projection.FromOpenAPI(gk, preferred, versions...)
+	if projection.ReasonOf(err) == projection.NotServed {
+		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
+	}
+	if err != nil {
+		return source{}, errors.Wrapf(err, "cannot read the definition of %s", gk)
+	}
+	return source{definition: crd, state: "built in, as of " + metav1.Now().String()}, nil
+}
+
+// readVersion asks a server for all it says about a group and version.
+func readVersion(ctx context.Context, d discovery.DiscoveryInterface,
+	gv schema.GroupVersion,
+) (projection.BuiltIn, error) {
+	list, err := d.ServerResourcesForGroupVersion(gv.String())
+	if err != nil {
+		return projection.BuiltIn{}, errors.Wrapf(err, "cannot discover %s", gv)
+	}
+	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"openapi", "v3", "api", gv.Version}
+	}
+	doc, err := d.RESTClient().Get().AbsPath("/"+strings.Join(path, "/")).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
+	if err != nil {
+		return projection.BuiltIn{}, errors.Wrapf(err, "cannot read OpenAPI of %s", gv)
+	}
+	return projection.BuiltIn{Version: gv.Version, Resources: list.APIResources, Document: doc}, nil
 }

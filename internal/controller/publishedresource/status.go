@@ -30,120 +30,138 @@ const (
 // namedMost is how many consumers the status names.
 const namedMost = 20
 
-// describe records in the status what has been published, and why no more if there is an error.
-func (e *external) describe(o *v1alpha1.PublishedResource, err error) {
-	o.Status.APIExport = e.plan.export
-	if c, ok := e.schemaCondition(err); ok {
-		e.set(o, c)
+// describe records in the status what a pass has seen. What is not known yet stays as it was.
+func (p *pass) describe() {
+	if p.resource.GetDeletionTimestamp() == nil && (p.wanted != nil || p.refusal != nil) {
+		p.describePublished()
 	}
-	c, ok := e.exportCondition(o, err)
+	if p.seen == nil {
+		return
+	}
+	if !p.seen.early {
+		p.describeConsumers()
+	}
+	ready := readyCondition(p.resource)
+	p.ready = &ready
+}
+
+// describePublished records in the status what has been published, and why no more if something refuses that.
+func (p *pass) describePublished() {
+	s, w := &p.resource.Status, p.workspace
+	s.APIExport = w.plan.export
+	if c, ok := schemaCondition(p); ok {
+		p.change(c)
+	}
+	c, ok := exportCondition(p)
 	if ok {
-		e.set(o, c)
+		p.change(c)
 	}
-	if ok && err == nil && e.desiredAPI != nil && e.state.schemaOf(e.desiredAPI.resource) == e.desiredAPI.schema {
-		o.Status.ResourceSchemaName = e.desiredAPI.schema
+	if ok && p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
+		s.ResourceSchemaName = p.wanted.schema
 	}
 }
 
 // schemaCondition returns condition SchemaPublished, and whether there is something to say.
-func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
-	r := reason(err)
+func schemaCondition(p *pass) (xpv2.Condition, bool) {
+	const t = v1alpha1.TypeSchemaPublished
+	r := reason(p.refusal)
 	switch {
-	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(err, errRefusedSchema),
-		projection.ReasonOf(err) != "":
-		return condition(v1alpha1.TypeSchemaPublished, r, err.Error()), true
-	case e.desiredAPI == nil:
+	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(p.refusal, errRefusedSchema),
+		projection.ReasonOf(p.refusal) != "":
+		return condition(t, r, p.refusal.Error()), true
+	case p.wanted == nil:
 		return xpv2.Condition{}, false
-	case e.state.hasSchema(e.desiredAPI.schema):
-		c := holds(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished)
-		c.Message = e.desiredAPI.notes
+	case p.workspace.hasSchema(p.wanted.schema):
+		c := holds(t, v1alpha1.ReasonPublished)
+		c.Message = p.wanted.notes
 		return c, true
 	}
-	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished,
-		fmt.Sprintf("APIResourceSchema %q does not exist: see condition Synced", e.desiredAPI.schema)), true
+	return condition(t, v1alpha1.ReasonNotPublished,
+		fmt.Sprintf("APIResourceSchema %q does not exist: see condition Synced", p.wanted.schema)), true
 }
 
 // exportCondition returns condition ExportUpdated, and whether there is something to say.
-func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xpv2.Condition, bool) {
+func exportCondition(p *pass) (xpv2.Condition, bool) {
 	const t = v1alpha1.TypeExportUpdated
+	w, name := p.workspace, p.workspace.plan.export
 	switch {
-	case e.state.export == nil:
+	case w.export == nil:
 		return condition(t, v1alpha1.ReasonExportMissing,
-			fmt.Sprintf("APIExport %q does not exist: make it, or set apiExport.create", e.plan.export)), true
-	case e.desiredAPI == nil:
-		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok &&
-			e.state.schemaOf(r) == o.Status.ResourceSchemaName {
+			fmt.Sprintf("APIExport %q does not exist: make it, or set apiExport.create", name)), true
+	case p.wanted == nil:
+		last := p.resource.Status.ResourceSchemaName
+		if r, ok := kcp.ResourceOf(last); ok && w.schemaOf(r) == last {
 			return xpv2.Condition{}, false
 		}
 		return condition(t, v1alpha1.ReasonNotUpdated,
-			fmt.Sprintf("APIExport %q does not offer the API: see condition Synced", e.plan.export)), true
-	case err != nil:
-		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
-	case !e.settled:
+			fmt.Sprintf("APIExport %q does not offer the API: see condition Synced", name)), true
+	case p.refusal != nil:
+		return condition(t, v1alpha1.ReasonNotUpdated, p.refusal.Error()), true
+	case !p.settled:
 		return condition(t, v1alpha1.ReasonNotUpdated,
-			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
-	case kcp.IdentityHash(e.state.export) == "":
+			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", name, p.wanted.schema)), true
+	case kcp.IdentityHash(w.export) == "":
 		return condition(t, v1alpha1.ReasonNoIdentity,
-			fmt.Sprintf("kcp has not given APIExport %q an identity yet: if this lasts, look at the log of kcp",
-				e.plan.export)), true
+			fmt.Sprintf("kcp has not given APIExport %q an identity yet: if this lasts, look at the log of kcp", name)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
 
 // describeConsumers records in the status who uses the API.
-func (e *external) describeConsumers(o *v1alpha1.PublishedResource) {
-	noteEndpoints(&o.Status, e.seen.named)
-	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(e.consumers)}
-	o.Status.Claims = claimCounts(e.consumers)
-	if _, offered := e.published(o); !offered {
-		e.describeNotOffered(o)
+func (p *pass) describeConsumers() {
+	v, s := p.seen, &p.resource.Status
+	s.Endpoints, s.Workspaces = nil, &v1alpha1.WorkspaceCounts{}
+	for _, e := range v.endpoints {
+		s.Endpoints = append(s.Endpoints, v1alpha1.Endpoint{URL: e.URL})
+	}
+	for _, c := range v.consumers {
+		if c.Bound {
+			s.Workspaces.Bound++
+		}
+	}
+	s.Claims = claimCounts(v.consumers)
+	if _, offered := p.published(); !offered {
+		p.describeNotOffered()
 		return
 	}
-	e.describeSettled(o, e.seen, e.consumers)
-}
-
-// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
-// wrong, conditions stay as they were.
-func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	lasting, next := e.memory.lasting(e.passing(v, consumers), time.Now())
-	e.pass.lookAgain(next)
-	settled := *v
-	settled.problems = slices.DeleteFunc(slices.Clone(v.problems),
-		func(p endpointProblem) bool { return p.unserved && !lasting[p.url] })
-	using := slices.DeleteFunc(slices.Clone(consumers),
-		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
-	serves, accepts := e.endpointsCondition(&settled), claimsCondition(&settled, using)
-	missing := e.state.slice == nil && !lasting[problemNoSlice]
-	if !missing && (serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems)) {
-		e.set(o, serves)
-	}
-	if accepts.Status == corev1.ConditionFalse ||
-		len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
-		e.set(o, accepts)
-	}
+	p.describeSettled()
 }
 
 // problemNoSlice is the key of the problem that the APIExportEndpointSlice does not exist. kcp creates one for a new
 // APIExport.
 const problemNoSlice = "APIExportEndpointSlice"
 
-// passing returns what tells apart the problems that kcp may be about to cure.
-func (e *external) passing(v *consumerView, consumers []kcp.Consumer) []string {
-	var out []string
-	if e.state.slice == nil {
-		out = append(out, problemNoSlice)
+// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
+// wrong, conditions stay as they were.
+func (p *pass) describeSettled() {
+	v, noSlice := p.seen, p.workspace.slice == nil
+	var passing []string
+	if noSlice {
+		passing = append(passing, problemNoSlice)
 	}
-	for _, p := range v.problems {
-		if p.unserved {
-			out = append(out, p.url)
+	for _, e := range v.failing() {
+		if e.isUnserved() {
+			passing = append(passing, e.URL)
 		}
 	}
-	for _, c := range consumers {
+	for _, c := range v.consumers {
 		if establishing(c) {
-			out = append(out, c.Cluster)
+			passing = append(passing, c.Cluster)
 		}
 	}
-	return out
+	lasting, next := p.memory.lasting(passing, time.Now())
+	p.lookAgain(next)
+	failing := slices.DeleteFunc(v.failing(), func(e endpoint) bool { return e.isUnserved() && !lasting[e.URL] })
+	using := slices.DeleteFunc(slices.Clone(v.consumers),
+		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
+	all := len(failing) == len(v.failing())
+	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
+	if (!noSlice || lasting[problemNoSlice]) && (all || serves.Status != corev1.ConditionTrue) {
+		p.change(serves)
+	}
+	if all && len(using) == len(v.consumers) || accepts.Status == corev1.ConditionFalse {
+		p.change(accepts)
+	}
 }
 
 // establishing reports whether a consumer cannot use the API yet for no fault of its own.
@@ -151,10 +169,10 @@ func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
 
 // describeNotOffered takes back that consumers can use an API that the APIExport does not offer any more. Before it has
 // offered it, nothing is said of them.
-func (e *external) describeNotOffered(o *v1alpha1.PublishedResource) {
+func (p *pass) describeNotOffered() {
 	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
-		if o.GetCondition(t).Status == corev1.ConditionTrue {
-			e.set(o, undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
+		if p.resource.GetCondition(t).Status == corev1.ConditionTrue {
+			p.change(undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
 		}
 	}
 }
@@ -173,44 +191,29 @@ func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {
 	return counts
 }
 
-func resources(claims []kcp.Claim) []string {
-	var names []string
-	for _, c := range claims {
-		names = append(names, c.String())
-	}
-	slices.Sort(names)
-	return names
-}
-
 // endpointsCondition returns condition EndpointsReady.
-func (e *external) endpointsCondition(v *consumerView) xpv2.Condition {
+func endpointsCondition(p *pass, failing []endpoint) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
-	switch {
-	case e.state.slice == nil:
+	switch plan := p.workspace.plan; {
+	case p.workspace.slice == nil:
 		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
-			fmt.Sprintf("APIExportEndpointSlice %q does not exist: make it, or correct apiExport.endpointSlice", e.plan.slice))
-	case len(v.endpoints) == 0:
+			fmt.Sprintf("APIExportEndpointSlice %q does not exist: make it, or correct apiExport.endpointSlice", plan.slice))
+	case len(p.seen.endpoints) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound,
-			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding",
-				e.plan.export))
-	case len(v.problems) > 0:
-		return condition(t, v1alpha1.ReasonNotServing, v.describe())
+			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", plan.export))
+	case len(failing) > 0:
+		var all []string
+		for _, e := range failing {
+			all = append(all, "endpoint "+e.URL+": "+e.err.Error())
+		}
+		return condition(t, v1alpha1.ReasonNotServing, strings.Join(all, "; "))
 	}
 	return holds(t, v1alpha1.ReasonServing)
 }
 
-// describe returns all problems of endpoints.
-func (v *consumerView) describe() string {
-	var all []string
-	for _, p := range v.problems {
-		all = append(all, p.message)
-	}
-	return strings.Join(all, "; ")
-}
-
 // claimsCondition returns condition ClaimsAccepted. It also names the workspaces that have bound the APIExport and
 // cannot use the API yet.
-func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
+func claimsCondition(failing []endpoint, consumers []kcp.Consumer) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
 	for _, c := range consumers {
@@ -228,7 +231,7 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	switch {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
-	case len(v.problems) > 0:
+	case len(failing) > 0:
 		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show APIBindings: see EndpointsReady")
 	case len(consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
@@ -236,30 +239,26 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	return holds(t, v1alpha1.ReasonAccepted)
 }
 
-// judge reports whether the API is ready: whether it can be bound, and is served to those who have.
-func (e *external) judge(o *v1alpha1.PublishedResource) {
+// readyCondition returns condition Ready: whether the API can be bound, and is served to those who have.
+func readyCondition(o *v1alpha1.PublishedResource) xpv2.Condition {
 	for _, t := range []xpv2.ConditionType{
 		v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady,
 	} {
-		c := o.GetCondition(t)
-		if c.Status == corev1.ConditionTrue {
-			continue
+		switch c := o.GetCondition(t); {
+		case c.Status == corev1.ConditionTrue:
+		case c.Reason == v1alpha1.ReasonNotBound:
+			return xpv2.Available().WithMessage(c.Message)
+		default:
+			return xpv2.Unavailable().WithMessage(c.Message)
 		}
-		ready := xpv2.Unavailable().WithMessage(c.Message)
-		if c.Reason == v1alpha1.ReasonNotBound {
-			ready = xpv2.Available().WithMessage(c.Message)
-		}
-		e.pass.ready = &ready
-		return
 	}
-	ready := xpv2.Available()
-	e.pass.ready = &ready
+	return xpv2.Available()
 }
 
-// set sets a condition, and records an event if it says something else than before.
-func (e *external) set(o *v1alpha1.PublishedResource, c xpv2.Condition) {
-	was := o.GetCondition(c.Type)
-	e.pass.set(o, c)
+// change sets a condition, and records an event if it says something else than before.
+func (p *pass) change(c xpv2.Condition) {
+	was := p.resource.GetCondition(c.Type)
+	p.set(p.resource, c)
 	if was.Status == c.Status && was.Reason == c.Reason &&
 		(c.Reason != v1alpha1.ReasonPending || was.Message == c.Message) {
 		return
@@ -267,10 +266,10 @@ func (e *external) set(o *v1alpha1.PublishedResource, c xpv2.Condition) {
 	switch {
 	case c.Status == corev1.ConditionTrue:
 		if m, ok := good[c.Type]; ok {
-			e.events.Event(o, event.Normal(event.Reason(c.Type), m))
+			p.record(event.Normal(event.Reason(c.Type), m))
 		}
 	case c.Status == corev1.ConditionFalse && !expected(c.Reason):
-		e.events.Event(o, event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
+		p.record(event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
 	}
 }
 
@@ -291,22 +290,19 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
 }
 
-// condition returns one that does not hold. Messages begin with a capital.
-func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{
-		Type: t, Status: corev1.ConditionFalse, Reason: r, Message: capital(message), LastTransitionTime: metav1.Now(),
-	}
-}
-
+// undecided returns a condition of which it is not known whether it holds. Messages begin with a capital.
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{
-		Type: t, Status: corev1.ConditionUnknown, Reason: r, Message: message, LastTransitionTime: metav1.Now(),
+	c := holds(t, r)
+	c.Status, c.Message = corev1.ConditionUnknown, message
+	if message != "" {
+		c.Message = strings.ToUpper(message[:1]) + message[1:]
 	}
+	return c
 }
 
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
+// condition returns one that does not hold.
+func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
+	c := undecided(t, r, message)
+	c.Status = corev1.ConditionFalse
+	return c
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncCountsSeldom shows that a burst of 200 creates, 20 a second, makes a write of the status every five seconds
-// at most, and that the last one has the right counts.
+// TestSyncCountsSeldom shows that a burst of 200 creates, 20 a second, makes a write of the status each second at
+// most, and that the last one has the right counts.
 func TestSyncCountsSeldom(t *testing.T) {
-	const burst, perSecond, every = 200, 20, 5 * time.Second
+	const burst, perSecond, every = 200, 20, time.Second
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
 	in := s.tenant(t)

@@ -17,50 +17,31 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestWithdrawWithoutEndpoint shows that an API is not withdrawn because kcp names no endpoint, or has no endpoint
-// slice, while consumers have objects: those could not be reached any more. The slice without endpoints is that of a
-// second APIExport, which nobody has bound.
-func TestWithdrawWithoutEndpoint(t *testing.T) {
+// TestWithdrawWithoutEndpointSlice shows that an API is not withdrawn because there is no endpoint slice, while
+// consumers have objects: those could not be reached any more.
+func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	t.Parallel()
-	const second, missing = "second.example.com", "missing.example.com"
-	for name, tc := range map[string]struct {
-		slice  string
-		waits  wantCondition
-		reason string
-	}{
-		"NoEndpoint": {slice: second, waits: isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), reason: "1: 1 in "},
-		"NoSlice": {
-			slice:  missing,
-			waits:  isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError),
-			reason: "does not exist",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, exportName, second)
-			s.connect(t, s.agent(t, second, missing))
-			o := s.publishHats(t)
-			update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
-			consumer := s.binder(t)
-			createServed(t, consumer, s.object("Hat", "bowler"))
-			await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	const missing = "missing.example.com"
+	s := newShop(t, exportName)
+	s.connect(t, s.agent(t, missing))
+	o := s.publishHats(t)
+	update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
+	consumer := s.binder(t)
+	createServed(t, consumer, s.object("Hat", "bowler"))
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 
-			update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: tc.slice} })
-			s.awaitEndpoints(t, o)
-			kube.Delete(t, s.c, o)
-			awaitMessage(t, s.c, o, tc.waits, tc.reason)
-			if schemaOf(s.export(t), "hats") == "" {
-				t.Error("the API must not be withdrawn while consumers have objects")
-			}
-			kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", "bowler"))
-			if tc.slice == missing {
-				update(t, s.c, o, func() { o.Spec.APIExport = nil })
-			}
-			awaitGone(t, s.c, o)
-			if got := schemaOf(s.export(t), "hats"); got != "" {
-				t.Errorf("want the API withdrawn, it is offered by %s", got)
-			}
-		})
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: missing} })
+	s.awaitEndpoints(t, o)
+	kube.Delete(t, s.c, o)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError), "does not exist")
+	if schemaOf(s.export(t), "hats") == "" {
+		t.Error("the API must not be withdrawn while consumers have objects")
+	}
+	kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", "bowler"))
+	update(t, s.c, o, func() { o.Spec.APIExport = nil })
+	awaitGone(t, s.c, o)
+	if got := schemaOf(s.export(t), "hats"); got != "" {
+		t.Errorf("want the API withdrawn, it is offered by %s", got)
 	}
 }
 

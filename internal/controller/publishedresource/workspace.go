@@ -2,17 +2,26 @@ package publishedresource
 
 import (
 	"context"
+	"path"
 	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/core"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -22,13 +31,22 @@ const (
 	purposeWorkspace informer.Purpose = "workspace"
 )
 
-// A workspace is what the workspace of an APIExport holds of it. All of it is shared with the watch.
+// A workspace is that of an APIExport, as one pass of a PublishedResource reaches it, and what it holds of the
+// APIExport. All of that is shared with the watch.
 type workspace struct {
+	connections *connections
+	name        string         // of the PublishedResource
+	owner       informer.Owner // as whom it uses the cluster
+	connection  commonv1.Connection
+	cluster     *target.Cluster
+	slices      *target.Cluster // the workspace of the APIExportEndpointSlice
+	plan        plan
+
 	export  *unstructured.Unstructured // nil if it does not exist
 	slice   *unstructured.Unstructured // nil if it does not exist
 	schemas []types.NamespacedName     // all there are
 	made    string                     // a schema made since
-	cluster string                     // the logical cluster of the APIExport
+	logical string                     // the logical cluster of the APIExport
 }
 
 func (w *workspace) hasSchema(name string) bool {
@@ -46,55 +64,62 @@ func (w *workspace) schemaOf(r schema.GroupResource) string {
 func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) != "" }
 
 // look looks at the workspace. Schemas never change, so that only their names are watched.
-func (e *external) look(ctx context.Context) error {
-	e.state = &workspace{}
-	slice := e.sliceInterest()
-	e.cluster.Watches().Track(e.owner, purposeSlice, slice)
-	named := e.plan.export != ""
+func (w *workspace) look(ctx context.Context) (err error) {
+	w.cluster.Watches().Track(w.owner, purposeSlice, w.sliceInterest())
+	named := w.plan.export != ""
 	if named {
-		e.registry.Forget(e.connector.owner(e.name, controllerExport))
-		e.trackExport()
+		w.connections.registry.Forget(w.connections.owner(w.name, controllerExport))
+		w.trackExport()
 	}
-	var err error
-	if e.state.slice, err = e.cluster.Get(ctx, e.owner, slice); err != nil {
+	if w.slice, err = w.cluster.Get(ctx, w.owner, w.sliceInterest()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
 	if !named {
-		if err := e.followSlice(ctx); err != nil {
+		if err := w.followSlice(ctx); err != nil {
 			return err
 		}
 	}
-	if e.state.export, err = e.cluster.Get(ctx, e.owner, e.trackExport()); err != nil {
+	if w.export, err = w.cluster.Get(ctx, w.owner, w.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
 	}
-	if e.state.export != nil {
-		e.state.cluster = e.state.export.GetAnnotations()[kcp.AnnotationCluster]
+	if w.export != nil {
+		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]
 	}
 	if named {
-		if err := contradicts(e.plan, e.cluster.Server(), e.state.slice, e.state.export); err != nil {
+		if err := contradicts(w.plan, w.cluster.Server(), w.slice, w.export); err != nil {
 			return err
 		}
 	}
-	e.state.schemas, err = e.cluster.Watches().Names(ctx, e.owner, allSchemas)
+	w.schemas, err = w.cluster.Watches().Names(ctx, w.owner, allSchemas)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
-// readSchema returns an APIResourceSchema, nil if it does not exist.
-func (e *external) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
-	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
-	u, err := e.cluster.Read(ctx, i)
-	if err != nil || u == nil {
-		return nil, err
+// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be
+// in another workspace of the same kcp, which is reached with the same credentials.
+func (w *workspace) followSlice(ctx context.Context) error {
+	name, at := exportOf(w.slice)
+	if name == "" {
+		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
-	s := &apisv1alpha1.APIResourceSchema{}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
-	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
+	w.plan.export = name
+	exporter := w.connections.owner(w.name, controllerExport)
+	if at == "" || at == path.Base(w.cluster.Server()) {
+		w.connections.registry.Forget(exporter)
+		return nil
+	}
+	cluster, err := w.connections.registry.Connect(ctx, exporter, inWorkspace(w.connection, at))
+	if err != nil {
+		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is",
+			at, w.plan.slice)
+	}
+	w.cluster, w.owner = cluster, exporter
+	return nil
 }
 
 // sliceInterest returns the interest in the APIExportEndpointSlice.
-func (e *external) sliceInterest() informer.Interest {
+func (w *workspace) sliceInterest() informer.Interest {
 	return informer.Interest{
-		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice},
+		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: w.plan.slice},
 		Stream: informer.StreamByName,
 	}
 }
@@ -104,22 +129,138 @@ var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.Strea
 
 // trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
 // interest in the APIExport.
-func (e *external) trackExport() informer.Interest {
+func (w *workspace) trackExport() informer.Interest {
 	export := informer.Interest{
-		Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Stream: informer.StreamByName,
+		Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: w.plan.export}, Stream: informer.StreamByName,
 	}
-	e.cluster.Watches().Track(e.owner, purposeWorkspace, allSchemas, export)
+	w.cluster.Watches().Track(w.owner, purposeWorkspace, allSchemas, export)
 	return export
 }
 
-// exportPlace returns how the APIExport is read and written.
-func (e *external) exportPlace() kcp.Place {
+// place returns how the APIExport is read and written.
+func (w *workspace) place() kcp.Place {
 	return kcp.Place{
-		Server: e.cluster.Server(), Name: e.plan.export, Client: e.cluster.Resource(kcp.Exports, ""),
-		MayCreate: e.plan.create,
+		Server: w.cluster.Server(), Name: w.plan.export, Client: w.cluster.Resource(kcp.Exports, ""),
+		MayCreate: w.plan.create,
 		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
-			return e.cluster.Get(ctx, e.owner, e.trackExport())
+			return w.cluster.Get(ctx, w.owner, w.trackExport())
 		},
-		Put: func(answer *unstructured.Unstructured) { e.cluster.Watches().Put(e.owner, kcp.Exports, answer) },
+		Put: func(answer *unstructured.Unstructured) { w.cluster.Watches().Put(w.owner, kcp.Exports, answer) },
 	}
+}
+
+// readSchema returns an APIResourceSchema, nil if it does not exist.
+func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
+	u, err := w.cluster.Read(ctx, i)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	s := &apisv1alpha1.APIResourceSchema{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
+	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
+}
+
+// deleteSchema deletes a schema that is not used any more, and records that.
+func (w *workspace) deleteSchema(ctx context.Context, name string, record func(event.Event)) error {
+	err := w.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
+	}
+	record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
+	return nil
+}
+
+// exported returns the names of the schemas that any APIExport of the workspace refers to.
+func (w *workspace) exported(ctx context.Context) (sets.Set[string], error) {
+	exports, err := w.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
+			"which unusedSchemas: Orphan would not do")
+	}
+	names := sets.New[string]()
+	for i := range exports.Items {
+		names.Insert(kcp.NewDraft("", &exports.Items[i]).Schemas()...)
+	}
+	return names, nil
+}
+
+// deleted reports whether the workspace is being deleted. Without the right to look, it is taken as one that is not.
+func (w *workspace) deleted(ctx context.Context) (bool, error) {
+	u, err := w.cluster.Resource(kcp.LogicalClusters, "").Get(ctx, kcp.LogicalCluster, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), target.IsUnserved(err):
+		return false, nil
+	case err != nil:
+		return false, errors.Wrap(err, "cannot find out whether the workspace is being deleted")
+	}
+	return u.GetDeletionTimestamp() != nil, nil
+}
+
+// inWorkspace returns a connection to another workspace of the same kcp.
+func inWorkspace(c commonv1.Connection, workspace string) commonv1.Connection {
+	spec := c.Spec.DeepCopy()
+	if spec.KCP == nil {
+		spec.KCP = &commonv1.KCPConnection{}
+	}
+	spec.KCP.WorkspacePath = workspace
+	c.Spec = spec
+	return c
+}
+
+// exportOf returns the name of the APIExport of an APIExportEndpointSlice, empty if there is none, and the path or the
+// logical cluster of its workspace, empty if that is the workspace of the slice.
+func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
+	if slice == nil {
+		return "", ""
+	}
+	name, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "name")
+	workspace, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "path")
+	return name, workspace
+}
+
+// contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the
+// APIExport that a plan names. server is the URL of the workspace of the slice, and export is nil if it does not exist
+// yet.
+func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
+	name, workspace := exportOf(slice)
+	if workspace == "" || !isAnother(workspace, namesOf(server, slice, export)) {
+		return nil
+	}
+	return errors.Wrapf(errInvalidSpec,
+		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
+			"and spec.kcp.workspacePath of the ClusterProviderConfig is another one: "+
+			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
+}
+
+// namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations
+// that kcp sets in it.
+func namesOf(server string, in ...*unstructured.Unstructured) []string {
+	names := []string{path.Base(server)}
+	for _, u := range in {
+		if u == nil {
+			continue
+		}
+		for _, key := range []string{core.LogicalClusterPathAnnotationKey, logicalcluster.AnnotationKey} {
+			if v, ok := u.GetAnnotations()[key]; ok {
+				names = append(names, v)
+			}
+		}
+	}
+	return names
+}
+
+// isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared
+// with a path, and the name of a logical cluster with such a name.
+func isAnother(workspace string, names []string) bool {
+	return !slices.Contains(names, workspace) &&
+		slices.ContainsFunc(names, func(n string) bool { return isPath(n) == isPath(workspace) })
+}
+
+func isPath(workspace string) bool {
+	_, single := logicalcluster.NewPath(workspace).Name()
+	return !single
 }

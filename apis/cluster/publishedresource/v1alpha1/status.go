@@ -27,14 +27,6 @@ type PublishedResourceStatus struct {
 	// +listMapKey=url
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 
-	// formerEndpoints are those that kcp no longer names, the last 20 of them. They are asked, too, whether consumers
-	// have objects left before the API is withdrawn: kcp may name an endpoint again.
-	// +optional
-	// +listType=map
-	// +listMapKey=url
-	// +kubebuilder:validation:MaxItems=20
-	FormerEndpoints []Endpoint `json:"formerEndpoints,omitempty"`
-
 	// workspaces counts the workspaces that use the API.
 	// +optional
 	Workspaces *WorkspaceCounts `json:"workspaces,omitempty"`

@@ -377,11 +377,6 @@ func (in *PublishedResourceStatus) DeepCopyInto(out *PublishedResourceStatus) {
 		*out = make([]Endpoint, len(*in))
 		copy(*out, *in)
 	}
-	if in.FormerEndpoints != nil {
-		in, out := &in.FormerEndpoints, &out.FormerEndpoints
-		*out = make([]Endpoint, len(*in))
-		copy(*out, *in)
-	}
 	if in.Workspaces != nil {
 		in, out := &in.Workspaces, &out.Workspaces
 		*out = new(WorkspaceCounts)

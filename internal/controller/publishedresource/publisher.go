@@ -1,0 +1,293 @@
+package publishedresource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+)
+
+// A publisher keeps APIs published: their schemas, and what APIExports offer and claim.
+type publisher struct {
+	local       client.Client
+	connections *connections
+	sources     *sources
+	siblings    *siblings
+	writer      kcp.Writer
+}
+
+// find finds out what is to be published. What is published stays as it is without a source: consumers still have
+// objects of it.
+func (u *publisher) find(ctx context.Context, p *pass) error {
+	p.refusal = u.desire(ctx, p)
+	if errors.Is(p.refusal, errSourceMissing) && p.resource.Status.ResourceSchemaName != "" {
+		p.report(v1alpha1.ReasonSourceMissing, p.refusal)
+		return nil
+	}
+	return p.refusal
+}
+
+// desire finds out what is to be published.
+func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
+	if p.service, p.sourceOwner, err = u.connections.service(ctx, p.resource); err != nil {
+		return err
+	}
+	of := p.resource.Spec.Resource
+	src, err := u.sources.of(p.service).find(ctx, p.service, p.sourceOwner,
+		schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
+	if err != nil {
+		return err
+	}
+	w := &desiredAPI{source: src}
+	if w.projected, err = u.project(ctx, p, src); err != nil {
+		return err
+	}
+	if w.claims, err = claimsOf(&p.resource.Spec, p.workspace.plan.verbs); err != nil {
+		return err
+	}
+	p.wanted = w
+	return u.siblings.admit(ctx, p, w.resource)
+}
+
+// project returns what the spec of a PublishedResource makes of a source and of what has been published, from memory if
+// all are as before.
+func (u *publisher) project(ctx context.Context, p *pass, s source) (projected, error) {
+	m, o := p.memory, p.resource
+	as := fmt.Sprintf("%s/%d/%s", o.GetUID(), o.GetGeneration(), s.state)
+	if m.projectedAs == as && m.projected.has.HasAll(p.publishedAs(m.projected.resource)...) {
+		return m.projected, nil
+	}
+	full, err := project(o, s)
+	if err != nil {
+		return projected{}, err
+	}
+	name, _ := full.SchemaName() // An error comes again.
+	got := projected{
+		resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), has: sets.New("", name),
+	}
+	if err := u.keepVersions(ctx, p, full, &got); err != nil {
+		return projected{}, err
+	}
+	m.projected, m.projectedAs = got, as
+	return got, nil
+}
+
+// keepVersions adds the versions of published schemas to a projection: kcp may store objects in them. In which it does
+// is never known, as somebody may just begin to use the API.
+func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.Projection, got *projected) error {
+	published := p.publishedAs(got.resource)
+	for _, name := range sets.List(sets.New(published...).Difference(got.has)) {
+		s, err := p.workspace.readSchema(ctx, name)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			got.kept = append(got.kept, s.Spec.Versions...)
+			got.has.Insert(name)
+		}
+	}
+	if !got.has.HasAny(published...) {
+		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
+			"so that it is not known in which versions kcp stores objects: restore it. Without %s in APIExport %q the API is "+
+			"published anew, and objects of other versions are lost", published[0], got.resource, p.workspace.plan.export)}
+	}
+	got.kept = slices.DeleteFunc(got.kept,
+		func(v apisv1alpha1.APIResourceVersion) bool { return projection.Serves(full.CRD, v.Name) })
+	err := full.Keep(got.kept)
+	if err == nil {
+		got.schema, err = full.SchemaName()
+	}
+	got.notes = notesOf(full)
+	got.has.Insert(got.schema)
+	return err
+}
+
+// compare compares what is published with what is wanted.
+func (u *publisher) compare(ctx context.Context, p *pass) error {
+	w := p.workspace
+	if p.wanted == nil {
+		p.exists, p.upToDate = true, true
+		return nil
+	}
+	if w.export == nil && !w.plan.create {
+		p.refusal = errors.Wrapf(kcp.ErrNoExport,
+			"cannot publish to APIExport %q, which spec.apiExport.create would make", w.plan.export)
+	}
+	if w.export != nil {
+		d := kcp.NewDraft(w.plan.export, w.export)
+		p.refusal = u.change(ctx, p)(d)
+		p.settled = p.refusal == nil && !d.Changed() && w.hasSchema(p.wanted.schema)
+	}
+	p.exists, p.upToDate = w.offers(p.wanted.resource), p.settled
+	if p.refusal == nil && !p.exists && !policy.Allows(p.resource.GetManagementPolicies(), xpv2.ManagementActionCreate) {
+		p.report(commonv1.ReasonResourceMissing,
+			errors.New("the API is not published, and management policies do not allow to publish it: allow Create"))
+		p.exists, p.upToDate = true, true
+	}
+	return p.refusal
+}
+
+// change returns what the PublishedResource wants of the APIExport.
+func (u *publisher) change(ctx context.Context, p *pass) kcp.Change {
+	w, plan, before := p.wanted, p.workspace.plan, p.resource.Status.ResourceSchemaName
+	return func(d *kcp.Draft) error {
+		d.SetDefaultAnnotation(v1alpha1.AnnotationKeyAgentName, plan.agent)
+		if !d.Exists() && plan.policy {
+			if err := d.SetLocalPolicy(); err != nil {
+				return err
+			}
+		}
+		// What was published under another name has no consumers any more, or the name could not have changed.
+		was, ok := kcp.ResourceOf(before)
+		if ok && was != w.resource && d.Schema(was) == before && p.resource.GetDeletionPolicy() == xpv2.DeletionDelete {
+			if err := d.RemoveResource(was); err != nil {
+				return err
+			}
+		}
+		if err := d.SetSchema(w.resource, w.schema); err != nil {
+			return err
+		}
+		for _, c := range claimsIn(d, w.claims) {
+			if err := d.AddClaim(c, func(has kcp.Claim) bool { return u.siblings.need(ctx, p, d, has) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// checkWorkspace returns an error if what has been published before is gone because its workspace is being deleted: kcp
+// lets it be made again, and could never finish. Nothing is asked of kcp while what has been published is there.
+func (u *publisher) checkWorkspace(ctx context.Context, p *pass) error {
+	w, before := p.workspace, p.resource.Status.ResourceSchemaName
+	if before == "" || w.export != nil && (p.wanted.schema != before || w.hasSchema(before)) {
+		return nil
+	}
+	if deleted, err := w.deleted(ctx); err != nil || !deleted {
+		return err
+	}
+	return errors.Wrap(errWorkspaceDeleted, "cannot publish the API again")
+}
+
+// createSchema makes the schema, unless somebody else just has.
+func (u *publisher) createSchema(ctx context.Context, p *pass) error {
+	if p.workspace.hasSchema(p.wanted.schema) {
+		return nil
+	}
+	s, err := buildSchema(p.resource, p.wanted, p.workspace.plan.agent)
+	if err != nil {
+		return err
+	}
+	_, err = p.workspace.cluster.Resource(kcp.Schemas, "").Create(ctx, s, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		p.refusal = errors.Wrapf(errRefusedSchema, "cannot create APIResourceSchema %q: %v", p.wanted.schema, err)
+		return p.refusal
+	case err != nil:
+		return errors.Wrapf(err, "cannot create APIResourceSchema %q", p.wanted.schema)
+	default:
+		p.record(event.Normal(reasonSchemaPublished, "Created APIResourceSchema "+p.wanted.schema))
+	}
+	p.workspace.made = p.wanted.schema
+	return nil
+}
+
+// export has the APIExport refer to the schema, and claim what is needed. The status has the name of the schema before
+// anybody sees the API. The name of another resource stays until that is withdrawn.
+func (u *publisher) export(ctx context.Context, p *pass) error {
+	o, w, change := p.resource, p.workspace, u.change(ctx, p)
+	if was, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); !ok || was == p.wanted.resource {
+		now := o.DeepCopy()
+		now.Status.ResourceSchemaName = p.wanted.schema
+		if err := managedadapter.Save(ctx, u.local, o, now); err != nil {
+			return errors.Wrap(errControlPlane, err.Error())
+		}
+		o.Status.ResourceSchemaName = p.wanted.schema
+		o.SetResourceVersion(now.GetResourceVersion())
+	}
+	export, err := u.writer.Write(ctx, w.place(), change)
+	if err != nil {
+		return explainClaims(err, o, w)
+	}
+	p.memory.published = time.Now()
+	was := w.schemaOf(p.wanted.resource)
+	w.export, p.settled = export, true
+	if was != p.wanted.schema {
+		p.record(event.Normal(reasonExportUpdated,
+			"APIExport "+w.plan.export+" offers "+p.wanted.resource.String()+" by schema "+p.wanted.schema))
+	}
+	return nil
+}
+
+// explainClaims adds to a refusal by kcp what may be wrong with the claims to related resources.
+func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error {
+	invalid, lacks := apierrors.IsInvalid(err), kcp.LacksIdentity(err)
+	for i := range o.Spec.Related {
+		r := &o.Spec.Related[i]
+		switch at := relatedAt(v1alpha1.OriginKCP, r).GroupResource(); {
+		case invalid:
+			err = explain(err, r)
+		case lacks && r.IdentityHash == "" && at.Group != "" && !w.offers(at):
+			err = errors.Wrapf(err, "related resource %q needs identityHash, which is status.identityHash of the "+
+				"APIExport that offers %s", r.Name(), at)
+		}
+	}
+	return err
+}
+
+// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
+// them.
+func (u *publisher) prune(ctx context.Context, p *pass) error {
+	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || p.wanted == nil || !p.seen.complete() {
+		return nil // Somebody out of view may use them.
+	}
+	w, bound := p.workspace, kcp.SchemasBound(p.seen.bindings)
+	var old []string
+	for _, n := range w.schemas {
+		r, ok := kcp.ResourceOf(n.Name)
+		if ok && r == p.wanted.resource && n.Name != p.wanted.schema && !bound[n.Name] &&
+			!p.memory.keptSchemas.Has(n.Name) {
+			old = append(old, n.Name)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	exported, err := w.exported(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		s, err := w.readSchema(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case s == nil:
+		case exported.Has(name) || s.Labels[v1alpha1.LabelKeyAgentName] != w.plan.agent:
+			p.memory.keptSchemas.Insert(name)
+		default:
+			if err := w.deleteSchema(ctx, name, p.record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

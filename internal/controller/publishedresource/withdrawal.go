@@ -1,0 +1,210 @@
+package publishedresource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+)
+
+// A withdrawal withdraws the APIs of deleted PublishedResources. It goes by what a PublishedResource has last
+// published: what the source is by now does not matter. Claims go in one write with what is published. Those that are
+// there afterwards are another publisher's, of which this control plane may know nothing: to withdraw them again and
+// again would never end.
+type withdrawal struct {
+	publisher *publisher
+	consumers *consumers
+	syncing   *syncing
+}
+
+// look looks at the workspace, and ends the pass if there is nothing to withdraw from.
+func (w *withdrawal) look(ctx context.Context, p *pass) error {
+	err := p.workspace.look(ctx)
+	if errors.Is(err, kcp.ErrNoExport) || err == nil && p.workspace.export == nil {
+		return subreconciler.ErrStop
+	}
+	return err
+}
+
+// serve has the objects of consumers synced of an API that is being withdrawn: they cannot go otherwise. Without a
+// source there is nothing to sync to.
+func (w *withdrawal) serve(ctx context.Context, p *pass) error {
+	if isSyncStopped(p.resource) || w.publisher.desire(ctx, p) != nil {
+		return nil
+	}
+	if err := w.consumers.observe(ctx, p); err != nil {
+		return err
+	}
+	return w.syncing.serve(ctx, p)
+}
+
+// compare finds out whether there is something left to withdraw.
+func (w *withdrawal) compare(ctx context.Context, p *pass) (err error) {
+	p.upToDate = true
+	_, p.exists, err = offered(ctx, p)
+	return err
+}
+
+// offered returns the resource that the APIExport offers for the PublishedResource, and whether it does: by the schema
+// that is recorded, or by one of the same owner if the PublishedResource was interrupted before it could record that.
+func offered(ctx context.Context, p *pass) (schema.GroupResource, bool, error) {
+	recorded := p.resource.Status.ResourceSchemaName
+	r, ok := kcp.ResourceOf(recorded)
+	name := p.workspace.schemaOf(r)
+	if !ok || name == "" || name == recorded {
+		return r, ok && name != "", nil
+	}
+	s, err := p.workspace.readSchema(ctx, name)
+	return r, s != nil && s.Labels[v1alpha1.LabelKeyAgentName] == p.workspace.plan.agent, err
+}
+
+// await returns an error that says how many objects consumers have, and where, as long as they have any. Where watches
+// show none, kcp is asked: they may lag behind, and what is created meanwhile could not be reached any more. The
+// PublishedResource is woken when one goes, and when the watch shows one.
+func (w *withdrawal) await(ctx context.Context, p *pass) error {
+	r, ours, err := offered(ctx, p)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return subreconciler.ErrStop
+	}
+	objects, err := w.count(ctx, p, r, (*endpoint).list)
+	if err == nil && len(objects) == 0 {
+		if p.workspace.slice, err = p.workspace.slices.Read(ctx, p.workspace.sliceInterest()); err == nil {
+			objects, err = w.count(ctx, p, r, (*endpoint).ask)
+		}
+	}
+	if err != nil {
+		return errors.Wrap(err,
+			"cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
+	}
+	if len(objects) > 0 {
+		return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s",
+			p.workspace.plan.export, r, enumerate(objects))
+	}
+	return nil
+}
+
+// count returns how many objects of a resource there are, by the names of the workspaces of consumers, as endpoints
+// list both. Without a consumer kcp has no endpoint.
+func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
+	list func(*endpoint, context.Context, schema.GroupVersionResource) ([]*unstructured.Unstructured, error),
+) (map[string]int, error) {
+	if p.workspace.slice == nil {
+		return nil, errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
+			p.workspace.plan.slice)
+	}
+	endpoints, objects := w.consumers.connect(ctx, p), map[string]int{}
+	if len(endpoints) == 0 {
+		return objects, nil
+	}
+	kind, err := storedKind(ctx, p.workspace, r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range endpoints {
+		bindings, err := list(&endpoints[i], ctx, kcp.Bindings)
+		if err != nil {
+			return nil, err
+		}
+		all, err := list(&endpoints[i], ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		names := map[string]string{}
+		for _, b := range bindings {
+			cluster := b.GetAnnotations()[kcp.AnnotationCluster]
+			names[cluster] = cmp.Or(b.GetAnnotations()[kcp.AnnotationPath], cluster)
+		}
+		for _, u := range all {
+			if name, bound := names[u.GetAnnotations()[kcp.AnnotationCluster]]; bound {
+				objects[name]++
+			}
+		}
+	}
+	return objects, nil
+}
+
+// withdraw takes the resource of the PublishedResource from the APIExport, and the claims that nobody else needs.
+func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
+	r, _ := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
+	export, err := w.publisher.writer.Write(ctx, p.workspace.place(), func(d *kcp.Draft) error {
+		if err := d.RemoveResource(r); err != nil {
+			return err
+		}
+		for _, c := range d.Claims() {
+			if w.publisher.siblings.need(ctx, p, d, c) {
+				continue
+			}
+			if err := d.RemoveClaim(c.GroupResource); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
+		return subreconciler.ErrStop // There is nothing to withdraw from.
+	}
+	if err != nil {
+		return err
+	}
+	p.workspace.export = export
+	p.record(event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", p.workspace.plan.export, r)))
+	return nil
+}
+
+// prune deletes the schema, if that is asked for. Another APIExport may offer the API by the same one.
+func (w *withdrawal) prune(ctx context.Context, p *pass) error {
+	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete {
+		return nil
+	}
+	name := p.resource.Status.ResourceSchemaName
+	if exported, err := p.workspace.exported(ctx); err != nil || exported.Has(name) {
+		return err
+	}
+	return p.workspace.deleteSchema(ctx, name, p.record)
+}
+
+// enumerate says how many objects there are in which workspaces.
+func enumerate(objects map[string]int) string {
+	total, where := 0, make([]string, 0, len(objects))
+	for name, n := range objects {
+		total += n
+		where = append(where, fmt.Sprintf("%d in %s", n, name))
+	}
+	slices.Sort(where)
+	if more := len(where) - namedMost; more > 0 {
+		where = append(where[:namedMost], fmt.Sprintf("and more in %d other workspaces", more))
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(where, ", "))
+}
+
+// storedKind returns an exported resource in the version in which its objects are stored.
+func storedKind(ctx context.Context, w *workspace, r schema.GroupResource) (schema.GroupVersionResource, error) {
+	name := w.schemaOf(r)
+	s, err := w.readSchema(ctx, name)
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	if s != nil {
+		for _, v := range s.Spec.Versions {
+			if v.Storage {
+				return r.WithVersion(v.Name), nil
+			}
+		}
+	}
+	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+}
