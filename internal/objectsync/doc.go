@@ -12,7 +12,7 @@
 // resolved, and what it waits for. To call it again is free if nothing has changed. The caller
 //
 //   - calls Sync for an object when it, its copy (SourceOf tells whose it is), its state, its namespace if labels of
-//     namespaces are filtered, or an object of Result.Related changes, and never for one object twice at a time;
+//     namespaces are filtered, or an object that it has looked at changes, and never for one object twice at a time;
 //   - keeps caches that show what was written as soon as the write was answered, with copies by KeyOf. An error of a
 //     cache means that it is not known yet;
 //   - keeps the Related of each object, gives them back through Holders, and reads them from the states (Held, HeldBy)

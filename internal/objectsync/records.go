@@ -56,8 +56,8 @@ func (p *relatedSync) pruneState() {
 	for _, r := range p.state.records.all() {
 		keep = append(keep, p.subjectOf(r.Record))
 	}
-	for _, h := range p.result.Related {
-		keep = append(keep, p.subjectOf(h.Record))
+	for _, m := range p.all {
+		keep = append(keep, p.subjectOf(m.record()))
 	}
 	p.state.prune(keep...)
 }

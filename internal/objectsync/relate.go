@@ -149,7 +149,7 @@ func oneOf(errs ...error) error {
 	return kerrors.NewAggregate(errs)
 }
 
-// find returns the related objects of a primary, and notes them in the result.
+// find returns the related objects of a primary, and notes in the result those that it may name.
 func (p *relatedSync) find(r *related) ([]relation, error) {
 	origin, other := p.sides(r.origin)
 	all, err := r.resolve(p.both, origin, p.checkSelect(r))
@@ -164,7 +164,6 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 		if below, _ := m.below(); below.Namespace == p.both.service.GetNamespace() {
 			m.at.namespace = p.both.copyNamespace
 		}
-		p.result.Related = append(p.result.Related, p.holding(m.record()))
 		if m.refused, err = p.checkLook(*m); err != nil {
 			return nil, err
 		}
@@ -180,8 +179,25 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 		if m.copied, err = other.Cache(m.to.GVR()).Get(m.to.NamespacedName()); err != nil {
 			return nil, err
 		}
+		if err := p.refer(*m); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
+}
+
+// refer notes a related object in the result. One that may not be named is not noted: it would be kept from whom it
+// belongs to.
+func (p *relatedSync) refer(m relation) error {
+	err := p.checkLocation(m)
+	if err == nil || p.recorded(m) || p.copiedByAgent(m) {
+		p.result.Related = append(p.result.Related, p.holding(m.record()))
+		return nil
+	}
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // divide tells related objects that have copies from those that need one, and returns why some are not looked for. What

@@ -1,0 +1,117 @@
+package objectsync_test
+
+import (
+	"testing"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
+)
+
+// withoutServers returns a world in memory, and what its service cluster has.
+func withoutServers(t *testing.T) (*world, *memory) {
+	t.Helper()
+	below := newMemory()
+	w := &world{T: t, cluster: "c1", state: "states", holdings: map[objectsync.Primary][]objectsync.Holding{}}
+	w.input = objectsync.Input{
+		Workspace: objectsync.Workspace{
+			Side: newMemory().side(), Cluster: w.cluster, Path: "root:org", ShowsAll: sides.ShowsAll,
+		},
+		Service: below.side(), Holders: w, Object: types.NamespacedName{Namespace: "default", Name: "web"},
+	}
+	return w, below
+}
+
+// neighbor returns the input of an object of the same name in another workspace in memory.
+func (w *world) neighbor() objectsync.Input {
+	in := w.input
+	in.Workspace.Cluster, in.Workspace.Side = "c2", newMemory().side()
+	return in
+}
+
+// workspaceOf returns what the workspace of an input in memory has.
+func workspaceOf(in objectsync.Input) *memory { return in.Workspace.Writer.(*memory) }
+
+// enter has the consumer of an input enter fields of the spec.
+func enter(in objectsync.Input, fields map[string]any) {
+	at := things.Workspace.GroupVersionResource
+	u := thing(in.Object)
+	if was := workspaceOf(in).get(at, in.Object); was != nil {
+		u = was.DeepCopy()
+	}
+	u.Object["spec"] = fields
+	workspaceOf(in).put(at, u)
+}
+
+// secretIn puts a Secret with a value into a side.
+func (m *memory) secretIn(namespace, name, value string, change ...func(u *unstructured.Unstructured)) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": value},
+	}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID(m.nextUID())
+	for _, f := range change {
+		f(u)
+	}
+	m.put(objectsync.Secrets, u)
+}
+
+// valueOf returns the value of a Secret, empty if there is none.
+func (m *memory) valueOf(namespace, name string) string {
+	u := m.get(objectsync.Secrets, types.NamespacedName{Namespace: namespace, Name: name})
+	if u == nil {
+		return ""
+	}
+	return u.Object["data"].(map[string]any)["k"].(string)
+}
+
+// resync syncs an object until it has nothing more to do, and returns the last error.
+func (w *world) resync(s *objectsync.Syncer, in objectsync.Input) error {
+	w.Helper()
+	var err error
+	for range 4 {
+		var r objectsync.Result
+		r, err = s.Sync(w.Context(), in)
+		w.holdings[objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}] = r.Related
+	}
+	return err
+}
+
+// remove deletes the object of an input in memory, and all that belongs to it.
+func (w *world) remove(s *objectsync.Syncer, in objectsync.Input) {
+	w.Helper()
+	at := things.Workspace.GroupVersionResource
+	u := workspaceOf(in).get(at, in.Object).DeepCopy()
+	u.SetDeletionTimestamp(new(now()))
+	workspaceOf(in).put(at, u)
+	if err := w.resync(s, in); err != nil || workspaceOf(in).get(at, in.Object) != nil {
+		w.Errorf("want the object gone, got %v", err)
+	}
+}
+
+// TestRefusedBlocksNobody shows that who names what it may not does not keep it from whom it belongs to.
+func TestRefusedBlocksNobody(t *testing.T) {
+	w, below := withoutServers(t)
+	s := w.syncer(related(v1alpha1.OriginService, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec)))
+	thief := w.neighbor()
+	enter(thief, map[string]any{"place": w.cluster, "secretName": "tls"})
+	enter(w.input, map[string]any{"place": w.cluster, "secretName": "tls"})
+	if err := w.resync(s, thief); !errors.Is(err, objectsync.ErrClosed) {
+		t.Errorf("want ErrClosed for the thief, got %v", err)
+	}
+	below.secretIn(w.cluster, "tls", "b25l")
+	if err := w.resync(s, w.input); err != nil {
+		t.Errorf("want it synced for whom it belongs to, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
+		t.Errorf("want the Secret where it belongs, got %q", got)
+	}
+	if got := workspaceOf(thief).valueOf("default", "tls"); got != "" {
+		t.Errorf("leaked: %q", got)
+	}
+}
