@@ -115,3 +115,34 @@ func TestRefusedBlocksNobody(t *testing.T) {
 		t.Errorf("leaked: %q", got)
 	}
 }
+
+// TestNamespaceOfAnotherKind shows that nobody plants or reads in a namespace, however open, where another workspace has
+// copies of whatever kind.
+func TestNamespaceOfAnotherKind(t *testing.T) {
+	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
+		w, below := withoutServers(t)
+		s := w.syncer(open(related(origin, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec))))
+		victim := w.neighbor()
+		at := plains.Workspace.GroupVersionResource
+		workspaceOf(victim).put(at, objectOf(plains.Workspace, victim.Object, map[string]any{}))
+		if err := w.resync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), victim); err != nil {
+			t.Fatal(err)
+		}
+		enter(w.input, map[string]any{"place": victim.Workspace.Cluster, "secretName": "tls"})
+		planted, read := workspaceOf(w.input), below
+		if origin == v1alpha1.OriginKCP {
+			planted.secretIn("default", "tls", "b25l")
+		} else {
+			read.secretIn(victim.Workspace.Cluster, "tls", "b25l")
+		}
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+			t.Errorf("%s: want ErrClosed, got %v", origin, err)
+		}
+		if origin == v1alpha1.OriginKCP && below.valueOf(victim.Workspace.Cluster, "tls") != "" {
+			t.Error("planted")
+		}
+		if origin == v1alpha1.OriginService && workspaceOf(w.input).valueOf("default", "tls") != "" {
+			t.Error("leaked")
+		}
+	}
+}

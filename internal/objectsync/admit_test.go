@@ -22,6 +22,9 @@ type known []Holding
 // Holdings returns all.
 func (k known) Holdings(string, Ref) []Holding { return k }
 
+// Workspaces returns none.
+func (known) Workspaces(string) ([]string, error) { return nil, nil }
+
 // Drop does nothing.
 func (known) Drop(Holding) {}
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
@@ -194,17 +193,11 @@ func (p *relatedSync) isFreeOfOthers(namespace string) (free bool, err error) {
 	if free, known := p.free[namespace]; known {
 		return free, nil
 	}
-	all, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Select(namespace, labels.Everything())
-	if err != nil {
-		return false, err
+	owners, err := p.Holders.Workspaces(namespace)
+	if err == nil {
+		p.free[namespace] = len(owners) == 0 || slices.Contains(owners, p.id.Cluster)
 	}
-	owners := map[string]bool{}
-	for _, u := range all {
-		owners[u.GetLabels()[LabelCluster]] = true
-	}
-	delete(owners, "")
-	p.free[namespace] = owners[p.id.Cluster] || len(owners) == 0
-	return p.free[namespace], nil
+	return p.free[namespace], err
 }
 
 // matches reports whether the service owner has opened a name.
