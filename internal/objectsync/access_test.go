@@ -146,3 +146,48 @@ func TestNamespaceOfAnotherKind(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectInPlaceOfCopy shows that an object which somebody has made where a copy was is neither overwritten nor
+// deleted with the consumer's object, and that the copy is made again when it is gone.
+func TestObjectInPlaceOfCopy(t *testing.T) {
+	for name, agents := range map[string]bool{"Ours": false, "Agents": true} {
+		t.Run(name, func(t *testing.T) {
+			w, below := withoutServers(t)
+			s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+			enter(w.input, map[string]any{"secretName": "tls"})
+			workspaceOf(w.input).secretIn("default", "tls", "b25l")
+			sync := func() error { return w.resync(s, w.input) }
+			if err := sync(); err != nil {
+				t.Fatal(err)
+			}
+			if agents { // Its copies carry nothing.
+				u := below.get(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"}).DeepCopy()
+				u.SetLabels(nil)
+				u.SetAnnotations(nil)
+				below.put(objectsync.Secrets, u)
+				if err := sync(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			below.secretIn(w.cluster, "tls", "b3BlcmF0b3I=")
+			workspaceOf(w.input).secretIn("default", "tls", "dHdv", func(u *unstructured.Unstructured) {
+				u.SetFinalizers([]string{objectsync.Finalizer})
+			})
+			if err := sync(); !errors.Is(err, objectsync.ErrForeign) {
+				t.Errorf("want ErrForeign, got %v", err)
+			}
+			if got := below.valueOf(w.cluster, "tls"); got != "b3BlcmF0b3I=" {
+				t.Errorf("overwritten: %q", got)
+			}
+			below.drop(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"})
+			if err := sync(); err != nil || below.valueOf(w.cluster, "tls") != "dHdv" {
+				t.Errorf("want the copy made again, got %v, %q", err, below.valueOf(w.cluster, "tls"))
+			}
+			below.secretIn(w.cluster, "tls", "b3BlcmF0b3I=")
+			w.remove(s, w.input)
+			if got := below.valueOf(w.cluster, "tls"); got != "b3BlcmF0b3I=" {
+				t.Errorf("deleted with the object of the consumer: %q", got)
+			}
+		})
+	}
+}

@@ -21,6 +21,9 @@ func (p *relatedSync) judge(m relation) error {
 	if err := p.checkForbidden(m); err != nil {
 		return err
 	}
+	if is, _ := p.state.records.get(m.record()); m.copied != nil && p.isAnothers(is, m.copied) {
+		return errors.Wrapf(ErrForeign, "%s", m.to)
+	}
 	if p.recorded(m) && !p.isReplaced(m) {
 		return nil
 	}

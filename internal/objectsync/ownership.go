@@ -44,6 +44,12 @@ func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
 		u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
 }
 
+// isAnothers reports whether an object of the service cluster that is in the place of a copy is another one that does
+// not say that it is the copy: somebody has made it when the copy was gone.
+func (p *pass) isAnothers(r recorded, u *unstructured.Unstructured) bool {
+	return r.CopyUID != "" && r.CopyUID != u.GetUID() && !p.isMarked(r.From, u)
+}
+
 // isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
 // because the object of the consumer tells of it, whose workspace it is in.
 func (p *relatedSync) isOurs(m relation) bool {

@@ -20,6 +20,9 @@ func (p *relatedSync) remember(m relation, made bool) {
 	if m.origin != nil {
 		r.UID = m.origin.GetUID()
 	}
+	if made && m.copied != nil && m.related.origin == v1alpha1.OriginKCP {
+		r.CopyUID = m.copied.GetUID()
+	}
 	p.state.records.set(r)
 }
 
@@ -104,14 +107,17 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	return true, nil
 }
 
-// strange reports whether a copy that was about to be made when that was last heard of has been made by somebody else.
+// strange reports whether somebody else has made what is in the place of a copy.
 func (p *pass) strange(r recorded, other Side) (bool, error) {
-	if r.made {
+	if r.made && r.CopyUID == "" {
 		return false, nil
 	}
 	u, err := p.get(other, p.served(r.Record).To)
 	if err != nil || u == nil {
 		return false, err
+	}
+	if r.made {
+		return p.isAnothers(r, u), nil
 	}
 	return p.taken(r.Record) || !p.isIntended(r.Record, u), nil
 }

@@ -180,6 +180,9 @@ func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired 
 	if err != nil {
 		return m.named(errors.Wrapf(err, "cannot create %s", m.to))
 	}
+	if m.copied, err = p.get(other, m.to); err != nil {
+		return err
+	}
 	p.remember(m, true)
 	return oneOf(p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired), p.holdOrigin(ctx, m))
 }
