@@ -61,7 +61,7 @@ func TestProvenance(t *testing.T) {
 		"Path": {
 			reason: "The path is made of names that consumers choose.",
 			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .ClusterPath }}")},
-			want:   provenance.Path,
+			want:   provenance.Entered,
 		},
 		"Whole": {
 			reason: "A value that is replaced as a whole is the rules'.",

@@ -138,8 +138,6 @@ func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 				return other(path[1:]...)
 			case path[0] == "ClusterName":
 				return provenance.Assigned
-			case path[0] == "ClusterPath":
-				return provenance.Path
 			case strings.Join(path, ".") == "LocalObject.metadata.uid":
 				return provenance.Assigned
 			}

@@ -13,8 +13,6 @@ func fieldsOfSource(path ...string) provenance.Value {
 	switch strings.Join(path, ".") {
 	case "ClusterName", "Object.metadata.uid":
 		return provenance.Assigned
-	case "ClusterPath":
-		return provenance.Path
 	}
 	return provenance.Entered
 }

@@ -60,13 +60,13 @@ func TestProvenance(t *testing.T) {
 			namespace: who{provenance.Consumer, false},
 		},
 		"HashedPath": {
-			reason: "Hashed ones cannot.",
+			reason: "And another workspace can have the same path later.",
 			rules: &v1alpha1.ResourceNaming{
 				Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}",
 			},
 			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Provider, true},
-			namespace: who{provenance.Hash, true},
+			namespace: who{provenance.Hash, false},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

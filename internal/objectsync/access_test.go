@@ -191,3 +191,27 @@ func TestObjectInPlaceOfCopy(t *testing.T) {
 		})
 	}
 }
+
+// TestPathOfAnother shows that a namespace with the path of a workspace is not its own: a workspace that has the path
+// later does not get what is left there.
+func TestPathOfAnother(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "t-{{ .ClusterPath | toString | sha3short }}"}
+	s := w.syncer(spec)
+	enter(w.input, map[string]any{"secretName": "tls"})
+	if err := w.resync(s, w.input); err != nil {
+		t.Fatal(err)
+	}
+	var place string
+	for n := range below.all[things.Service.GroupVersionResource] {
+		place = n.Namespace
+	}
+	below.secretIn(place, "tls", "b25l")
+	if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+		t.Errorf("want ErrClosed, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "" {
+		t.Errorf("leaked: %q", got)
+	}
+}

@@ -57,8 +57,6 @@ func (p primaries) field(path ...string) provenance.Value {
 	switch path[0] {
 	case "ClusterName":
 		return provenance.Assigned
-	case "ClusterPath":
-		return provenance.Path
 	case "Side":
 		return provenance.Fixed
 	case "Object", "LocalObject":

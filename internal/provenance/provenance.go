@@ -32,8 +32,6 @@ var (
 	Assigned = Value{Source: Provider, Unique: true, Atomic: true}
 	// Entered is a text of the consumer.
 	Entered = Value{Source: Consumer}
-	// Path is that of a workspace: unique, but its parts are names that consumers choose.
-	Path = Value{Source: Consumer, Unique: true}
 	// Fixed is a constant.
 	Fixed = Value{Source: Provider}
 )

@@ -9,14 +9,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// fields are those of the tests: Cluster is assigned, Path a path, Copy the unique name of a copy, and all others are
-// entered.
+// fields are those of the tests: Cluster is assigned, Copy the unique name of a copy, and all others are entered.
 func fields(path ...string) provenance.Value {
 	switch strings.Join(path, ".") {
 	case "Cluster":
 		return provenance.Assigned
-	case "Path":
-		return provenance.Path
 	case "Copy":
 		return provenance.Value{Source: provenance.Hash, Unique: true}
 	}
@@ -52,15 +49,9 @@ func TestTemplate(t *testing.T) {
 			reason: "A name with dashes is not moved by a hash of one length, but that is not known.",
 			want:   hash,
 		},
-		`{{ sha3short .name 2 }}`:           {reason: "Two digits can be aimed at.", want: entered},
-		`{{ .name | sha3short | trunc 2 }}`: {reason: "However they are left over.", want: entered},
-		`{{ .Cluster | trunc 2 }}`:          {reason: "Two digits of a cluster are not unique.", want: fixed},
-		`{{ .Path }}`:                       {reason: "A path is unique, but consumers choose its parts.", want: own},
-		`{{ .Path | replace ":" "-" }}`: {
-			reason: "A flattened path is that of another workspace, too.",
-			want:   entered,
-		},
-		`{{ .Path | toString | sha3short }}`:  {reason: "A hashed path is not.", want: own},
+		`{{ sha3short .name 2 }}`:             {reason: "Two digits can be aimed at.", want: entered},
+		`{{ .name | sha3short | trunc 2 }}`:   {reason: "However they are left over.", want: entered},
+		`{{ .Cluster | trunc 2 }}`:            {reason: "Two digits of a cluster are not unique.", want: fixed},
 		`{{ printf "%s-%s" .Cluster .name }}`: {reason: "A format inserts what it is given.", want: own},
 		`{{ printf "%.2s-x" .Cluster }}`:      {reason: "Unless it cuts it.", want: fixed},
 		`{{ if .name }}a{{ else }}b{{ end }}`: {
