@@ -215,3 +215,23 @@ func TestPathOfAnother(t *testing.T) {
 		t.Errorf("leaked: %q", got)
 	}
 }
+
+// TestOwnNamespaceStays shows that the namespace with the name of the logical cluster, as the default has it, is the
+// workspace's own after the rule for names has changed, where the copy still is in it.
+func TestOwnNamespaceStays(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	enter(w.input, map[string]any{"secretName": "none"})
+	if err := w.resync(w.syncer(spec), w.input); err != nil {
+		t.Fatal(err)
+	}
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "tenant-{{ .ClusterName }}"}
+	enter(w.input, map[string]any{"secretName": "tls"})
+	below.secretIn(w.cluster, "tls", "b25l")
+	if err := w.resync(w.syncer(spec), w.input); err != nil {
+		t.Errorf("want it synced, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
+		t.Errorf("want the Secret, got %q", got)
+	}
+}

@@ -31,7 +31,10 @@ func (p *pass) copyProvenance(copied *unstructured.Unstructured) (name, namespac
 	if err != nil || is.Name != copied.GetName() || !name.Unique {
 		name = provenance.Entered
 	}
-	if err != nil || is.Namespace != copied.GetNamespace() {
+	switch {
+	case copied.GetNamespace() == p.id.Cluster:
+		namespace = provenance.Assigned // By the default, which may be that of an earlier spec.
+	case err != nil, is.Namespace != copied.GetNamespace():
 		namespace = provenance.Entered
 	}
 	return name, namespace
