@@ -1,8 +1,10 @@
 package objectsync_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -234,4 +236,44 @@ func TestOwnNamespaceStays(t *testing.T) {
 	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
 		t.Errorf("want the Secret, got %q", got)
 	}
+}
+
+// TestCopyIsNoOrigin shows that selectors of both directions do not copy each other's copies.
+func TestCopyIsNoOrigin(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginKCP, selecting("down-{{ .Value }}"))
+	also(spec, "up", v1alpha1.OriginService, selecting("up-{{ .Value }}"))
+	s := w.syncer(spec)
+	labelled := func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "x"}) }
+	workspaceOf(w.input).secretIn("default", "a", "b25l", labelled)
+	below.secretIn(w.cluster, "b", "dHdv", labelled)
+	enter(w.input, map[string]any{})
+	if err := w.resync(s, w.input); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Concat(workspaceOf(w.input).secretNames("default"), below.secretNames(w.cluster))
+	if diff := cmp.Diff([]string{"a", "up-b", "b", "down-a"}, got); diff != "" {
+		t.Errorf("Secrets of the workspace and of the service cluster: -want, +got:\n%s", diff)
+	}
+}
+
+// selecting selects what has a label, and names copies by a template.
+func selecting(rewrite string) v1alpha1.RelatedResourceObject {
+	s := &v1alpha1.RelatedResourceSelector{
+		Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: rewrite}},
+	}
+	s.MatchLabels = map[string]string{"app": "x"}
+	return located(v1alpha1.RelatedResourceObjectSpec{Selector: s})
+}
+
+// secretNames returns the names of the Secrets in a namespace, sorted.
+func (m *memory) secretNames(namespace string) []string {
+	var out []string
+	for n := range m.all[objectsync.Secrets] {
+		if n.Namespace == namespace {
+			out = append(out, n.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -93,12 +93,32 @@ type relatedSync struct {
 
 	both  primaries
 	all   []relation
-	known map[string]bool // the identifiers whose objects are all known
-	free  map[string]bool // namespaces of the service cluster that have been looked at: see isFreeOfOthers
+	known map[string]bool       // the identifiers whose objects are all known
+	free  map[string]bool       // namespaces of the service cluster that have been looked at: see isFreeOfOthers
+	made  map[recordOrigin]bool // the copies of this object, by the side of what they are of, in no version
 }
 
 func (p *pass) newRelatedSync(both primaries) *relatedSync {
-	return &relatedSync{pass: p, both: both, known: map[string]bool{}, free: map[string]bool{}}
+	r := &relatedSync{
+		pass: p, both: both, known: map[string]bool{}, free: map[string]bool{}, made: map[recordOrigin]bool{},
+	}
+	for _, x := range p.state.records.all() {
+		r.made[recordOrigin{x.Origin, x.To.Plain()}] = true
+	}
+	return r
+}
+
+// isCopy reports whether what is found at an origin is a copy from the other side, which is an origin of nothing: two
+// selectors would copy each other's copies for ever.
+func (p *relatedSync) isCopy(m relation) bool {
+	other := v1alpha1.OriginKCP
+	if m.related.origin == other {
+		other = v1alpha1.OriginService
+	}
+	return p.made[recordOrigin{other, m.from.Plain()}] ||
+		slices.ContainsFunc(p.Holders.Holdings(clusterOf(m.related.origin, p.id.Cluster), m.from), func(h Holding) bool {
+			return h.Kept && h.Origin == other && h.To.Plain() == m.from.Plain()
+		})
 }
 
 // relate brings all related objects into step. One that cannot be is no reason to leave others.
@@ -156,6 +176,7 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
+	all = slices.DeleteFunc(all, p.isCopy)
 	if p.names += len(all); p.source.GetDeletionTimestamp() == nil && !p.state.fits(p.state.size()) {
 		return nil, ErrNoRoom
 	}
