@@ -17,14 +17,19 @@ func fieldsOfSource(path ...string) provenance.Value {
 	return provenance.Entered
 }
 
-// Provenance tells who decides on the names and namespaces of copies.
+// Provenance tells who decides on the names and namespaces of copies. Copies without a namespace are in none that is
+// anybody's.
 func (n *Namer) Provenance() (name, namespace provenance.Value) {
 	hash := provenance.Of(provenance.Hashed(provenance.Entered))
 	parts := []provenance.Part{hash}
 	if !n.namespaced {
 		parts = []provenance.Part{provenance.Of(provenance.Assigned), provenance.Text("-"), hash}
 	}
-	return n.name.provenance(parts...), n.namespace.provenance(provenance.Of(provenance.Assigned))
+	namespace = provenance.Entered
+	if n.namespaced {
+		namespace = n.namespace.provenance(provenance.Of(provenance.Assigned))
+	}
+	return n.name.provenance(parts...), namespace
 }
 
 // provenance returns that of the rule, or that of the parts of the default.

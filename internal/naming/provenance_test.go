@@ -32,7 +32,7 @@ func TestProvenance(t *testing.T) {
 		"DefaultWithoutNamespace": {
 			reason: "Without a namespace the name has the logical cluster.", rules: nil, scope: v1alpha1.ScopeCluster,
 			name:      who{provenance.Hash, true},
-			namespace: who{provenance.Provider, true},
+			namespace: who{provenance.Consumer, false},
 		},
 		"Placeholders": {
 			reason: "The documented example of api-syncagent keeps workspaces apart by names.",

@@ -277,3 +277,39 @@ func (m *memory) secretNames(namespace string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// TestClusterScopedIsNobodys shows that an object without a namespace is not taken for one in the workspace's own: it is
+// neither adopted as a copy nor read as a related object because a consumer has its name.
+func TestClusterScopedIsNobodys(t *testing.T) {
+	at := wides.Service.GroupVersionResource
+	named := func(name string) *unstructured.Unstructured {
+		u := objectOf(wides.Service, types.NamespacedName{Name: name}, map[string]any{"spec": map[string]any{"size": "L"}})
+		u.SetUID("the operator's")
+		return u
+	}
+	t.Run("Copy", func(t *testing.T) {
+		w, below := withoutServers(t)
+		s := w.syncerOf(objectsync.Pair{Workspace: things.Workspace, Service: wides.Service},
+			&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "$remoteName"}})
+		below.put(at, named("web"))
+		enter(w.input, map[string]any{"size": "S"})
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrExists) {
+			t.Errorf("want ErrExists, got %v", err)
+		}
+	})
+	t.Run("Related", func(t *testing.T) {
+		w, below := withoutServers(t)
+		spec := related(v1alpha1.OriginService, byReference("spec.class"))
+		s := w.newSyncer(objectsync.Config{
+			Spec: spec, Primary: things, Related: map[string]objectsync.Pair{"tls": wides},
+		})
+		below.put(at, named("shared"))
+		enter(w.input, map[string]any{"class": "shared"})
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+			t.Errorf("want ErrClosed, got %v", err)
+		}
+		if u := workspaceOf(w.input).get(wides.Workspace.GroupVersionResource, types.NamespacedName{Name: "shared"}); u != nil {
+			t.Errorf("leaked: %v", u)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // A relation is one related object in one pass.
@@ -182,7 +183,10 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 	}
 	for i := range all {
 		m := &all[i]
-		if below, _ := m.below(); below.Namespace == p.both.service.GetNamespace() {
+		switch below, _ := m.below(); below.Namespace {
+		case "":
+			m.at.namespace = provenance.Entered // It is in no namespace, and so in none of the workspace.
+		case p.both.service.GetNamespace():
 			m.at.namespace = p.both.copyNamespace
 		}
 		if m.refused, err = p.checkLook(*m); err != nil {
