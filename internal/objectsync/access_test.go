@@ -308,7 +308,8 @@ func TestClusterScopedIsNobodys(t *testing.T) {
 		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
 			t.Errorf("want ErrClosed, got %v", err)
 		}
-		if u := workspaceOf(w.input).get(wides.Workspace.GroupVersionResource, types.NamespacedName{Name: "shared"}); u != nil {
+		leaked := types.NamespacedName{Name: "shared"}
+		if u := workspaceOf(w.input).get(wides.Workspace.GroupVersionResource, leaked); u != nil {
 			t.Errorf("leaked: %v", u)
 		}
 	})
