@@ -120,6 +120,23 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 	return out
 }
 
+// Workspaces tells who has copies in a namespace, of all kinds of the tests.
+func (w *world) Workspaces(namespace string) ([]string, error) {
+	var out []string
+	for _, pair := range []objectsync.Pair{things, plains} {
+		all, err := w.input.Service.Cache(pair.Service.GroupVersionResource).Select(namespace, labels.Everything())
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range all {
+			if cluster := u.GetLabels()[objectsync.LabelCluster]; cluster != "" {
+				out = append(out, cluster)
+			}
+		}
+	}
+	return out, nil
+}
+
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
 	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],

@@ -2,6 +2,7 @@ package objectsync_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -22,11 +23,17 @@ func now() metav1.Time { return metav1.NewTime(time.Now()) }
 
 // A memory is one side without a server: it has what is put there.
 type memory struct {
-	all map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	all  map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	made int // how many UIDs have been given
 }
 
 func newMemory() *memory {
-	return &memory{map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}}
+	return &memory{all: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}}
+}
+
+func (m *memory) nextUID() types.UID {
+	m.made++
+	return types.UID(fmt.Sprint("uid ", m.made))
 }
 
 func (m *memory) side() objectsync.Side {
@@ -58,7 +65,7 @@ func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *uns
 		return apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
 	}
 	u = u.DeepCopy()
-	u.SetUID(types.UID("uid of " + u.GetName()))
+	u.SetUID(m.nextUID())
 	m.put(r, u)
 	return nil
 }
@@ -145,6 +152,9 @@ type nobody struct{}
 
 // Holdings is that of holders.
 func (nobody) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
+
+// Workspaces is that of holders.
+func (nobody) Workspaces(string) ([]string, error) { return nil, nil }
 
 // Drop is that of holders.
 func (nobody) Drop(objectsync.Holding) {}

@@ -46,6 +46,8 @@ type recorded struct {
 
 	// UID is that of the object at the origin that was copied last. It is empty if an earlier version has recorded it.
 	UID types.UID `json:"uid,omitempty"`
+	// CopyUID is that of the copy on the service cluster. It is empty of one in a workspace, and if it is not known yet.
+	CopyUID types.UID `json:"copyUID,omitempty"`
 
 	made bool
 }

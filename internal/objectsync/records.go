@@ -20,6 +20,9 @@ func (p *relatedSync) remember(m relation, made bool) {
 	if m.origin != nil {
 		r.UID = m.origin.GetUID()
 	}
+	if made && m.copied != nil && m.copyRule.origin == v1alpha1.OriginKCP {
+		r.CopyUID = m.copied.GetUID()
+	}
 	p.state.records.set(r)
 }
 
@@ -28,14 +31,14 @@ func (p *relatedSync) remember(m relation, made bool) {
 func (p *relatedSync) forget(ctx context.Context) error {
 	alive := map[Record]bool{}
 	for _, m := range p.all {
-		undone := p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil
+		undone := p.Undone && m.copyRule.origin == v1alpha1.OriginKCP && m.origin == nil
 		if undone || m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
 			alive[m.record().plain()] = true
 		}
 	}
 	var errs []error
 	for _, r := range p.state.records.all() {
-		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *related) bool {
+		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *copyRule) bool {
 			return !p.known[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
 			continue
@@ -56,8 +59,8 @@ func (p *relatedSync) pruneState() {
 	for _, r := range p.state.records.all() {
 		keep = append(keep, p.subjectOf(r.Record))
 	}
-	for _, h := range p.result.Related {
-		keep = append(keep, p.subjectOf(h.Record))
+	for _, m := range p.all {
+		keep = append(keep, p.subjectOf(m.record()))
 	}
 	p.state.prune(keep...)
 }
@@ -104,14 +107,17 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	return true, nil
 }
 
-// strange reports whether a copy that was about to be made when that was last heard of has been made by somebody else.
+// strange reports whether somebody else has made what is in the place of a copy.
 func (p *pass) strange(r recorded, other Side) (bool, error) {
-	if r.made {
+	if r.made && r.CopyUID == "" {
 		return false, nil
 	}
 	u, err := p.get(other, p.served(r.Record).To)
 	if err != nil || u == nil {
 		return false, err
+	}
+	if r.made {
+		return p.isAnothers(r, u), nil
 	}
 	return p.taken(r.Record) || !p.isIntended(r.Record, u), nil
 }
@@ -183,7 +189,7 @@ func (p *relatedSync) announce(ctx context.Context) error {
 	want := map[string]any{}
 	index := map[string]int{}
 	for _, m := range p.all {
-		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
+		if m.copyRule.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
 			continue
 		}
 		value, err := json.Marshal(announcement{m.to.Namespace, m.to.Name, m.to.apiVersion(), m.to.Kind})

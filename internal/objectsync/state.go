@@ -63,7 +63,7 @@ func (s *state) size() int {
 	}
 	for _, copies := range s.records {
 		for _, r := range copies {
-			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID)
+			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID) + len(r.CopyUID)
 		}
 	}
 	return n

@@ -34,8 +34,7 @@ type Input struct {
 type Result struct {
 	// Events are for the consumer, on the object in the workspace.
 	Events []Event
-	// Related are the related objects the object refers to, whether they are there or not. A change of one of them is a
-	// reason to sync the object again.
+	// Related are the related objects that the object refers to and may name, whether they are there or not.
 	Related []Holding
 	// Copy is the name of the copy, empty if there is none.
 	Copy types.NamespacedName
@@ -163,7 +162,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	both, err := p.syncCopy(ctx)
-	if err != nil || both.service == nil {
+	if err != nil || both.Service == nil {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.

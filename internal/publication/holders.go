@@ -2,16 +2,25 @@ package publication
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"unique"
 
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
+
+// errNotFollowed means that a publication has not opened its streams yet. It is a conflict, of which nobody is told.
+var errNotFollowed = apierrors.NewConflict(
+	objectsync.Namespaces.GroupResource(), "", errors.New("it is not known yet whose copies it has"))
 
 // shared is what all publications of one service cluster share: who uses which related objects, by what they have found
 // and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
@@ -69,7 +78,8 @@ func newShared() *shared {
 type holders struct {
 	*shared
 
-	name string // of the PublishedResource
+	name   string          // of the PublishedResource
+	copies *informer.Table // nil until they are followed
 }
 
 func (s *shared) holdersOf(name string) *holders {
@@ -78,6 +88,33 @@ func (s *shared) holdersOf(name string) *holders {
 	defer s.mu.Unlock()
 	s.open[h] = struct{}{}
 	return h
+}
+
+// follow tells where the copies of the publication are.
+func (h *holders) follow(copies *informer.Table) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.copies = copies
+}
+
+// Workspaces returns the logical clusters that have copies in a namespace, in whatever publication.
+func (h *holders) Workspaces(namespace string) ([]string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clusters := set[string]{}
+	for o := range h.open {
+		if o.copies == nil {
+			return nil, errNotFollowed
+		}
+		if err := o.copies.Ready(); err != nil {
+			return nil, err
+		}
+		for _, u := range o.copies.Select(namespace, labels.Everything()) {
+			clusters[u.GetLabels()[objectsync.LabelCluster]] = struct{}{}
+		}
+	}
+	delete(clusters, "")
+	return slices.Collect(maps.Keys(clusters)), nil
 }
 
 func (h *holders) close() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -112,5 +113,27 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("victim", holding(h.Primary).To)); diff != "" {
 		t.Errorf("of the copy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestWorkspacesOfNamespace shows that each publication knows which workspaces have copies in a namespace, by whatever
+// publication, and that it is not known while one does not follow its copies yet.
+func TestWorkspacesOfNamespace(t *testing.T) {
+	s := &server{copies: []any{copyOfWebIn("victim")}}
+	url, connect := s.start(t)
+	p, _ := newThings(t, url, connect)
+	p.open()
+	p.await()
+	defer p.stop(false)
+	other := p.config.shared.holdersOf("other")
+	if got, err := other.Workspaces("victim"); !apierrors.IsConflict(err) {
+		t.Errorf("want it unknown, got %v, %v", got, err)
+	}
+	other.follow(p.copies)
+	for namespace, want := range map[string][]string{"victim": {"victim"}, "free": nil} {
+		got, err := other.Workspaces(namespace)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("namespace %s: got error %v, -want, +got:\n%s", namespace, err, diff)
+		}
 	}
 }

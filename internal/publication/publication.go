@@ -107,6 +107,7 @@ func (p *publication) open() {
 		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
 	}, objectsync.StateKeyOf)
+	p.holders.follow(p.copies)
 	p.copies.Listen(p.copyChanged)
 	p.states.Listen(p.stateChanged)
 	p.adapt(c.Consumers)

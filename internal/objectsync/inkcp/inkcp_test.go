@@ -143,6 +143,9 @@ type noHolders struct{}
 // Holdings returns none.
 func (noHolders) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
+// Workspaces knows of no copies.
+func (noHolders) Workspaces(string) ([]string, error) { return nil, nil }
+
 // Drop has none to forget.
 func (noHolders) Drop(objectsync.Holding) {}
 

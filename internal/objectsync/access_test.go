@@ -1,0 +1,316 @@
+package objectsync_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
+)
+
+// withoutServers returns a world in memory, and what its service cluster has.
+func withoutServers(t *testing.T) (*world, *memory) {
+	t.Helper()
+	below := newMemory()
+	w := &world{T: t, cluster: "c1", state: "states", holdings: map[objectsync.Primary][]objectsync.Holding{}}
+	w.input = objectsync.Input{
+		Workspace: objectsync.Workspace{
+			Side: newMemory().side(), Cluster: w.cluster, Path: "root:org", ShowsAll: sides.ShowsAll,
+		},
+		Service: below.side(), Holders: w, Object: types.NamespacedName{Namespace: "default", Name: "web"},
+	}
+	return w, below
+}
+
+// neighbor returns the input of an object of the same name in another workspace in memory.
+func (w *world) neighbor() objectsync.Input {
+	in := w.input
+	in.Workspace.Cluster, in.Workspace.Side = "c2", newMemory().side()
+	return in
+}
+
+// workspaceOf returns what the workspace of an input in memory has.
+func workspaceOf(in objectsync.Input) *memory { return in.Workspace.Writer.(*memory) }
+
+// enter has the consumer of an input enter fields of the spec.
+func enter(in objectsync.Input, fields map[string]any) {
+	at := things.Workspace.GroupVersionResource
+	u := thing(in.Object)
+	if was := workspaceOf(in).get(at, in.Object); was != nil {
+		u = was.DeepCopy()
+	}
+	u.Object["spec"] = fields
+	workspaceOf(in).put(at, u)
+}
+
+// secretIn puts a Secret with a value into a side.
+func (m *memory) secretIn(namespace, name, value string, change ...func(u *unstructured.Unstructured)) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": value},
+	}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID(m.nextUID())
+	for _, f := range change {
+		f(u)
+	}
+	m.put(objectsync.Secrets, u)
+}
+
+// valueOf returns the value of a Secret, empty if there is none.
+func (m *memory) valueOf(namespace, name string) string {
+	u := m.get(objectsync.Secrets, types.NamespacedName{Namespace: namespace, Name: name})
+	if u == nil {
+		return ""
+	}
+	return u.Object["data"].(map[string]any)["k"].(string)
+}
+
+// resync syncs an object until it has nothing more to do, and returns the last error.
+func (w *world) resync(s *objectsync.Syncer, in objectsync.Input) error {
+	w.Helper()
+	var err error
+	for range 4 {
+		var r objectsync.Result
+		r, err = s.Sync(w.Context(), in)
+		w.holdings[objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}] = r.Related
+	}
+	return err
+}
+
+// remove deletes the object of an input in memory, and all that belongs to it.
+func (w *world) remove(s *objectsync.Syncer, in objectsync.Input) {
+	w.Helper()
+	at := things.Workspace.GroupVersionResource
+	u := workspaceOf(in).get(at, in.Object).DeepCopy()
+	u.SetDeletionTimestamp(new(now()))
+	workspaceOf(in).put(at, u)
+	if err := w.resync(s, in); err != nil || workspaceOf(in).get(at, in.Object) != nil {
+		w.Errorf("want the object gone, got %v", err)
+	}
+}
+
+// TestRefusedBlocksNobody shows that who names what it may not does not keep it from whom it belongs to.
+func TestRefusedBlocksNobody(t *testing.T) {
+	w, below := withoutServers(t)
+	s := w.syncer(related(v1alpha1.OriginService, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec)))
+	thief := w.neighbor()
+	enter(thief, map[string]any{"place": w.cluster, "secretName": "tls"})
+	enter(w.input, map[string]any{"place": w.cluster, "secretName": "tls"})
+	if err := w.resync(s, thief); !errors.Is(err, objectsync.ErrClosed) {
+		t.Errorf("want ErrClosed for the thief, got %v", err)
+	}
+	below.secretIn(w.cluster, "tls", "b25l")
+	if err := w.resync(s, w.input); err != nil {
+		t.Errorf("want it synced for whom it belongs to, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
+		t.Errorf("want the Secret where it belongs, got %q", got)
+	}
+	if got := workspaceOf(thief).valueOf("default", "tls"); got != "" {
+		t.Errorf("leaked: %q", got)
+	}
+}
+
+// TestNamespaceOfAnotherKind shows that nobody plants or reads in a namespace, however open, where another workspace has
+// copies of whatever kind.
+func TestNamespaceOfAnotherKind(t *testing.T) {
+	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
+		w, below := withoutServers(t)
+		s := w.syncer(open(related(origin, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec))))
+		victim := w.neighbor()
+		at := plains.Workspace.GroupVersionResource
+		workspaceOf(victim).put(at, objectOf(plains.Workspace, victim.Object, map[string]any{}))
+		if err := w.resync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), victim); err != nil {
+			t.Fatal(err)
+		}
+		enter(w.input, map[string]any{"place": victim.Workspace.Cluster, "secretName": "tls"})
+		planted, read := workspaceOf(w.input), below
+		if origin == v1alpha1.OriginKCP {
+			planted.secretIn("default", "tls", "b25l")
+		} else {
+			read.secretIn(victim.Workspace.Cluster, "tls", "b25l")
+		}
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+			t.Errorf("%s: want ErrClosed, got %v", origin, err)
+		}
+		if origin == v1alpha1.OriginKCP && below.valueOf(victim.Workspace.Cluster, "tls") != "" {
+			t.Error("planted")
+		}
+		if origin == v1alpha1.OriginService && workspaceOf(w.input).valueOf("default", "tls") != "" {
+			t.Error("leaked")
+		}
+	}
+}
+
+// TestObjectInPlaceOfCopy shows that an object which somebody has made where a copy was is neither overwritten nor
+// deleted with the consumer's object, and that the copy is made again when it is gone.
+func TestObjectInPlaceOfCopy(t *testing.T) {
+	for name, agents := range map[string]bool{"Ours": false, "Agents": true} {
+		t.Run(name, func(t *testing.T) {
+			w, below := withoutServers(t)
+			s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+			enter(w.input, map[string]any{"secretName": "tls"})
+			workspaceOf(w.input).secretIn("default", "tls", "b25l")
+			sync := func() error { return w.resync(s, w.input) }
+			if err := sync(); err != nil {
+				t.Fatal(err)
+			}
+			if agents { // Its copies carry nothing.
+				u := below.get(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"}).DeepCopy()
+				u.SetLabels(nil)
+				u.SetAnnotations(nil)
+				below.put(objectsync.Secrets, u)
+				if err := sync(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			below.secretIn(w.cluster, "tls", "b3BlcmF0b3I=")
+			workspaceOf(w.input).secretIn("default", "tls", "dHdv", func(u *unstructured.Unstructured) {
+				u.SetFinalizers([]string{objectsync.Finalizer})
+			})
+			if err := sync(); !errors.Is(err, objectsync.ErrForeign) {
+				t.Errorf("want ErrForeign, got %v", err)
+			}
+			if got := below.valueOf(w.cluster, "tls"); got != "b3BlcmF0b3I=" {
+				t.Errorf("overwritten: %q", got)
+			}
+			below.drop(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"})
+			if err := sync(); err != nil || below.valueOf(w.cluster, "tls") != "dHdv" {
+				t.Errorf("want the copy made again, got %v, %q", err, below.valueOf(w.cluster, "tls"))
+			}
+			below.secretIn(w.cluster, "tls", "b3BlcmF0b3I=")
+			w.remove(s, w.input)
+			if got := below.valueOf(w.cluster, "tls"); got != "b3BlcmF0b3I=" {
+				t.Errorf("deleted with the object of the consumer: %q", got)
+			}
+		})
+	}
+}
+
+// TestPathOfAnother shows that a namespace with the path of a workspace is not its own: a workspace that has the path
+// later does not get what is left there.
+func TestPathOfAnother(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "t-{{ .ClusterPath | toString | sha3short }}"}
+	s := w.syncer(spec)
+	enter(w.input, map[string]any{"secretName": "tls"})
+	if err := w.resync(s, w.input); err != nil {
+		t.Fatal(err)
+	}
+	var place string
+	for n := range below.all[things.Service.GroupVersionResource] {
+		place = n.Namespace
+	}
+	below.secretIn(place, "tls", "b25l")
+	if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+		t.Errorf("want ErrClosed, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "" {
+		t.Errorf("leaked: %q", got)
+	}
+}
+
+// TestOwnNamespaceStays shows that the namespace with the name of the logical cluster, as the default has it, is the
+// workspace's own after the rule for names has changed, where the copy still is in it.
+func TestOwnNamespaceStays(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	enter(w.input, map[string]any{"secretName": "none"})
+	if err := w.resync(w.syncer(spec), w.input); err != nil {
+		t.Fatal(err)
+	}
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "tenant-{{ .ClusterName }}"}
+	enter(w.input, map[string]any{"secretName": "tls"})
+	below.secretIn(w.cluster, "tls", "b25l")
+	if err := w.resync(w.syncer(spec), w.input); err != nil {
+		t.Errorf("want it synced, got %v", err)
+	}
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
+		t.Errorf("want the Secret, got %q", got)
+	}
+}
+
+// TestCopyIsNoOrigin shows that selectors of both directions do not copy each other's copies.
+func TestCopyIsNoOrigin(t *testing.T) {
+	w, below := withoutServers(t)
+	spec := related(v1alpha1.OriginKCP, selecting("down-{{ .Value }}"))
+	also(spec, "up", v1alpha1.OriginService, selecting("up-{{ .Value }}"))
+	s := w.syncer(spec)
+	labelled := func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "x"}) }
+	workspaceOf(w.input).secretIn("default", "a", "b25l", labelled)
+	below.secretIn(w.cluster, "b", "dHdv", labelled)
+	enter(w.input, map[string]any{})
+	if err := w.resync(s, w.input); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Concat(workspaceOf(w.input).secretNames("default"), below.secretNames(w.cluster))
+	if diff := cmp.Diff([]string{"a", "up-b", "b", "down-a"}, got); diff != "" {
+		t.Errorf("Secrets of the workspace and of the service cluster: -want, +got:\n%s", diff)
+	}
+}
+
+// selecting selects what has a label, and names copies by a template.
+func selecting(rewrite string) v1alpha1.RelatedResourceObject {
+	s := &v1alpha1.RelatedResourceSelector{
+		Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: rewrite}},
+	}
+	s.MatchLabels = map[string]string{"app": "x"}
+	return located(v1alpha1.RelatedResourceObjectSpec{Selector: s})
+}
+
+// secretNames returns the names of the Secrets in a namespace, sorted.
+func (m *memory) secretNames(namespace string) []string {
+	var out []string
+	for n := range m.all[objectsync.Secrets] {
+		if n.Namespace == namespace {
+			out = append(out, n.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestClusterScopedIsNobodys shows that an object without a namespace is not taken for one in the workspace's own: it is
+// neither adopted as a copy nor read as a related object because a consumer has its name.
+func TestClusterScopedIsNobodys(t *testing.T) {
+	at := wides.Service.GroupVersionResource
+	named := func(name string) *unstructured.Unstructured {
+		u := objectOf(wides.Service, types.NamespacedName{Name: name}, map[string]any{"spec": map[string]any{"size": "L"}})
+		u.SetUID("the operator's")
+		return u
+	}
+	t.Run("Copy", func(t *testing.T) {
+		w, below := withoutServers(t)
+		s := w.syncerOf(objectsync.Pair{Workspace: things.Workspace, Service: wides.Service},
+			&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "$remoteName"}})
+		below.put(at, named("web"))
+		enter(w.input, map[string]any{"size": "S"})
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrExists) {
+			t.Errorf("want ErrExists, got %v", err)
+		}
+	})
+	t.Run("Related", func(t *testing.T) {
+		w, below := withoutServers(t)
+		spec := related(v1alpha1.OriginService, byReference("spec.class"))
+		s := w.newSyncer(objectsync.Config{
+			Spec: spec, Primary: things, Related: map[string]objectsync.Pair{"tls": wides},
+		})
+		below.put(at, named("shared"))
+		enter(w.input, map[string]any{"class": "shared"})
+		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
+			t.Errorf("want ErrClosed, got %v", err)
+		}
+		leaked := types.NamespacedName{Name: "shared"}
+		if u := workspaceOf(w.input).get(wides.Workspace.GroupVersionResource, leaked); u != nil {
+			t.Errorf("leaked: %v", u)
+		}
+	})
+}
