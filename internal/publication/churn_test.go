@@ -30,7 +30,7 @@ func sizes(p *publication) map[string]int {
 	out["holders"], out["held"] = len(p.config.shared.all), len(p.config.shared.of)
 	p.config.shared.mu.Unlock()
 	p.events.mu.Lock()
-	out["warned"], out["event queues"] = len(p.events.warned), len(p.events.queues)
+	out["event queues"] = len(p.events.queues)
 	p.events.mu.Unlock()
 	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
 	return out

@@ -71,7 +71,6 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 		return err
 	}
 	p.unnote(item)
-	p.events.forget(item)
 	if !left {
 		p.forget(item)
 		return nil

@@ -32,6 +32,8 @@ type object struct {
 	vain    statusPatch
 	known   bool   // It has been synced, or has failed.
 	failure string // why it is not synced
+	// warned is the last Warning, as long as each sync gives it.
+	warned objectsync.Event
 	// orphaned means that its copy has been left behind.
 	orphaned bool
 	// suspect means that the object had a copy when kcp was restored, and has not been seen since.

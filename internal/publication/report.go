@@ -41,7 +41,11 @@ func (p *publication) note(item objectsync.Primary, err error, took time.Duratio
 func (p *publication) unnote(item objectsync.Primary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o := p.objects[item]; o != nil && o.known {
+	o := p.objects[item]
+	if o == nil {
+		return
+	}
+	if o.warned = (objectsync.Event{}); o.known {
 		o.known, o.failure = false, ""
 		p.changed()
 	}

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -117,16 +119,31 @@ func (p *publication) syncSource(
 		p.setUse(item, at.used)
 		p.learn(item) // What is not related any more may still have to go.
 	}
-	takes := at.workspace
-	if len(res.Events) > 0 && p.hides(item.Cluster, events.Resource) {
-		takes = nil
-	}
-	p.events.record(item, source, takes, res.Events)
+	p.tell(at, source, res.Events)
 	p.noteCopyFound(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
 		err = p.noteCopyNamespace(ctx, item, res.Copy.Namespace)
 	}
 	return res.Copy.Name != "", err
+}
+
+// tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
+// told once, unless it was dropped.
+func (p *publication) tell(at *pass, source *unstructured.Unstructured, all []objectsync.Event) {
+	takes, was, warning := at.workspace, objectsync.Event{}, objectsync.Event{}
+	if len(all) > 0 && p.hides(at.item.Cluster, events.Resource) {
+		takes = nil
+	}
+	p.update(at.item, func(o *object) { was = o.warned })
+	for _, e := range all {
+		switch {
+		case was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message):
+			warning = was
+		case p.events.record(at.item.Cluster, takes, source, e) && e.Type == corev1.EventTypeWarning:
+			warning = e
+		}
+	}
+	p.update(at.item, func(o *object) { o.warned = warning })
 }
 
 // learn reads from its state which related objects an object holds.
