@@ -45,8 +45,8 @@
 // Each workspace has a short queue of its own for events, which is written one event at a time. Workspaces take turns.
 // So a burst of one workspace, or its webhook that hangs, costs no other an event. What does not fit or cannot be
 // written is dropped and counted, without a second try. client-go's filter bounds what repeats. The queues outlive a
-// spec, because events are about objects. We rejected client-go's broadcaster: it has one queue for all and drops without
-// a count. We rejected to keep events for minutes: queues of thousands, with ages.
+// spec, because events are about objects. We rejected client-go's broadcaster: it has one queue for all and drops
+// without a count. We rejected to keep events for minutes: queues of thousands, with ages.
 //
 // # Objects and workspaces that go
 //

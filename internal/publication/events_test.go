@@ -185,10 +185,13 @@ func TestWarnings(t *testing.T) {
 		syncs  [][]objectsync.Event
 		want   int64
 	}{
-		"Repeats":  {reason: "What repeats is given once.", syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1},
-		"Differs":  {reason: "Another one is news.", syncs: [][]objectsync.Event{{no}, {other}, {no}}, want: 3},
-		"Again":    {reason: "So is one that comes again.", syncs: [][]objectsync.Event{{no}, {}, {no}}, want: 2},
-		"Accepted": {reason: "One that was hidden is given later.", hidden: 2, syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1},
+		"Repeats": {reason: "What repeats is given once.", syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1},
+		"Differs": {reason: "Another one is news.", syncs: [][]objectsync.Event{{no}, {other}, {no}}, want: 3},
+		"Again":   {reason: "So is one that comes again.", syncs: [][]objectsync.Event{{no}, {}, {no}}, want: 2},
+		"Accepted": {
+			reason: "One that was hidden is given later.", hidden: 2,
+			syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r := newEventServer(t, takesAll)

@@ -113,11 +113,11 @@ func (p *publication) syncSource(
 	}
 	res, err := p.syncer.Sync(ctx, in)
 	p.setNeeds(item, at.needs)
-	p.holders.add(item, res.Related)
-	if err == nil {
-		p.holders.set(item, res.Related)
+	if err == nil { // What is not related any more may still have to go.
+		p.holders.set(item, append(res.Related, p.syncer.Held(item, p.stateOf(item))...))
 		p.setUse(item, at.used)
-		p.learn(item) // What is not related any more may still have to go.
+	} else {
+		p.holders.add(item, res.Related)
 	}
 	p.tell(at, source, res.Events)
 	p.noteCopyFound(item, res.Copy.Namespace)
