@@ -76,6 +76,11 @@ func newEventRecorder(name string) *eventRecorder {
 	return r
 }
 
+// drop counts an event that is not written.
+func (r *eventRecorder) drop(eventType, reason string) {
+	droppedEvents.WithLabelValues(r.name, eventType, reason).Inc()
+}
+
 // record has an event about an object of a workspace written, and reports whether it does. It does not wait. A nil
 // workspace takes no events.
 func (r *eventRecorder) record(
@@ -105,10 +110,10 @@ func (r *eventRecorder) record(
 	case r.ending:
 		return false
 	case workspace == nil:
-		r.drop(dropRefused, is.Type)
+		r.drop(is.Type, dropRefused)
 		return false
 	case len(queue) == eventsMost:
-		r.drop(dropQueueFull, is.Type)
+		r.drop(is.Type, dropQueueFull)
 		return false
 	case r.repeats.Filter(e):
 		return true
@@ -118,11 +123,6 @@ func (r *eventRecorder) record(
 		r.writers.Go(func() { r.write(cluster) })
 	}
 	return true
-}
-
-// drop counts an event that is not written.
-func (r *eventRecorder) drop(reason, eventType string) {
-	droppedEvents.WithLabelValues(r.name, eventType, reason).Inc()
 }
 
 // write writes the events of a workspace, one at a time, until none waits. If one is not answered, those behind it are
@@ -140,10 +140,10 @@ func (r *eventRecorder) write(cluster string) {
 		switch {
 		case err == nil:
 		case errors.As(err, &answer):
-			r.drop(dropRefused, e.Type)
+			r.drop(e.Type, dropRefused)
 		default:
 			for _, e := range append(r.queues[cluster], e) {
-				r.drop(dropUnanswered, e.Type)
+				r.drop(e.Type, dropUnanswered)
 			}
 			r.queues[cluster] = nil
 		}

@@ -196,7 +196,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, r := newEventServer(t, takesAll)
 			p := newTestPublication(t)
-			p.events = r.eventRecorder
+			p.worker.events = r.eventRecorder
 			client, err := r.clientOf("c")
 			if err != nil {
 				t.Fatal(err)
@@ -206,8 +206,10 @@ func TestWarnings(t *testing.T) {
 				if i < tc.hidden {
 					w.Hidden = "events"
 				}
-				p.follow(Consumers{Workspaces: map[string]Workspace{"c": w}})
-				p.tell(&pass{publication: p, item: in("c", "web"), workspace: client}, thing("c", "web"), all)
+				p.worker.workspaces.follow(Consumers{Workspaces: map[string]Workspace{"c": w}})
+				at := p.worker.newPass(t.Context(), in("c", "web"))
+				at.workspace = client
+				at.tell(thing("c", "web"), all)
 			}
 			r.close()
 			got := map[string]int64{"written": s.of("c"), "dropped": dropped(t, corev1.EventTypeWarning, dropRefused)}

@@ -1,7 +1,6 @@
 package publication
 
 import (
-	"hash/maphash"
 	"slices"
 	"sync"
 
@@ -20,11 +19,8 @@ type shared struct {
 
 	mu   sync.Mutex
 	open set[*holders]
-	all  map[holder][]*held
-	// of are the same by what is held, of which nothing but a hash is known: each is found without a look at the rest, of
-	// which one object may have a thousand.
-	of   map[uint64][]*held
-	seed maphash.Seed
+	all  map[holder][]objectsync.Holding
+	of   map[relatedKey][]held // the same by what is held
 }
 
 // A holder is an object of a publication or, without one, a state.
@@ -38,7 +34,7 @@ type holder struct {
 type held struct {
 	objectsync.Holding
 
-	by *holders // nil if a state tells of it
+	by holder
 }
 
 // A relatedKey is an object that is related to another, or a copy of one, in no version: two PublishedResources may
@@ -59,7 +55,7 @@ func relatedKeys(h objectsync.Holding) [2]relatedKey {
 
 func newShared() *shared {
 	return &shared{
-		open: set[*holders]{}, all: map[holder][]*held{}, of: map[uint64][]*held{}, seed: maphash.MakeSeed(),
+		open: set[*holders]{}, all: map[holder][]objectsync.Holding{}, of: map[relatedKey][]held{},
 	}
 }
 
@@ -81,11 +77,10 @@ func (s *shared) note(n types.NamespacedName, get func(types.NamespacedName) *un
 // put makes holdings all that a holder has. The caller holds the lock.
 func (s *shared) put(by holder, all []objectsync.Holding) {
 	for _, x := range s.all[by] {
-		for _, k := range relatedKeys(x.Holding) {
-			hash := maphash.Comparable(s.seed, k)
-			s.of[hash] = slices.DeleteFunc(s.of[hash], func(other *held) bool { return other == x })
-			if len(s.of[hash]) == 0 {
-				delete(s.of, hash)
+		for _, k := range relatedKeys(x) {
+			s.of[k] = slices.DeleteFunc(s.of[k], func(h held) bool { return h.by == by })
+			if len(s.of[k]) == 0 {
+				delete(s.of, k)
 			}
 		}
 	}
@@ -96,22 +91,11 @@ func (s *shared) put(by holder, all []objectsync.Holding) {
 			continue
 		}
 		known[x] = struct{}{}
-		h := &held{Holding: x, by: by.of}
-		s.all[by] = append(s.all[by], h)
+		s.all[by] = append(s.all[by], x)
 		for _, k := range relatedKeys(x) {
-			hash := maphash.Comparable(s.seed, k)
-			s.of[hash] = append(s.of[hash], h)
+			s.of[k] = append(s.of[k], held{Holding: x, by: by})
 		}
 	}
-}
-
-// holdings returns what a holder has. The caller holds the lock.
-func (s *shared) holdings(by holder) []objectsync.Holding {
-	var all []objectsync.Holding
-	for _, x := range s.all[by] {
-		all = append(all, x.Holding)
-	}
-	return all
 }
 
 // holders are the related objects of all objects of a publication. They count until they are closed.
@@ -152,7 +136,7 @@ func (h *holders) add(p objectsync.Primary, more []objectsync.Holding) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
 	by := holder{p, h}
-	h.shared.put(by, append(h.shared.holdings(by), more...))
+	h.shared.put(by, append(slices.Clip(h.shared.all[by]), more...))
 }
 
 // Drop forgets one of the things an object has.
@@ -160,7 +144,7 @@ func (h *holders) Drop(x objectsync.Holding) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
 	by := holder{x.Primary, h}
-	h.shared.put(by, slices.DeleteFunc(h.shared.holdings(by), func(is objectsync.Holding) bool {
+	h.shared.put(by, slices.DeleteFunc(slices.Clone(h.shared.all[by]), func(is objectsync.Holding) bool {
 		is.Kept = x.Kept
 		return is == x
 	}))
@@ -173,10 +157,8 @@ func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holdin
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []objectsync.Holding
-	k := relatedKey{Ref: o.Plain(), cluster: cluster}
-	for _, at := range s.of[maphash.Comparable(s.seed, k)] {
-		keys := relatedKeys(at.Holding)
-		if slices.Contains(keys[:], k) && (at.by == nil || at.by == h || at.by.name != h.name) {
+	for _, at := range s.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
+		if of := at.by.of; of == nil || of == h || of.name != h.name {
 			out = append(out, at.Holding)
 		}
 	}

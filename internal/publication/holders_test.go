@@ -38,8 +38,7 @@ func users(h *holders) set[string] {
 // TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
-	s := NewSupervisor(nil)
-	one, two := s.sharedBy("https://one"), s.sharedBy("https://two")
+	one, two := newShared(), newShared()
 	a, b, next, elsewhere := one.holdersOf("a"), one.holdersOf("b"), one.holdersOf("a"), two.holdersOf("a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
