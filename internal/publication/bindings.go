@@ -3,10 +3,11 @@ package publication
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,85 +45,97 @@ type laterError struct{ after time.Duration }
 // Error says so.
 func (laterError) Error() string { return "waiting for a look at the APIBindings of the workspace" }
 
-// A bindingLook is a look at the bindings of one workspace. It serves for all objects that were deleted before it.
+// A bindingReader looks at the bindings that a workspace shows, or an endpoint of all workspaces. One look serves for
+// all objects that were deleted before it, and for all workspaces that left before it. Its methods may be called
+// concurrently.
+type bindingReader struct {
+	looks singleflight.Group
+
+	mu   sync.Mutex
+	last bindingLook
+}
+
+// A bindingLook is what one look has found.
 type bindingLook struct {
 	begun  time.Time
-	as     string // the resource version of the answer, empty before the answer
-	leaves bool   // The workspace gives up the binding.
+	as     string      // the resource version of the answer, empty without an answer
+	leaves bool        // The workspace gives up its binding.
+	bound  set[string] // logical clusters that have a binding, of an endpoint
 }
 
-// A departureLook is a look at all bindings of an endpoint. It serves for all workspaces that have left before it.
-type departureLook struct {
-	begun    time.Time
-	clusters set[string] // that have one
+// current returns the last look. If it failed it tells nothing, and has begun all the same.
+func (r *bindingReader) current() bindingLook {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
-// deletesLeft reports whether copies go with their workspaces.
-func (p *publication) deletesLeft() bool {
-	return p.config.Sync.Spec.UnboundWorkspaces == xpv2.DeletionDelete
-}
-
-// leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
-// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace after the
-// workspace is, so that a look at both as of a later time than the deletion tells.
-func (p *publication) leaves(
-	ctx context.Context, client dynamic.Interface, item objectsync.Primary, source *unstructured.Unstructured,
-) (leaves bool, err error) {
-	if source.GetDeletionTimestamp() == nil || p.deletesLeft() {
-		return false, nil
-	}
-	last := p.whatOf(item.Cluster).look
-	if last != nil {
-		p.mu.Lock()
-		known, leaves := last.tellsOf(source), last.leaves
-		p.mu.Unlock()
-		if known {
-			return leaves, nil
+// look asks, unless somebody does just now, and returns the answer.
+func (r *bindingReader) look(ask func(*bindingLook) error) (bindingLook, error) {
+	answer, err, _ := r.looks.Do("", func() (any, error) {
+		is := bindingLook{begun: time.Now()}
+		keep := func(l bindingLook) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.last = l
 		}
-		if left := time.Until(last.begun.Add(bindingsEvery)); left > 0 {
-			return false, laterError{left}
+		keep(is)
+		err := ask(&is)
+		if err == nil {
+			keep(is)
 		}
+		return is, err
+	})
+	is, _ := answer.(bindingLook)
+	return is, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+}
+
+// leaves reports whether an object is being deleted because its workspace no longer binds an API. kcp deletes the
+// objects of a binding after the binding is being deleted, and those of a workspace after the workspace is, so that a
+// look at both as of a later time than the deletion tells.
+func (r *bindingReader) leaves(
+	ctx context.Context, client dynamic.Interface, api schema.GroupResource, u *unstructured.Unstructured,
+) (bool, error) {
+	l := r.current()
+	if l.tellsOf(u) {
+		return l.leaves, nil
 	}
-	_, err, _ = p.looks.Do(item.Cluster, func() (any, error) { return nil, p.lookAtBindings(ctx, client, item.Cluster) })
+	if left := time.Until(l.begun.Add(bindingsEvery)); left > 0 {
+		return false, laterError{left}
+	}
+	l, err := r.look(func(l *bindingLook) error { return l.ofWorkspace(ctx, client, api) })
 	if err != nil {
-		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+		return false, err
 	}
-	return false, laterError{} // The answer is there.
+	if !l.tellsOf(u) { // Somebody has asked before the object was deleted.
+		return false, laterError{}
+	}
+	return l.leaves, nil
 }
 
-// tellsOf reports whether the answer is of a later time than an object. The lock of the publication is held.
+// tellsOf reports whether the answer is of a later time than an object.
 func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
 	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), l.as)
 	return err == nil && order <= 0
 }
 
-// lookAtBindings asks a workspace whether it gives up its binding, or is being deleted itself.
-func (p *publication) lookAtBindings(ctx context.Context, client dynamic.Interface, cluster string) error {
-	look := &bindingLook{begun: time.Now()}
-	p.mu.Lock()
-	if w := p.workspaces[cluster]; w != nil {
-		w.look = look // If it is forgotten meanwhile, its answer is, too.
-	}
-	p.mu.Unlock()
-	list, consumers, err := p.readBindings(ctx, client)
+// ofWorkspace asks a workspace whether it gives up its binding, or is being deleted itself.
+func (l *bindingLook) ofWorkspace(ctx context.Context, client dynamic.Interface, api schema.GroupResource) error {
+	list, consumers, err := readBindings(ctx, client, api)
 	if err != nil {
 		return err
 	}
-	leaves := !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound })
+	l.as = list.GetResourceVersion()
+	l.leaves = !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound })
 	// A binding stays until the objects are gone.
-	if leaves && !slices.ContainsFunc(list.Items,
+	if l.leaves && !slices.ContainsFunc(list.Items,
 		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return errNoBinding
 	}
-	if !leaves {
-		if leaves, err = isBeingDeleted(ctx, client, consumers); err != nil {
-			return err
-		}
+	if !l.leaves {
+		l.leaves, err = isBeingDeleted(ctx, client, consumers)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	look.as, look.leaves = list.GetResourceVersion(), leaves
-	return nil
+	return err
 }
 
 // isBeingDeleted reports whether a workspace is being deleted, as far as it shows what tells. kcp deletes the namespace
@@ -131,8 +144,7 @@ func isBeingDeleted(ctx context.Context, client dynamic.Interface, consumers []k
 	for r, name := range map[schema.GroupVersionResource]string{
 		kcp.LogicalClusters: kcp.LogicalCluster, objectsync.Namespaces: metav1.NamespaceDefault,
 	} {
-		shows := func(c kcp.Consumer) bool { return slices.Contains(c.Whole, r.GroupResource()) }
-		if !slices.ContainsFunc(consumers, shows) {
+		if !showWhole(consumers, r.GroupResource()) {
 			continue
 		}
 		is, err := client.Resource(r).Get(ctx, name, metav1.GetOptions{})
@@ -147,9 +159,14 @@ func isBeingDeleted(ctx context.Context, client dynamic.Interface, consumers []k
 	return false, nil
 }
 
+// showWhole reports whether a workspace shows all that it has of a resource.
+func showWhole(consumers []kcp.Consumer, r schema.GroupResource) bool {
+	return slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound && slices.Contains(c.Whole, r) })
+}
+
 // readBindings reads the bindings of a workspace, and what they say of it.
-func (p *publication) readBindings(
-	ctx context.Context, client dynamic.Interface,
+func readBindings(
+	ctx context.Context, client dynamic.Interface, api schema.GroupResource,
 ) (*unstructured.UnstructuredList, []kcp.Consumer, error) {
 	list, err := client.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -159,65 +176,41 @@ func (p *publication) readBindings(
 	for i := range list.Items {
 		bindings[i] = &list.Items[i]
 	}
-	consumers, err := kcp.ConsumersOf(bindings, p.config.Sync.Primary.Workspace.GroupResource(), nil)
+	consumers, err := kcp.ConsumersOf(bindings, api, nil)
 	return list, consumers, err
 }
 
-// showsAll asks the workspace whether it shows all that it has of a resource. The watch of its bindings may be late.
-func (p *pass) showsAll(ctx context.Context, r schema.GroupResource) (bool, error) {
-	_, consumers, err := p.readBindings(ctx, p.workspace)
-	return slices.ContainsFunc(consumers,
-		func(c kcp.Consumer) bool { return c.Bound && slices.Contains(c.Whole, r) }), err
-}
-
-// confirmLeft fails unless the endpoint of a workspace confirms that the workspace does not bind the API any more. The
-// watch of bindings alone is no reason to give up copies: it may show less than there is, as after a restart or a
-// restore of kcp.
-func (p *publication) confirmLeft(ctx context.Context, cluster string) error {
-	e, since := p.endpointOf(cluster), p.whatOf(cluster).left
-	if e == nil {
-		return errEndpointGone
-	}
-	p.mu.Lock()
-	look := e.look
-	p.mu.Unlock()
-	if !look.tellsOf(cluster, since) {
-		answer, err, _ := p.looks.Do(e.url, func() (any, error) { return p.lookAtDepartures(ctx, e) })
-		if err != nil {
-			return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+// confirmLeft fails unless an endpoint confirms that a workspace has no binding since a time. The watch of bindings
+// alone is no reason to give up copies: it may show less than there is, as after a restart or a restore of kcp.
+func (r *bindingReader) confirmLeft(
+	ctx context.Context, client dynamic.ResourceInterface, cluster string, since time.Time,
+) (err error) {
+	l := r.current()
+	_, bound := l.bound[cluster]
+	if !l.begun.After(since) || l.bound == nil || bound && time.Since(l.begun) >= boundAgain {
+		if l, err = r.look(func(l *bindingLook) error { return l.ofEndpoint(ctx, client) }); err != nil {
+			return err
 		}
-		look, _ = answer.(*departureLook)
+		_, bound = l.bound[cluster]
 	}
-	if _, bound := look.clusters[cluster]; bound || !look.begun.After(since) {
+	if bound || !l.begun.After(since) {
 		return errStillBound
 	}
 	return nil
 }
 
-// tellsOf reports whether the answer serves for a workspace that has left.
-func (l *departureLook) tellsOf(cluster string, since time.Time) bool {
-	if l == nil || !l.begun.After(since) {
-		return false
-	}
-	_, bound := l.clusters[cluster]
-	return !bound || time.Since(l.begun) < boundAgain
-}
-
-// lookAtDepartures asks an endpoint which logical clusters have a binding.
-func (p *publication) lookAtDepartures(ctx context.Context, e *endpoint) (*departureLook, error) {
-	look := &departureLook{begun: time.Now(), clusters: set[string]{}}
-	list, err := e.cluster.Resource(kcp.Bindings, "").List(ctx, metav1.ListOptions{})
+// ofEndpoint asks an endpoint which logical clusters have a binding.
+func (l *bindingLook) ofEndpoint(ctx context.Context, client dynamic.ResourceInterface) error {
+	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if len(list.Items) == 0 {
+		return errNoBindings
+	}
+	l.bound = set[string]{}
 	for i := range list.Items {
-		look.clusters[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
+		l.bound[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
 	}
-	if len(look.clusters) == 0 {
-		return nil, errNoBindings
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e.look = look
-	return look, nil
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -45,6 +46,7 @@ func copyOfWebIn(cluster string) any {
 func TestBindingLooks(t *testing.T) {
 	type step struct {
 		version string // resource version of the object that is deleted
+		uid     string // of the object, if it is the same in several steps
 		after   time.Duration
 		as      string // of the answer of the workspace by then, empty if there is none
 		leaving bool   // The binding is being deleted.
@@ -60,7 +62,7 @@ func TestBindingLooks(t *testing.T) {
 		"OneForAll": {
 			reason: "One look serves for all that were deleted before it.",
 			steps: []step{
-				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "1", as: "9", want: "known", asked: 1},
 				{version: "1", as: "20", want: "known", asked: 1},
 				{version: "9", as: "20", want: "known", asked: 1},
 			},
@@ -68,30 +70,38 @@ func TestBindingLooks(t *testing.T) {
 		"Later": {
 			reason: "Who was deleted later waits for the next look, which comes after a while.",
 			steps: []step{
-				{version: "1", as: "9", want: "0s", asked: 1},
+				{version: "1", as: "9", want: "known", asked: 1},
 				{version: "10", as: "20", want: rest, asked: 1},
-				{version: "10", as: "20", after: bindingsEvery, want: "0s", asked: 2},
-				{version: "10", as: "20", want: "known", asked: 2},
+				{version: "10", as: "20", after: bindingsEvery, want: "known", asked: 2},
+			},
+		},
+		"Same": {
+			reason: "That a deletion is the consumer's remains so, whatever is written to the object.",
+			steps: []step{
+				{version: "1", uid: "a", as: "9", want: "known", asked: 1},
+				{version: "30", uid: "a", after: bindingsEvery, want: "known", asked: 1},
+				{version: "30", uid: "b", as: "40", leaving: true, want: "leaves", asked: 2},
+				{version: "41", uid: "b", as: "50", want: rest, asked: 2},
 			},
 		},
 		"Leaves": {
 			reason: "That a workspace leaves is known of all that were deleted before.",
 			steps: []step{
-				{version: "1", as: "9", leaving: true, want: "0s", asked: 1},
+				{version: "1", as: "9", leaving: true, want: "leaves", asked: 1},
 				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"Deleted": {
 			reason: "So does a workspace that is being deleted, by its LogicalCluster.",
 			steps: []step{
-				{version: "1", as: "9", deleted: "logicalclusters", want: "0s", asked: 1},
+				{version: "1", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1},
 				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"NamespaceDeleted": {
 			reason: "Its namespace tells as well.",
 			steps: []step{
-				{version: "1", as: "9", deleted: "namespaces", want: "0s", asked: 1},
+				{version: "1", as: "9", deleted: "namespaces", want: "leaves", asked: 1},
 				{version: "2", want: "leaves", asked: 1},
 			},
 		},
@@ -100,15 +110,14 @@ func TestBindingLooks(t *testing.T) {
 			steps: []step{
 				{version: "1", want: "fails", asked: 1},
 				{version: "2", as: "9", want: rest, asked: 1},
-				{version: "2", as: "9", after: bindingsEvery, want: "0s", asked: 2},
-				{version: "2", as: "9", want: "known", asked: 2},
+				{version: "2", as: "9", after: bindingsEvery, want: "known", asked: 2},
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, asked := newTestPublication(t), 0
-				p.object(in("c", "web"))
+				p.worker.objects.update(in("c", "web"), func(*object) {})
 				for i, s := range tc.steps {
 					time.Sleep(s.after)
 					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
@@ -127,7 +136,10 @@ func TestBindingLooks(t *testing.T) {
 					u := &unstructured.Unstructured{Object: map[string]any{}}
 					u.SetResourceVersion(s.version)
 					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-					leaves, err := p.leaves(t.Context(), client, in("c", "web"), u)
+					u.SetUID(types.UID(s.uid))
+					at := p.worker.newPass(t.Context(), in("c", "web"))
+					at.workspace = client
+					leaves, err := at.leaves(u)
 					got, later := "known", laterError{}
 					switch {
 					case errors.As(err, &later):
@@ -229,9 +241,9 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			}}
 			url, connect := s.start(t)
 			p, consumers := newThings(t, url, connect, "leaves", "stays")
-			p.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
+			p.worker.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 			p.open()
-			p.await()
+			p.worker.await(p.ctx)
 			go p.run()
 			defer p.stop(true)
 			consumers.Workspaces = boundTo(url, []string{"stays"})
@@ -242,14 +254,14 @@ func TestDepartureIsConfirmed(t *testing.T) {
 				return
 			}
 			kube.Eventually(t, "several questions", func() (bool, string) {
-				p.queue.Add(item)
+				p.worker.objects.queue.Add(item)
 				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
 			})
 			kube.Holds(t, "the copy stays", func() (bool, string) {
 				return s.deleted.Load() == 0, tc.reason
 			}, func() {
-				p.queue.Add(item)
-				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.queue.Len() == 0, "" })
+				p.worker.objects.queue.Add(item)
+				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.worker.objects.queue.Len() == 0, "" })
 			})
 		})
 	}

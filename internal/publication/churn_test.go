@@ -8,30 +8,44 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // sizes returns how much a publication knows of workspaces and objects.
 func sizes(p *publication) map[string]int {
 	out := map[string]int{}
-	p.mu.Lock()
-	out["workspaces"], out["objects"], out["streams"] = len(p.workspaces), len(p.objects), len(p.related)
-	out["refusals"] = len(p.refused)
-	for _, o := range p.objects {
+	w := p.worker
+	w.workspaces.mu.Lock()
+	out["workspaces"] = len(w.workspaces.known)
+	w.workspaces.mu.Unlock()
+	w.streams.mu.Lock()
+	out["streams"] = len(w.streams.related)
+	w.streams.mu.Unlock()
+	w.objects.each(func(_ objectsync.Primary, o *object) {
+		out["objects"]++
+		if o.refused.is {
+			out["refusals"]++
+		}
 		if o.failure != "" {
 			out["failures"]++
 		}
-	}
-	p.mu.Unlock()
-	p.needs.mu.Lock()
-	out["needs"], out["needed"] = len(p.needs.needs), len(p.needs.needed)
-	p.needs.mu.Unlock()
-	p.config.shared.mu.Lock()
-	out["holders"], out["held"] = len(p.config.shared.all), len(p.config.shared.of)
-	p.config.shared.mu.Unlock()
-	p.events.mu.Lock()
-	out["warned"], out["event queues"] = len(p.events.warned), len(p.events.queues)
-	p.events.mu.Unlock()
+	})
+	w.needs.index.mu.Lock()
+	out["needs"], out["needed"] = len(w.needs.index.needs), len(w.needs.index.needed)
+	w.needs.index.mu.Unlock()
+	w.needs.quota.mu.Lock()
+	out["used"], out["used together"] = len(w.needs.quota.used), len(w.needs.quota.all)
+	w.needs.quota.mu.Unlock()
+	w.needs.mu.Lock()
+	out["namespaces"] = len(w.needs.namespaces)
+	w.needs.mu.Unlock()
+	w.config.shared.mu.Lock()
+	out["holders"], out["held"] = len(w.config.shared.all), len(w.config.shared.of)
+	w.config.shared.mu.Unlock()
+	w.events.mu.Lock()
+	out["event queues"] = len(w.events.queues)
+	w.events.mu.Unlock()
 	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
 	return out
 }
@@ -44,7 +58,7 @@ func TestChurnShrinks(t *testing.T) {
 	url, connect := s.start(t)
 	p, consumers := newThings(t, url, connect, "stays")
 	p.open()
-	p.await()
+	p.worker.await(p.ctx)
 	go p.run()
 	defer p.stop(true)
 	before := map[string]int{"workspaces": 1, "streams": 1} // of the workspace that stays

@@ -67,19 +67,19 @@ func TestGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := newTestPublication(t)
-			p.object(in("a", "web")) // Something is left of it.
+			p.worker.objects.update(in("a", "web"), func(*object) {}) // Something is left of it.
 			for _, c := range tc.then {
-				p.follow(c)
+				p.worker.workspaces.follow(c)
 			}
-			got := want{p.whatOf("a").Bound, p.whatOf("a").gone}
+			got := want{p.worker.workspaces.get("a").Bound, p.worker.workspaces.get("a").gone}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			next := newTestPublication(t)
-			next.inherit(p)
-			next.object(in("a", "web"))
-			next.follow(tc.then[len(tc.then)-1])
-			if diff := cmp.Diff(tc.want, want{next.whatOf("a").Bound, next.whatOf("a").gone},
+			next.worker.workspaces.inherit(p.worker.workspaces)
+			next.worker.objects.update(in("a", "web"), func(*object) {})
+			next.worker.workspaces.follow(tc.then[len(tc.then)-1])
+			if diff := cmp.Diff(tc.want, want{next.worker.workspaces.get("a").Bound, next.worker.workspaces.get("a").gone},
 				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("what comes after it knows as much: %s\n-want, +got:\n%s", tc.reason, diff)
 			}

@@ -4,44 +4,29 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 	"unique"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// An endpoint is one that is watched.
-type endpoint struct {
-	url     string
-	cluster *target.Cluster
-	objects *informer.Table
-	look    *departureLook // the last; the lock of the publication guards it
-}
-
 // errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
 var errEndpointGone = errors.New("the endpoint of the workspace is no longer there")
 
-// endpointOf returns the endpoint of a workspace, nil if none shows it.
-func (p *publication) endpointOf(cluster string) *endpoint {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w := p.workspaces[cluster]; w != nil {
-		return p.endpoints[w.Endpoint]
-	}
-	return nil
-}
-
-// allEndpoints returns the endpoints there are.
-func (p *publication) allEndpoints() []*endpoint {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Collect(maps.Values(p.endpoints))
+// An endpoint is one that is watched.
+type endpoint struct {
+	url      string
+	cluster  *target.Cluster
+	objects  *informer.Table
+	bindings bindingReader // of all its workspaces
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.
@@ -58,29 +43,102 @@ func inCluster(cluster string, n types.NamespacedName) types.NamespacedName {
 	return n
 }
 
-// join opens the streams of an endpoint.
-func (p *publication) join(url string, cluster *target.Cluster) {
-	e := &endpoint{url: url, cluster: cluster}
-	e.objects = cluster.Watches().Table(
-		informer.Interest{
-			Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
-		}, nil)
-	e.objects.Listen(func(n types.NamespacedName) { p.add(primaryOf(n)) })
-	p.mu.Lock()
-	p.endpoints[url] = e
-	p.mu.Unlock()
-	for _, pair := range p.config.Sync.Related {
-		_, _ = p.relatedBy(streamOf(url, pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
+// primaries returns the objects that the endpoint shows.
+func (e *endpoint) primaries() (all []objectsync.Primary) {
+	for _, n := range e.objects.Names() {
+		all = append(all, primaryOf(n))
 	}
-	go func() {
-		if e.objects.Await(p.ctx) != nil {
-			return // What comes later is told of.
+	return all
+}
+
+// streams are those of a publication. Their methods may be called concurrently.
+type streams struct {
+	config         Config
+	syncer         *objectsync.Syncer
+	changed        func(need)      // called when what may have been looked at has changed
+	copies, states *informer.Table // from open on
+
+	mu        sync.Mutex
+	endpoints map[string]*endpoint     // by URL
+	related   map[need]*informer.Table // of related resources
+}
+
+// open opens the streams of copies and states.
+func (s *streams) open() {
+	c := s.config
+	s.copies = c.Service.Watches().Table(informer.Interest{
+		Resource: c.Sync.Primary.Service.GroupVersionResource, Stream: informer.StreamBySelector,
+		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
+	}, objectsync.KeyOf)
+	s.states = c.Service.Watches().Table(informer.Interest{
+		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
+		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
+	}, objectsync.StateKeyOf)
+}
+
+// close closes all streams but those of endpoints.
+func (s *streams) close() {
+	s.copies.Close()
+	s.states.Close()
+	s.closeRelated("")
+}
+
+// state returns the state of an object, nil if there is none.
+func (s *streams) state(item objectsync.Primary) *unstructured.Unstructured {
+	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
+	return s.syncer.ChooseState(item, s.states.Get(s.syncer.StateOf(item)), s.states.Keyed(id.Key()))
+}
+
+// endpoint returns the endpoint with a URL, nil if there is none.
+func (s *streams) endpoint(url string) *endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endpoints[url]
+}
+
+// allEndpoints returns the endpoints there are.
+func (s *streams) allEndpoints() []*endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.endpoints))
+}
+
+// join opens the streams of an endpoint. Added is called with each object that changes there.
+func (s *streams) join(url string, cluster *target.Cluster, added func(objectsync.Primary)) *endpoint {
+	e := &endpoint{url: url, cluster: cluster}
+	e.objects = cluster.Watches().Table(informer.Interest{
+		Resource: s.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
+	}, nil)
+	e.objects.Listen(func(n types.NamespacedName) { added(primaryOf(n)) })
+	s.mu.Lock()
+	s.endpoints[url] = e
+	s.mu.Unlock()
+	for _, pair := range s.config.Sync.Related {
+		_, _ = s.relatedBy(streamOf(url, pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
+	}
+	return e
+}
+
+// leave closes the streams of endpoints that are not wanted, and returns the objects they have shown. It takes those
+// out of wanted that are joined.
+func (s *streams) leave(wanted map[string]*target.Cluster) (shown []objectsync.Primary) {
+	var gone []*endpoint
+	s.mu.Lock()
+	for url, e := range s.endpoints {
+		if wanted[url] == e.cluster {
+			delete(wanted, url)
+			continue
 		}
-		for _, n := range e.objects.Names() {
-			p.add(primaryOf(n))
-		}
-		p.seekLost()
-	}()
+		gone = append(gone, e)
+		delete(s.endpoints, url)
+	}
+	s.mu.Unlock()
+	for _, e := range gone {
+		shown = append(shown, e.primaries()...)
+		e.objects.Close()
+		s.closeRelated(e.url)
+	}
+	return shown
 }
 
 // streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of the service cluster.
@@ -89,87 +147,88 @@ func streamOf(url string, r schema.GroupVersionResource) need {
 }
 
 // relatedBy returns a stream of related resources, opened if need be. Some object needs it, or it is of an endpoint.
-func (p *publication) relatedBy(k need) (*informer.Table, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t := p.related[k]; t != nil {
+func (s *streams) relatedBy(k need) (*informer.Table, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.related[k]; t != nil {
 		return t, nil
 	}
-	cluster := p.config.Service
+	cluster := s.config.Service
 	r := k.resource.Value()
 	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamBySelector}
-	changed := func(n types.NamespacedName) { p.wake(lookAt(n, "", r)) }
+	changed := func(n types.NamespacedName) { s.changed(lookAt(n, "", r)) }
 	if k.cluster != "" {
-		e := p.endpoints[k.cluster]
+		e := s.endpoints[k.cluster]
 		if e == nil {
 			return nil, errEndpointGone
 		}
 		cluster, i.Stream = e.cluster, informer.StreamAllWorkspacesInPart
 		changed = func(n types.NamespacedName) {
 			at := primaryOf(n)
-			p.wake(lookAt(at.NamespacedName, at.Cluster, r))
+			s.changed(lookAt(at.NamespacedName, at.Cluster, r))
 		}
 	}
 	t := cluster.Watches().Table(i, nil)
 	t.Listen(changed)
-	p.related[k] = t
+	s.related[k] = t
 	return t, nil
 }
 
+// relatedIfOpen returns a stream of related resources, nil if it is not open.
+func (s *streams) relatedIfOpen(k need) *informer.Table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.related[k]
+}
+
+// closeUnused closes a stream of related resources unless it is used.
+func (s *streams) closeUnused(k need, isUsed func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.related[k]; t != nil && !isUsed() {
+		t.Close()
+		delete(s.related, k)
+	}
+}
+
 // closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster.
-func (p *publication) closeRelated(url string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for k, t := range p.related {
+func (s *streams) closeRelated(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, t := range s.related {
 		if k.cluster == url {
 			t.Close()
-			delete(p.related, k)
+			delete(s.related, k)
 		}
 	}
 }
-
-// leaveEndpoint closes the streams of an endpoint, and looks once more at the objects it has shown.
-func (p *publication) leaveEndpoint(e *endpoint) {
-	for _, n := range e.objects.Names() {
-		p.add(primaryOf(n))
-	}
-	e.objects.Close()
-	p.closeRelated(e.url)
-}
-
-// addAll adds all objects of workspaces to the queue.
-func (p *publication) addAll(clusters set[string]) {
-	for _, e := range p.allEndpoints() {
-		for _, n := range e.objects.Names() {
-			if _, is := clusters[primaryOf(n).Cluster]; is {
-				p.add(primaryOf(n))
-			}
-		}
-	}
-}
-
-// renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.
-const renewAgain = 10 * time.Second
 
 // renew has all endpoints shown by the schemas that the workspaces know by now.
-func (p *publication) renew() {
-	p.renewStreams()
-	select {
-	case <-time.After(renewAgain):
-		p.renewStreams()
-	case <-p.ctx.Done():
-	}
-}
-
-func (p *publication) renewStreams() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.endpoints {
+func (s *streams) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.endpoints {
 		e.objects.Renew()
 	}
-	for k, t := range p.related {
+	for k, t := range s.related {
 		if k.cluster != "" {
 			t.Renew()
 		}
 	}
+}
+
+// steady returns why a stream does not show what its server has, or does so late, nil if all are well.
+func (s *streams) steady() (first error) {
+	s.mu.Lock()
+	all := append(slices.Collect(maps.Values(s.related)), s.copies, s.states)
+	for _, e := range s.endpoints {
+		all = append(all, e.objects)
+	}
+	s.mu.Unlock()
+	for _, t := range all {
+		if err := t.Steady(); err != nil && (first == nil || err.Error() < first.Error()) {
+			first = err
+		}
+	}
+	return first
 }

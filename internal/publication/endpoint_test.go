@@ -14,13 +14,13 @@ import (
 func TestStreamOfGoneEndpoint(t *testing.T) {
 	p := newTestPublication(t)
 	e := &endpoint{url: "gone"}
-	at := &pass{publication: p, item: in("a", "1"), needs: set[need]{}}
-	c := cache{side: &side{pass: at, endpoint: e, cluster: "a"}, resource: objectsync.Secrets}
+	at := &pass{worker: p.worker, item: in("a", "1"), needs: set[need]{}}
+	c := reader{side: &side{pass: at, endpoint: e, cluster: "a"}, resource: objectsync.Secrets}
 	_, err := c.Get(types.NamespacedName{Namespace: "default", Name: "key"})
 	if !errors.Is(err, errEndpointGone) || !isEarly(err) {
 		t.Errorf("want %v, got %v", errEndpointGone, err)
 	}
-	if len(p.related) != 0 {
-		t.Errorf("it keeps %v", p.related)
+	if len(p.worker.streams.related) != 0 {
+		t.Errorf("it keeps %v", p.worker.streams.related)
 	}
 }

@@ -1,7 +1,6 @@
 package publication
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,17 +27,14 @@ const bare404 = -http.StatusNotFound
 
 // An eventServer takes events for workspaces, each under a path of its own.
 type eventServer struct {
-	mu     sync.Mutex
-	events map[string]map[string]int64 // counts by the objects of events, by workspace
+	mu      sync.Mutex
+	written map[string]int64 // by workspace
 	// refuses answers a request that is refused. It is asked for each.
 	refuses func(cluster string) (code int)
-	names   map[string]string // objects by the names of events
 }
 
 func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cluster, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	u := &unstructured.Unstructured{}
-	_ = json.NewDecoder(r.Body).Decode(&u.Object)
 	code := s.refuses(cluster)
 	if code == bare404 {
 		http.NotFound(w, r)
@@ -53,40 +49,22 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.events[cluster] == nil {
-		s.events[cluster] = map[string]int64{}
-	}
-	count, _, _ := unstructured.NestedInt64(u.Object, "count")
-	if f, ok := u.Object["count"].(float64); ok {
-		count = int64(f)
-	}
-	object, _, _ := unstructured.NestedString(u.Object, "involvedObject", "name")
-	name := u.GetName()
-	if r.Method == http.MethodPatch {
-		name = r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-		object = s.names[name]
-	}
-	s.names[name] = object
-	s.events[cluster][object] = count
+	s.written[cluster]++
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"` + name + `"}}`))
+	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"}}`))
 }
 
-// total returns how many events of a workspace there are, and how often they have happened.
-func (s *eventServer) total(cluster string) (written, happened int64) {
+// of returns how many events of a workspace have been written.
+func (s *eventServer) of(cluster string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, count := range s.events[cluster] {
-		written++
-		happened += count
-	}
-	return written, happened
+	return s.written[cluster]
 }
 
 // newEventServer starts a server, and returns a recorder that writes to it and has the name of the test.
 func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *testRecorder) {
 	t.Helper()
-	s := &eventServer{events: map[string]map[string]int64{}, names: map[string]string{}, refuses: refuses}
+	s := &eventServer{written: map[string]int64{}, refuses: refuses}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	return s, newTestRecorder(t, func(cluster string) (dynamic.Interface, error) {
@@ -121,12 +99,16 @@ func (r *testRecorder) recordOf(cluster, name, kind, message string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.record(cluster, client, thing(cluster, name), objectsync.Event{Type: kind, Reason: "Because", Message: message})
+}
+
+// thing returns an object of a workspace.
+func thing(cluster, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Thing"}}
 	u.SetName(name)
 	u.SetNamespace("default")
 	u.SetUID(types.UID(cluster + name))
-	p := objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
-	r.record(p, u, client, []objectsync.Event{{Type: kind, Reason: "Because", Message: message}})
+	return u
 }
 
 // dropped returns how many events of a type have been dropped for a reason.
@@ -157,108 +139,101 @@ func TestEventsOfOneWorkspace(t *testing.T) {
 		r.recordOf("calm", strconv.Itoa(i), corev1.EventTypeNormal, "")
 	}
 	kube.Eventually(t, "all events of the other workspace", func() (bool, string) {
-		written, _ := s.total("calm")
+		written := s.of("calm")
 		return written == few, strconv.FormatInt(written, 10)
 	})
 	close(slow)
 	kube.Eventually(t, "each event written or counted", func() (bool, string) {
-		written, _ := s.total("busy")
+		written := s.of("busy")
 		lost := dropped(t, corev1.EventTypeNormal, "QueueFull")
 		return written >= eventsMost && written+lost == burst, fmt.Sprintf("%d written, %d dropped", written, lost)
 	})
 }
 
-// TestDroppedWarning shows that a Warning that was dropped does not count as given: it is given again when its object
-// fails once more, and then no more.
-func TestDroppedWarning(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		code   int
-	}{
-		"Forbidden": {
-			reason: "A workspace that refuses events gets them when it takes them.",
-			code:   http.StatusForbidden,
-		},
-		"NotFound": {
-			reason: "So does one whose namespace is not there yet.",
-			code:   http.StatusNotFound,
-		},
-		"NotServed": {
-			reason: "So does one of a kcp that serves no events yet.",
-			code:   bare404,
-		},
-	}
-	for name, tc := range cases {
+// TestRefusedEvents shows that what a server refuses is counted, and costs no other event.
+func TestRefusedEvents(t *testing.T) {
+	for name, code := range map[string]int{
+		"Forbidden": http.StatusForbidden, "NoNamespace": http.StatusNotFound, "NotServed": bare404,
+		"Broken": http.StatusInternalServerError,
+	} {
 		t.Run(name, func(t *testing.T) {
-			var code atomic.Int64
-			code.Store(int64(tc.code))
-			s, r := newEventServer(t, func(string) int { return int(code.Load()) })
+			var asked atomic.Int64
+			s, r := newEventServer(t, func(string) int {
+				if asked.Add(1) == 1 {
+					return code
+				}
+				return 0
+			})
 			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-			awaitDropped(t, corev1.EventTypeWarning, dropRefused, 1)
-			code.Store(0)
-			for range 3 {
-				r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-			}
+			r.recordOf("c", "other", corev1.EventTypeWarning, "no")
 			r.close()
-			written, happened := s.total("c")
-			// It has happened twice: the first time was not written.
-			if diff := cmp.Diff([]int64{1, 2}, []int64{written, happened}); diff != "" {
-				t.Errorf("%s Warnings, and how often they have happened: -want, +got:\n%s", tc.reason, diff)
+			got := map[string]int64{"written": s.of("c"), "refused": dropped(t, corev1.EventTypeWarning, dropRefused)}
+			if diff := cmp.Diff(map[string]int64{"written": 1, "refused": 1}, got); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestEventsAreHidden shows that nothing is written to a workspace that takes no events, and that it gets the Warning
-// when it does.
-func TestEventsAreHidden(t *testing.T) {
-	s, r := newEventServer(t, takesAll)
-	connect := r.clientOf
-	var hidden dynamic.Interface
-	r.clientOf = func(string) (dynamic.Interface, error) { return hidden, nil }
-	r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-	awaitDropped(t, corev1.EventTypeWarning, dropRefused, 1)
-	r.clientOf = connect
-	r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-	r.close()
-	if written, happened := s.total("c"); written != 1 || happened != 1 {
-		t.Errorf("want the Warning once, got %d, which have happened %d times", written, happened)
+// TestWarnings shows that a Warning is given once as long as each sync gives it, again if it has ended meanwhile, and
+// again if there was no room for it, or if the workspace took no events.
+func TestWarnings(t *testing.T) {
+	no, other := warning("no"), warning("other")
+	for name, tc := range map[string]struct {
+		reason string
+		hidden int // so many syncs see a workspace that takes no events
+		syncs  [][]objectsync.Event
+		want   int64
+	}{
+		"Repeats": {reason: "What repeats is given once.", syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1},
+		"Differs": {reason: "Another one is news.", syncs: [][]objectsync.Event{{no}, {other}, {no}}, want: 3},
+		"Again":   {reason: "So is one that comes again.", syncs: [][]objectsync.Event{{no}, {}, {no}}, want: 2},
+		"Accepted": {
+			reason: "One that was hidden is given later.", hidden: 2,
+			syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r := newEventServer(t, takesAll)
+			p := newTestPublication(t)
+			p.worker.events = r.eventRecorder
+			client, err := r.clientOf("c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, all := range tc.syncs {
+				w := Workspace{Bound: true}
+				if i < tc.hidden {
+					w.Hidden = "events"
+				}
+				p.worker.workspaces.follow(Consumers{Workspaces: map[string]Workspace{"c": w}})
+				at := p.worker.newPass(t.Context(), in("c", "web"))
+				at.workspace = client
+				at.tell(thing("c", "web"), all)
+			}
+			r.close()
+			got := map[string]int64{"written": s.of("c"), "dropped": dropped(t, corev1.EventTypeWarning, dropRefused)}
+			if diff := cmp.Diff(map[string]int64{"written": tc.want, "dropped": int64(tc.hidden)}, got); diff != "" {
+				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
-// TestRepeatedEvents shows that an event that repeats is counted and not made again, and costs a workspace few writes,
-// and another event about its object none.
+func warning(message string) objectsync.Event {
+	return objectsync.Event{Type: corev1.EventTypeWarning, Reason: "Because", Message: message}
+}
+
+// TestRepeatedEvents shows that an event that repeats costs a workspace few writes, and another event about its object
+// none.
 func TestRepeatedEvents(t *testing.T) {
-	var requests atomic.Int64
-	s, r := newEventServer(t, func(string) int {
-		requests.Add(1)
-		return 0
-	})
-	const times, most = 80, 40
-	for i := range times {
+	s, r := newEventServer(t, takesAll)
+	for range 4 * repeatsMost {
 		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
-		if i == 0 {
-			kube.Eventually(t, "the first of them", func() (bool, string) {
-				written, _ := s.total("c")
-				return written == 1, strconv.FormatInt(written, 10)
-			})
-		}
 	}
 	r.recordOf("c", "web", corev1.EventTypeNormal, "another")
 	r.close()
-	if got := requests.Load(); got > most {
-		t.Errorf("%d events have cost %d requests", times, got)
+	if got := s.of("c"); got != repeatsMost+1 {
+		t.Errorf("want %d events, got %d", repeatsMost+1, got)
 	}
-	if got := s.names; len(got) != 2 {
-		t.Errorf("want two events, got %d", len(got))
-	}
-}
-
-// awaitDropped waits until so many events of a type have been dropped for a reason.
-func awaitDropped(t *testing.T, kind, reason string, want int64) {
-	t.Helper()
-	kube.Eventually(t, "dropped events", func() (bool, string) {
-		got := dropped(t, kind, reason)
-		return got == want, strconv.FormatInt(got, 10)
-	})
 }

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -21,7 +20,6 @@ import (
 type stallingWorkspaces struct {
 	mu      sync.Mutex
 	written map[string]int // by workspace
-	hiccups int            // how many requests are not answered, whatever the workspace
 }
 
 // RoundTrip answers a request.
@@ -33,10 +31,6 @@ func (s *stallingWorkspaces) RoundTrip(req *http.Request) (*http.Response, error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hiccups > 0 {
-		s.hiccups--
-		return nil, errors.New("connection refused")
-	}
 	s.written[cluster]++
 	return &http.Response{
 		StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
@@ -78,23 +72,6 @@ func TestStalledWorkspaces(t *testing.T) {
 		synctest.Wait()
 		if got := dropped(t, corev1.EventTypeNormal, dropUnanswered); got != stalled*20 {
 			t.Errorf("want all %d events dropped that are not answered, got %d", stalled*20, got)
-		}
-	})
-}
-
-// TestEventsOfRestart shows that events are written which kcp does not answer for a moment.
-func TestEventsOfRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stallingWorkspaces{written: map[string]int{}, hiccups: 5}
-		r := newTestRecorder(t, s.client)
-		defer r.close()
-		for n := range eventsMost {
-			r.recordOf("c", strconv.Itoa(n), corev1.EventTypeNormal, "")
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if got := s.of("c"); got != eventsMost {
-			t.Errorf("want %d events, got %d", eventsMost, got)
 		}
 	})
 }

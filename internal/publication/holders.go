@@ -1,11 +1,9 @@
 package publication
 
 import (
-	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
-	"unique"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,11 +28,8 @@ type shared struct {
 
 	mu   sync.Mutex
 	open set[*holders]
-	all  map[holder]set[unique.Handle[held]]
-	// of are the same by what is held, of which nothing but a hash is known: each is found without a look at the rest, of
-	// which one object may have a thousand.
-	of   map[uint64][]unique.Handle[held]
-	seed maphash.Seed
+	all  map[holder][]objectsync.Holding
+	of   map[relatedKey][]held // the same by what is held
 }
 
 // A holder is an object of a publication or, without one, a state.
@@ -48,7 +43,7 @@ type holder struct {
 type held struct {
 	objectsync.Holding
 
-	by *holders // nil if a state tells of it
+	by holder
 }
 
 // A relatedKey is an object that is related to another, or a copy of one, in no version: two PublishedResources may
@@ -69,62 +64,7 @@ func relatedKeys(h objectsync.Holding) [2]relatedKey {
 
 func newShared() *shared {
 	return &shared{
-		open: set[*holders]{}, all: map[holder]set[unique.Handle[held]]{}, of: map[uint64][]unique.Handle[held]{},
-		seed: maphash.MakeSeed(),
-	}
-}
-
-// holders are the related objects of all objects of a publication. They count until they are closed.
-type holders struct {
-	*shared
-
-	name   string          // of the PublishedResource
-	copies *informer.Table // nil until they are followed
-}
-
-func (s *shared) holdersOf(name string) *holders {
-	h := &holders{shared: s, name: name}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[h] = struct{}{}
-	return h
-}
-
-// follow tells where the copies of the publication are.
-func (h *holders) follow(copies *informer.Table) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.copies = copies
-}
-
-// Workspaces returns the logical clusters that have copies in a namespace, in whatever publication.
-func (h *holders) Workspaces(namespace string) ([]string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clusters := set[string]{}
-	for o := range h.open {
-		if o.copies == nil {
-			return nil, errNotFollowed
-		}
-		if err := o.copies.Ready(); err != nil {
-			return nil, err
-		}
-		for _, u := range o.copies.Select(namespace, labels.Everything()) {
-			clusters[u.GetLabels()[objectsync.LabelCluster]] = struct{}{}
-		}
-	}
-	delete(clusters, "")
-	return slices.Collect(maps.Keys(clusters)), nil
-}
-
-func (h *holders) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.open, h)
-	for by := range h.all {
-		if by.of == h || len(h.open) == 0 { // Nobody hears of changes of states any more.
-			h.replace(by, nil)
-		}
+		open: set[*holders]{}, all: map[holder][]objectsync.Holding{}, of: map[relatedKey][]held{},
 	}
 }
 
@@ -140,92 +80,122 @@ func (s *shared) isUnused() bool {
 func (s *shared) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.replace(holder{Primary: objectsync.Primary{NamespacedName: n}}, objectsync.HeldBy(get(n)))
+	s.put(holder{Primary: objectsync.Primary{NamespacedName: n}}, objectsync.HeldBy(get(n)))
+}
+
+// put makes holdings all that a holder has. The caller holds the lock.
+func (s *shared) put(by holder, all []objectsync.Holding) {
+	for _, x := range s.all[by] {
+		for _, k := range relatedKeys(x) {
+			s.of[k] = slices.DeleteFunc(s.of[k], func(h held) bool { return h.by == by })
+			if len(s.of[k]) == 0 {
+				delete(s.of, k)
+			}
+		}
+	}
+	delete(s.all, by)
+	known := set[objectsync.Holding]{}
+	for _, x := range all {
+		if _, is := known[x]; is {
+			continue
+		}
+		known[x] = struct{}{}
+		s.all[by] = append(s.all[by], x)
+		for _, k := range relatedKeys(x) {
+			s.of[k] = append(s.of[k], held{Holding: x, by: by})
+		}
+	}
+}
+
+// holders are the related objects of all objects of a publication. They count until they are closed.
+type holders struct {
+	shared *shared
+	name   string          // of the PublishedResource
+	copies *informer.Table // nil until they are followed
+}
+
+func (s *shared) holdersOf(name string) *holders {
+	h := &holders{shared: s, name: name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[h] = struct{}{}
+	return h
+}
+
+// follow tells where the copies of the publication are.
+func (h *holders) follow(copies *informer.Table) {
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	h.copies = copies
+}
+
+// Workspaces returns the logical clusters that have copies in a namespace, in whatever publication.
+func (h *holders) Workspaces(namespace string) ([]string, error) {
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	clusters := set[string]{}
+	for o := range h.shared.open {
+		if o.copies == nil {
+			return nil, errNotFollowed
+		}
+		if err := o.copies.Ready(); err != nil {
+			return nil, err
+		}
+		for _, u := range o.copies.Select(namespace, labels.Everything()) {
+			clusters[u.GetLabels()[objectsync.LabelCluster]] = struct{}{}
+		}
+	}
+	delete(clusters, "")
+	return slices.Collect(maps.Keys(clusters)), nil
+}
+
+func (h *holders) close() {
+	s := h.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, h)
+	for by := range s.all {
+		if by.of == h || len(s.open) == 0 { // Nobody hears of changes of states any more.
+			s.put(by, nil)
+		}
+	}
 }
 
 // set makes holdings all that an object has.
 func (h *holders) set(p objectsync.Primary, all []objectsync.Holding) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.replace(holder{p, h}, all)
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	h.shared.put(holder{p, h}, all)
 }
 
 // add adds to what an object has, because it is not known what else it still has.
 func (h *holders) add(p objectsync.Primary, more []objectsync.Holding) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, x := range more {
-		h.insert(holder{p, h}, x)
-	}
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	by := holder{p, h}
+	h.shared.put(by, append(slices.Clip(h.shared.all[by]), more...))
 }
 
 // Drop forgets one of the things an object has.
 func (h *holders) Drop(x objectsync.Holding) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, x.Kept = range []bool{false, true} {
-		h.remove(holder{x.Primary, h}, unique.Make(held{x, h}))
-	}
-}
-
-// replace makes holdings all that a holder has. The caller holds the lock.
-func (s *shared) replace(by holder, all []objectsync.Holding) {
-	wanted := make(set[unique.Handle[held]], len(all))
-	for _, x := range all {
-		wanted[s.insert(by, x)] = struct{}{}
-	}
-	for x := range s.all[by] {
-		if _, is := wanted[x]; !is {
-			s.remove(by, x)
-		}
-	}
-}
-
-// insert adds one of the things a holder has. The caller holds the lock.
-func (s *shared) insert(by holder, x objectsync.Holding) unique.Handle[held] {
-	at := unique.Make(held{x, by.of})
-	if _, is := s.all[by][at]; is {
-		return at
-	}
-	if s.all[by] == nil {
-		s.all[by] = set[unique.Handle[held]]{}
-	}
-	s.all[by][at] = struct{}{}
-	for _, k := range relatedKeys(x) {
-		hash := maphash.Comparable(s.seed, k)
-		s.of[hash] = append(s.of[hash], at)
-	}
-	return at
-}
-
-// remove removes one of the things a holder has. The caller holds the lock.
-func (s *shared) remove(by holder, x unique.Handle[held]) {
-	if _, is := s.all[by][x]; !is {
-		return
-	}
-	if delete(s.all[by], x); len(s.all[by]) == 0 {
-		delete(s.all, by)
-	}
-	for _, k := range relatedKeys(x.Value().Holding) {
-		hash := maphash.Comparable(s.seed, k)
-		at := slices.Index(s.of[hash], x)
-		if s.of[hash] = slices.Delete(s.of[hash], at, at+1); len(s.of[hash]) == 0 {
-			delete(s.of, hash)
-		}
-	}
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	by := holder{x.Primary, h}
+	h.shared.put(by, slices.DeleteFunc(slices.Clone(h.shared.all[by]), func(is objectsync.Holding) bool {
+		is.Kept = x.Kept
+		return is == x
+	}))
 }
 
 // Holdings returns who has a related object or the copy of one, in whatever publication but another of the same
 // PublishedResource, of which one takes over from the other.
 func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	s := h.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []objectsync.Holding
-	k := relatedKey{Ref: o.Plain(), cluster: cluster}
-	for _, x := range h.of[maphash.Comparable(h.seed, k)] {
-		at := x.Value()
-		keys := relatedKeys(at.Holding)
-		if slices.Contains(keys[:], k) && (at.by == nil || at.by == h || at.by.name != h.name) {
+	for _, at := range s.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
+		if of := at.by.of; of == nil || of == h || of.name != h.name {
 			out = append(out, at.Holding)
 		}
 	}

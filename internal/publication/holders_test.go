@@ -39,8 +39,7 @@ func users(h *holders) set[string] {
 // TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
-	s := NewSupervisor(nil)
-	one, two := s.sharedBy("https://one"), s.sharedBy("https://two")
+	one, two := newShared(), newShared()
 	a, b, next, elsewhere := one.holdersOf("a"), one.holdersOf("b"), one.holdersOf("a"), two.holdersOf("a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
@@ -123,13 +122,13 @@ func TestWorkspacesOfNamespace(t *testing.T) {
 	url, connect := s.start(t)
 	p, _ := newThings(t, url, connect)
 	p.open()
-	p.await()
+	p.worker.await(p.ctx)
 	defer p.stop(false)
-	other := p.config.shared.holdersOf("other")
+	other := p.worker.config.shared.holdersOf("other")
 	if got, err := other.Workspaces("victim"); !apierrors.IsConflict(err) {
 		t.Errorf("want it unknown, got %v, %v", got, err)
 	}
-	other.follow(p.copies)
+	other.follow(p.worker.streams.copies)
 	for namespace, want := range map[string][]string{"victim": {"victim"}, "free": nil} {
 		got, err := other.Workspaces(namespace)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

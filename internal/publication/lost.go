@@ -1,32 +1,16 @@
 package publication
 
 import (
-	"context"
-
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
-
-// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not
-// known to have left them behind.
-func (p *publication) seekLost() {
-	for _, n := range p.copies.Names() {
-		u := p.copies.Get(n)
-		if u == nil || objectsync.IsOrphaned(u) && !p.deletesLeft() {
-			continue
-		}
-		if item, ok := sourceOf(u); ok && p.isLost(item) {
-			p.add(item)
-		}
-	}
-}
 
 // sourceOf returns the object that a copy is of, and false if it does not tell, or is nil.
 func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
@@ -37,47 +21,33 @@ func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
 	return objectsync.Primary{Cluster: cluster, NamespacedName: source}, ok
 }
 
-// isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
-// nothing is said.
-func (p *publication) isLost(item objectsync.Primary) bool {
-	w := p.whatOf(item.Cluster)
-	if w.gone || !w.Bound {
-		return w.gone
-	}
-	e := p.endpointOf(item.Cluster)
-	return e != nil && e.objects.Ready() == nil &&
-		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
-}
-
 // lost gives up an object that is not there any more.
-func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
-	copied, left, err := p.left(item)
+func (p *pass) lost() error {
+	w := p.worker
+	copied, left, err := p.left()
 	if err != nil {
 		return err
 	}
 	if copied != nil {
-		p.noteCopyFound(item, copied.GetNamespace())
+		p.noteCopy(copied.GetNamespace())
 	}
 	if left {
-		decided, err := p.giveUp(ctx, item, in, copied != nil && objectsync.IsOrphaned(copied))
+		decided, err := p.giveUp(copied != nil && objectsync.IsOrphaned(copied))
 		if err != nil || !decided {
 			return err
 		}
-		if copied, left, err = p.left(item); err != nil {
+		if copied, left, err = p.left(); err != nil {
 			return err
 		}
 	}
-	if err := p.noteCopyNamespace(ctx, item, ""); err != nil {
-		return err
-	}
-	p.unnote(item)
-	p.events.forget(item)
+	w.objects.unnote(p.item)
+	p.noteCopy("")
 	if !left {
-		p.forget(item)
+		p.forget()
 		return nil
 	}
-	p.setNeeds(item, p.needsOfLeft(item, copied))
-	p.noteOrphan(item, p.isOrphan(copied))
+	w.needs.set(p.item, p.needsOfLeft(copied))
+	w.objects.noteOrphan(p.item, w.isOrphan(copied))
 	return nil
 }
 
@@ -85,46 +55,45 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 // deleted if the server confirms that the object is gone, or that the workspace is with which it goes. It stays if the
 // workspace has left it behind, or if a restore of kcp has undone the object: a consumer that makes the object again
 // finds the copy. It stays, too, if nothing is known of the workspace.
-func (p *publication) giveUp(
-	ctx context.Context, item objectsync.Primary, in objectsync.Input, orphaned bool,
-) (decided bool, err error) {
-	w, suspect := p.whatOf(item.Cluster), false
-	p.update(item, func(o *object) { suspect = o.suspect })
-	stays := w.gone && !p.deletesLeft()
-	if orphaned && (stays || !w.gone) || !w.Bound && !w.gone && !suspect {
+func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
+	w, suspect := p.worker, p.worker.objects.get(p.item).suspect
+	stays := p.home.gone && !w.deletesLeft()
+	if orphaned && (stays || !p.home.gone) || !p.home.Bound && !p.home.gone && !suspect {
 		return true, nil
 	}
-	if w.gone {
-		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
+	if p.home.gone {
+		p.input.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
 	}
-	if confirmed, err := p.confirm(ctx, item, in, w.gone); err != nil || !confirmed {
+	if confirmed, err := p.confirm(); err != nil || !confirmed {
 		return false, err
 	}
 	if stays || suspect {
-		if _, err := p.syncer.Abandon(ctx, in); err != nil {
+		if _, err := w.syncer.Abandon(p.ctx, p.input); err != nil {
 			return false, err
 		}
-		p.update(item, func(o *object) { o.suspect = false })
+		p.update(func(o *object) { o.suspect = false })
 		return true, nil
 	}
-	res, err := p.syncer.Release(ctx, in)
+	res, err := w.syncer.Release(p.ctx, p.input)
 	return err == nil && res.Waiting == "", err
 }
 
 // confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an
 // endpoint of the workspace that is not known.
-func (p *publication) confirm(
-	ctx context.Context, item objectsync.Primary, in objectsync.Input, gone bool,
-) (missing bool, err error) {
-	if gone {
-		err := p.confirmLeft(ctx, item.Cluster)
+func (p *pass) confirm() (missing bool, err error) {
+	if p.home.gone {
+		if p.endpoint == nil {
+			return false, errEndpointGone
+		}
+		err := p.endpoint.bindings.confirmLeft(
+			p.ctx, p.endpoint.cluster.Resource(kcp.Bindings, ""), p.item.Cluster, p.home.left)
 		return err == nil, err
 	}
-	if in.Workspace.Writer == nil {
+	if p.input.Workspace.Writer == nil {
 		return false, nil
 	}
-	_, err = in.Workspace.Writer.Live(ctx, p.syncer.RefOf(item))
-	if isMissing(err, item.Name) {
+	_, err = p.input.Workspace.Writer.Live(p.ctx, p.worker.syncer.RefOf(p.item))
+	if isMissing(err, p.item.Name) {
 		return true, nil
 	}
 	return false, err // If it is there the stream will tell.
@@ -146,22 +115,23 @@ func isMissing(err error, name string) bool {
 
 // left returns the copy of an object, and reports whether that or a state of it is left. Without a state, a copy that
 // does not tell its kind may be of an object of another.
-func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
-	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
-	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {
+func (p *pass) left() (copied *unstructured.Unstructured, left bool, err error) {
+	w := p.worker
+	id := objectsync.Identity{NamespacedName: p.item.NamespacedName, Cluster: p.item.Cluster}
+	if copied, err = w.syncer.CopyOf(p.item, w.streams.copies.Keyed(id.Key())); err != nil {
 		return nil, false, err
 	}
-	known := copied != nil && isOf(copied, p.config.Sync.Primary.Workspace)
-	return copied, known || p.syncer.Owns(p.stateOf(item)), nil
+	known := copied != nil && isOf(copied, w.config.Sync.Primary.Workspace)
+	return copied, known || w.syncer.Owns(w.streams.state(p.item)), nil
 }
 
 // needsOfLeft returns what an object needs of which a copy or a state is left: to be forgotten when that goes.
-func (p *publication) needsOfLeft(item objectsync.Primary, copied *unstructured.Unstructured) set[need] {
+func (p *pass) needsOfLeft(copied *unstructured.Unstructured) set[need] {
 	needs := set[need]{}
 	if copied != nil {
-		needs[lookAt(keyOf(copied), "", p.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
+		needs[lookAt(keyOf(copied), "", p.worker.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
 	}
-	if state := p.stateOf(item); state != nil {
+	if state := p.worker.streams.state(p.item); state != nil {
 		needs[lookAt(keyOf(state), "", objectsync.Secrets)] = struct{}{}
 	}
 	return needs
@@ -173,23 +143,16 @@ func isOf(u *unstructured.Unstructured, r objectsync.Resource) bool {
 	return u.GetAnnotations()[objectsync.AnnotationKind] == kind.String()
 }
 
+// isOrphan reports whether a copy of an object of our kind has been left behind: others may have copies of the same
+// kind.
+func (w *syncWorker) isOrphan(copied *unstructured.Unstructured) bool {
+	return copied != nil && objectsync.IsOrphaned(copied) && isOf(copied, w.config.Sync.Primary.Workspace)
+}
+
+// deletesLeft reports whether copies go with their workspaces.
+func (w *syncWorker) deletesLeft() bool {
+	return w.config.Sync.Spec.UnboundWorkspaces == xpv2.DeletionDelete
+}
+
 // emptySide is the side of a workspace that is gone: it has nothing, and nothing is written there.
-var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return emptyCache{} }}
-
-type emptyCache struct{}
-
-// Get returns no object.
-func (emptyCache) Get(types.NamespacedName) (*unstructured.Unstructured, error) {
-	return nil, nil //nolint:nilnil // So is none told.
-}
-
-// Select returns no objects.
-func (emptyCache) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {
-	return nil, nil
-}
-
-// Copies returns no objects.
-func (emptyCache) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
-
-// States returns no states.
-func (emptyCache) States(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return reader{} }}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -92,18 +91,9 @@ func reasonOf(err error) string {
 	return "Other"
 }
 
-// count shows how many objects there are.
-func count(name string, c *v1alpha1.ObjectCounts) {
-	objects.WithLabelValues(name, "synced").Set(float64(c.Synced))
-	objects.WithLabelValues(name, "failed").Set(float64(c.Failed))
-	objects.WithLabelValues(name, "orphaned").Set(float64(c.Orphaned))
-}
-
-// forgetCounts forgets how many objects there are, and forgetMetrics all series of a PublishedResource.
-func forgetCounts(name string) { objects.DeletePartialMatch(prometheus.Labels{labelName: name}) }
-
+// forgetMetrics forgets all series of a PublishedResource.
 func forgetMetrics(name string) {
-	forgetCounts(name)
+	objects.DeletePartialMatch(prometheus.Labels{labelName: name})
 	durations.DeletePartialMatch(prometheus.Labels{labelName: name})
 	failures.DeletePartialMatch(prometheus.Labels{labelName: name})
 	droppedEvents.DeletePartialMatch(prometheus.Labels{labelName: name})

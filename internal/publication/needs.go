@@ -109,66 +109,85 @@ func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResourc
 	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r)}
 }
 
-// setNeeds makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed;
-// those of an endpoint stay, as objects of all workspaces come by them.
-func (p *publication) setNeeds(item objectsync.Primary, needs set[need]) {
-	for _, k := range p.needs.set(item, needs) {
+// dependencies are what objects need. Their methods may be called concurrently.
+type dependencies struct {
+	index   *index[need]
+	streams *streams
+	objects *objectIndex
+	quota   *quota
+
+	mu sync.Mutex
+	// namespaces of the service cluster that objects look at beside those of their copies, by logical cluster
+	namespaces map[string]set[string]
+}
+
+// set makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed; those
+// of an endpoint stay, as objects of all workspaces come by them.
+func (d *dependencies) set(item objectsync.Primary, needs set[need]) {
+	for _, k := range d.index.set(item, needs) {
 		switch k.use {
 		case toStream:
-			p.closeStream(k)
+			d.streams.closeUnused(k, func() bool { return len(d.index.of(k)) > 0 })
 		case toClaim:
-			p.releaseClaim(k)
+			d.releaseClaim(k)
 		case toLook, toWait:
 		}
 	}
 }
 
-func (p *publication) closeStream(k need) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if t := p.related[k]; t != nil && len(p.needs.of(k)) == 0 {
-		t.Close()
-		delete(p.related, k)
-	}
-}
-
 // claim reports whether a namespace of the service cluster may be looked at for an object, and returns what the object
 // needs then, or else.
-func (p *publication) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := p.workspace(item.Cluster).namespaces
+func (d *dependencies) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.namespaces[item.Cluster]
 	k = need{cluster: item.Cluster, use: toWait}
 	if _, ok = all[namespace]; ok || len(all) < objectsync.NamespacesMax {
+		if all == nil {
+			all = set[string]{}
+			d.namespaces[item.Cluster] = all
+		}
 		all[namespace] = struct{}{}
 		k.Namespace, k.use, ok = namespace, toClaim, true
 	}
-	p.needs.add(item, k)
+	d.index.add(item, k)
 	return k, ok
 }
 
 // releaseClaim gives up a namespace of a workspace that no object of it needs, and tries again those that there may be
 // room for by now.
-func (p *publication) releaseClaim(k need) {
-	p.mu.Lock()
-	released := len(p.needs.of(k)) == 0
-	if w := p.workspaces[k.cluster]; released && w != nil {
-		delete(w.namespaces, k.Namespace)
+func (d *dependencies) releaseClaim(k need) {
+	d.mu.Lock()
+	released := len(d.index.of(k)) == 0
+	if released {
+		if delete(d.namespaces[k.cluster], k.Namespace); len(d.namespaces[k.cluster]) == 0 {
+			delete(d.namespaces, k.cluster)
+		}
 	}
-	p.mu.Unlock()
+	d.mu.Unlock()
 	if !released {
 		return
 	}
-	for _, waiting := range p.needs.of(need{cluster: k.cluster, use: toWait}) {
-		p.retry(waiting)
+	for _, waiting := range d.index.of(need{cluster: k.cluster, use: toWait}) {
+		d.objects.queue.Add(waiting)
+	}
+}
+
+// use makes so many bytes all that an object uses. If that is less than before, those of its workspace that wait are
+// tried again.
+func (d *dependencies) use(item objectsync.Primary, bytes int) {
+	if d.quota.shrink(item, bytes) {
+		for _, waiting := range d.index.of(need{cluster: item.Cluster, use: toWait}) {
+			d.objects.queue.AddAfter(waiting, roomAgain)
+		}
 	}
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.
-func (p *publication) wake(k need) {
-	items := p.needs.of(k)
+func (d *dependencies) wake(k need) {
+	items := d.index.of(k)
 	k.Name = ""
-	for _, item := range append(items, p.needs.of(k)...) {
-		p.queue.Add(item)
+	for _, item := range append(items, d.index.of(k)...) {
+		d.objects.queue.Add(item)
 	}
 }

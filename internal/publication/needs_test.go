@@ -36,7 +36,7 @@ func TestLinks(t *testing.T) {
 func TestTenantNamespaces(t *testing.T) {
 	p := newTestPublication(t)
 	claim := func(item objectsync.Primary, namespace string) bool {
-		_, ok := p.claim(item, namespace)
+		_, ok := p.worker.needs.claim(item, namespace)
 		return ok
 	}
 	one, two, other := in("a", "one"), in("a", "two"), in("b", "other")
@@ -60,23 +60,23 @@ func TestTenantNamespaces(t *testing.T) {
 			t.Errorf("%s want %t, got %t", step.reason, step.want, got)
 		}
 	}
-	p.setNeeds(other, nil)
-	if got := drain(p.queue); got != nil {
+	p.worker.needs.set(other, nil)
+	if got := drain(p.worker.objects.queue); got != nil {
 		t.Errorf("want nobody woken by another workspace, got %v", got)
 	}
-	p.setNeeds(one, set[need]{{NamespacedName: types.NamespacedName{Namespace: "ns0"}, cluster: "a", use: toClaim}: {}})
-	if diff := cmp.Diff([]string{"two"}, drain(p.queue)); diff != "" {
+	p.worker.needs.set(one, set[need]{
+		{NamespacedName: types.NamespacedName{Namespace: "ns0"}, cluster: "a", use: toClaim}: {},
+	})
+	if diff := cmp.Diff([]string{"two"}, drain(p.worker.objects.queue)); diff != "" {
 		t.Errorf("woken when there is room: -want, +got:\n%s", diff)
 	}
 	if !claim(two, "more") {
 		t.Error("want room after others have been given up")
 	}
 	for _, item := range []objectsync.Primary{one, two, other} {
-		p.setNeeds(item, nil)
+		p.worker.needs.set(item, nil)
 	}
-	for cluster, w := range p.workspaces {
-		if len(w.namespaces) > 0 {
-			t.Errorf("want nothing kept, got %v in %s", w.namespaces, cluster)
-		}
+	if all := p.worker.needs.namespaces; len(all) > 0 {
+		t.Errorf("want nothing kept, got %v", all)
 	}
 }

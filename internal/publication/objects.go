@@ -2,23 +2,36 @@ package publication
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// pauseFirst is how long an object rests that has failed for the first time.
-const pauseFirst = 50 * time.Millisecond
+const (
+	// pauseFirst is how long an object rests that has failed for the first time.
+	pauseFirst = 50 * time.Millisecond
+	// rightsEvery is how often objects of all workspaces are tried again at most because one of them is allowed by now.
+	rightsEvery = 10 * time.Second
+	// probeEvery is how often objects are tried that lack rights of the provider on the service cluster, one for each
+	// resource: nothing tells when these are given. If one is synced then, all others are tried, too.
+	probeEvery = 30 * time.Second
+)
 
-// An object is what a publication knows of one object of a consumer beside what it needs. The lock of the publication
-// guards it.
+// An object is what a publication knows of one object of a consumer beside what it needs.
 type object struct {
 	added    bool // since its last sync began, so that it is not forgotten
 	failures int  // in a row
@@ -30,56 +43,43 @@ type object struct {
 	// vain is the last patch of the status if it changed nothing: a workspace whose schema lacks a field prunes it, and
 	// would be sent it with each sync.
 	vain    statusPatch
-	known   bool   // It has been synced, or has failed.
-	failure string // why it is not synced
+	known   bool    // It has been synced, or has failed.
+	failure string  // why it is not synced
+	refused refuser // by what it was at its last try
+	// warned is the last Warning, as long as each sync gives it.
+	warned objectsync.Event
 	// orphaned means that its copy has been left behind.
 	orphaned bool
 	// suspect means that the object had a copy when kcp was restored, and has not been seen since.
 	suspect bool
-	used    int // See mayUse.
+	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
+	stayed types.UID
 }
 
 // A statusPatch is a patch of an object in one version.
 type statusPatch struct{ body, version string }
 
-// object returns what is known of an object. The caller holds the lock.
-func (p *publication) object(item objectsync.Primary) *object {
-	o := p.objects[item]
-	if o == nil {
-		o = &object{}
-		p.objects[item] = o
-		p.workspace(item.Cluster).objects++
+// isVain reports whether a patch of the status is known to change nothing.
+func (o *object) isVain(s statusPatch) bool { return s.version != "" && o.vain == s }
+
+// A refuser is what objects are refused by that are cured together. The empty one is nobody.
+type refuser struct {
+	is      bool                 // else it is nobody
+	cluster string               // of the objects, empty if rights are missing, on which no consumer decides
+	above   bool                 // in the workspace
+	rights  schema.GroupResource // of the service cluster on which the provider lacks them
+}
+
+// refuserOf returns what has refused an object, nobody if an error is no refusal.
+func refuserOf(item objectsync.Primary, err error) refuser {
+	r := objectsync.RefusalOf(err)
+	switch {
+	case r == nil:
+		return refuser{}
+	case !r.Workspace && r.Cause == objectsync.RefusedByRights:
+		return refuser{is: true, rights: r.Resource}
 	}
-	return o
-}
-
-// update changes what is known of an object.
-func (p *publication) update(item objectsync.Primary, change func(*object)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(p.object(item))
-}
-
-// add has an object synced that may be new. Its workspace is not forgotten before.
-func (p *publication) add(item objectsync.Primary) {
-	p.update(item, func(o *object) { o.added = true })
-	p.queue.Add(item)
-}
-
-// forget forgets an object of which nothing is left.
-func (p *publication) forget(item objectsync.Primary) {
-	p.setNeeds(item, nil)
-	p.holders.set(item, nil)
-	p.setUse(item, 0)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o := p.objects[item]; o == nil || o.added {
-		return
-	}
-	p.changed()
-	delete(p.objects, item)
-	p.workspace(item.Cluster).objects--
-	p.forgetWorkspace(item.Cluster)
+	return refuser{is: true, cluster: item.Cluster, above: r.Workspace}
 }
 
 // pause returns how long an object rests that has failed once more, by the error and by how often it has failed so in a
@@ -102,25 +102,166 @@ func (o *object) pause(err error) time.Duration {
 	return time.Duration(min(pause, float64(most)))
 }
 
-// settle has an object that failed synced again after a pause.
-func (p *publication) settle(item objectsync.Primary, err error) {
-	if err != nil {
-		var pause time.Duration
-		p.update(item, func(o *object) { pause = o.pause(err) })
-		p.queue.AddAfter(item, pause)
+// An objectIndex is what is known of all objects, and decides when they are synced. Its methods may be called
+// concurrently.
+type objectIndex struct {
+	queue      workqueue.TypedDelayingInterface[objectsync.Primary]
+	rights     rate.Sometimes // when objects are tried again that lacked rights
+	workspaces *workspaceIndex
+	changed    func()      // says that what the status tells has changed
+	restored   atomic.Bool // kcp was, while any of them was known
+
+	mu    sync.Mutex
+	known map[objectsync.Primary]*object // those of which anything is there
+}
+
+// update changes what is known of an object.
+func (x *objectIndex) update(item objectsync.Primary, change func(*object)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.known[item]
+	if o == nil {
+		o = &object{}
+		x.known[item] = o
+		x.workspaces.count(item.Cluster, 1)
+	}
+	change(o)
+}
+
+// get returns a copy of what is known of an object.
+func (x *objectIndex) get(item objectsync.Primary) object {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if o := x.known[item]; o != nil {
+		return *o
+	}
+	return object{}
+}
+
+// forget forgets an object of which nothing is left, unless it has been added again.
+func (x *objectIndex) forget(item objectsync.Primary) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if o := x.known[item]; o == nil || o.added {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o := p.objects[item]; o != nil { // Something is left of it.
-		o.failures = 0
+	x.changed()
+	delete(x.known, item)
+	x.workspaces.count(item.Cluster, -1)
+}
+
+// note records what became of an object.
+func (x *objectIndex) note(item objectsync.Primary, err error) {
+	is := ""
+	if err != nil {
+		is = short(err.Error()) // Of a thousand related objects there may be as many errors.
+	}
+	x.update(item, func(o *object) {
+		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
+			return
+		}
+		o.known, o.failure = true, is
+		x.changed()
+	})
+}
+
+// unnote forgets what became of an object that is synced no more.
+func (x *objectIndex) unnote(item objectsync.Primary) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.known[item]
+	if o == nil {
+		return
+	}
+	if o.warned = (objectsync.Event{}); o.known {
+		o.known, o.failure = false, ""
+		x.changed()
 	}
 }
 
-// retry has an object synced that rests, with new pauses if it fails.
-func (p *publication) retry(item objectsync.Primary) {
-	p.update(item, func(o *object) { o.failures = 0 })
-	p.queue.Add(item)
+// noteOrphan records whether the copy of an object has been left behind.
+func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
+	x.update(item, func(o *object) {
+		if o.orphaned != is {
+			o.orphaned = is
+			x.changed()
+		}
+	})
+}
+
+// add has objects synced that may be new. Their workspaces are not forgotten before.
+func (x *objectIndex) add(items ...objectsync.Primary) {
+	for _, item := range items {
+		x.update(item, func(o *object) { o.added = true })
+		x.queue.Add(item)
+	}
+}
+
+// settle records whether an object has failed, and has it synced again after a pause then. What cures one that was
+// refused cures others: if it is refused no more, the others that the same server has refused are tried again.
+func (x *objectIndex) settle(item objectsync.Primary, err error) {
+	if err != nil {
+		x.update(item, func(o *object) {
+			if by := refuserOf(item, err); by.is {
+				o.refused = by
+			}
+			x.queue.AddAfter(item, o.pause(err))
+		})
+		return
+	}
+	var was refuser
+	x.mu.Lock()
+	if o := x.known[item]; o != nil { // Something is left of it.
+		was, o.refused, o.failures = o.refused, refuser{}, 0
+	}
+	x.mu.Unlock()
+	cure := func() { x.cure(func(by refuser) bool { return by == was }) }
+	switch {
+	case was.is && was.cluster == "":
+		x.rights.Do(cure)
+	case was.is:
+		cure()
+	}
+}
+
+// cure tries again all objects whose refusal is cured, with new pauses.
+func (x *objectIndex) cure(cured func(refuser) bool) {
+	x.each(func(item objectsync.Primary, o *object) {
+		if o.refused.is && cured(o.refused) {
+			o.failures, o.refused = 0, refuser{} // By whom it is refused is known again after the next try.
+			x.queue.Add(item)
+		}
+	})
+}
+
+// probe tries objects that lack rights, one of each resource.
+func (x *objectIndex) probe() {
+	tried := set[refuser]{}
+	x.each(func(item objectsync.Primary, o *object) {
+		if _, is := tried[o.refused]; o.refused.is && o.refused.cluster == "" && !is {
+			tried[o.refused] = struct{}{}
+			x.queue.Add(item)
+		}
+	})
+}
+
+// each does something with all objects, under the lock.
+func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for item, o := range x.known {
+		do(item, o)
+	}
+}
+
+// inherit takes over from an earlier publication which objects a restore may have undone.
+func (x *objectIndex) inherit(from *objectIndex) {
+	x.restored.Store(from.restored.Load())
+	from.each(func(item objectsync.Primary, o *object) {
+		if o.suspect {
+			x.update(item, func(o *object) { o.suspect = true })
+		}
+	})
 }
 
 // isEarly reports whether an error means that something is not known yet.

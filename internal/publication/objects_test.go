@@ -28,11 +28,10 @@ func newTestPublication(t *testing.T) *publication {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.events = newEventRecorder(t.Name())
+	p.worker.events = newEventRecorder(t.Name())
 	t.Cleanup(func() {
-		p.queue.ShutDown()
-		p.leftNamespaces.ShutDown()
-		p.events.close()
+		p.worker.objects.queue.ShutDown()
+		p.worker.events.close()
 		p.cancel()
 	})
 	return p
@@ -80,13 +79,10 @@ func TestPauseAfterOutage(t *testing.T) {
 // TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the
 // object is the same.
 func TestVainPatches(t *testing.T) {
-	p, s := newTestPublication(t), statusPatch{"{}", "7"}
-	one, two := &pass{publication: p, item: in("a", "1")}, &pass{publication: p, item: in("a", "2")}
-	if one.isVain(s) {
-		t.Error("want the first sent")
-	}
-	p.update(one.item, func(o *object) { o.vain = s })
-	if !one.isVain(s) || one.isVain(statusPatch{"{}", "8"}) || one.isVain(statusPatch{`{"a":1}`, "7"}) || two.isVain(s) {
+	s := statusPatch{"{}", "7"}
+	one, two := object{vain: s}, object{}
+	if !one.isVain(s) || one.isVain(statusPatch{"{}", "8"}) || one.isVain(statusPatch{`{"a":1}`, "7"}) || two.isVain(s) ||
+		two.isVain(statusPatch{}) {
 		t.Error("want only the same patch of the same object in the same version not sent")
 	}
 }
@@ -102,23 +98,23 @@ func TestRecords(t *testing.T) {
 		item := in(strconv.Itoa(r.IntN(clusters)), strconv.Itoa(r.IntN(names)))
 		switch r.IntN(5) {
 		case 0:
-			p.add(item)
+			p.worker.objects.add(item)
 			objects[item], added[item] = struct{}{}, struct{}{}
 		case 1: // It is synced.
-			p.update(item, func(o *object) { o.added = false })
+			p.worker.objects.update(item, func(o *object) { o.added = false })
 			objects[item] = struct{}{}
 			delete(added, item)
 		case 2:
-			p.forget(item)
+			p.worker.newPass(t.Context(), item).forget()
 			if _, again := added[item]; !again {
 				delete(objects, item)
 			}
 		case 3:
 			shown[item.Cluster] = Workspace{Bound: true}
-			p.follow(Consumers{Workspaces: maps.Clone(shown)})
+			p.worker.workspaces.follow(Consumers{Workspaces: maps.Clone(shown)})
 		default:
 			delete(shown, item.Cluster)
-			p.follow(Consumers{Workspaces: maps.Clone(shown)})
+			p.worker.workspaces.follow(Consumers{Workspaces: maps.Clone(shown)})
 		}
 		want := map[string]int{}
 		for cluster := range shown {
@@ -128,10 +124,10 @@ func TestRecords(t *testing.T) {
 			want[o.Cluster]++
 		}
 		got := map[string]int{}
-		for cluster, w := range p.workspaces {
+		for cluster, w := range p.worker.workspaces.known {
 			got[cluster] = w.objects
 		}
-		if diff := cmp.Diff(want, got); diff != "" || len(p.objects) != len(objects) {
+		if diff := cmp.Diff(want, got); diff != "" || len(p.worker.objects.known) != len(objects) {
 			t.Fatalf("objects by workspace: -want, +got:\n%s", diff)
 		}
 	}

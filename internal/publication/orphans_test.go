@@ -15,7 +15,7 @@ import (
 // of the same kind.
 func TestOrphansOfKinds(t *testing.T) {
 	p := newTestPublication(t)
-	p.config.Sync.Primary.Workspace = objectsync.Resource{
+	p.worker.config.Sync.Primary.Workspace = objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
 		Kind:                 "Thing",
 	}
@@ -29,16 +29,16 @@ func TestOrphansOfKinds(t *testing.T) {
 		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"),
 		"unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
 	} {
-		p.noteOrphan(in("cluster", name), p.isOrphan(u))
+		p.worker.objects.noteOrphan(in("cluster", name), p.worker.isOrphan(u))
 	}
 	want := &v1alpha1.ObjectCounts{
 		Orphaned: 1, Orphans: []v1alpha1.WorkspaceOrphans{{Workspace: "cluster", Copies: 1}},
 	}
-	if diff := cmp.Diff(want, p.counts()); diff != "" {
+	if diff := cmp.Diff(want, p.status()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	p.forget(in("cluster", "ours"))
-	if got := p.counts().Orphaned; got != 0 {
+	p.worker.newPass(t.Context(), in("cluster", "ours")).forget()
+	if got := p.status().Orphaned; got != 0 {
 		t.Errorf("want none when it is gone, got %d", got)
 	}
 }

@@ -2,14 +2,13 @@ package publication
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
@@ -23,6 +22,8 @@ const (
 	workers = 24 * fairqueue.Shares
 	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
 	passMax = 35 * time.Second
+	// renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.
+	renewAgain = 10 * time.Second
 )
 
 // A Config is what is to be served.
@@ -41,35 +42,14 @@ type Config struct {
 
 // A publication syncs the objects of one revision of one PublishedResource.
 type publication struct {
-	name    string
-	changed func() // says that what the status tells has changed
-	config  Config
-	syncer  *objectsync.Syncer
-	events  *eventRecorder
-	cancel  context.CancelFunc
-	ctx     context.Context //nolint:containedctx // Its own life, which its streams share.
+	worker *syncWorker
+	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // Its own life, which its streams share.
 	// working ends when nothing more is to be begun.
 	working context.Context //nolint:containedctx // Likewise.
 	quit    context.CancelFunc
 	ended   chan struct{}
-
-	queue          workqueue.TypedDelayingInterface[objectsync.Primary]
-	copies, states *informer.Table
-	needs          *index[need]
-	rights         rate.Sometimes // when objects are tried again that lacked rights
-	holders        *holders
-	leftNamespaces workqueue.TypedRateLimitingInterface[string]
-	looks          singleflight.Group // at bindings, by logical cluster or URL of the endpoint
-	denied         atomic.Bool        // A stream was not well at the last look.
-
-	mu         sync.Mutex
-	consumers  Consumers
-	endpoints  map[string]*endpoint           // by URL
-	workspaces map[string]*workspace          // by logical cluster
-	objects    map[objectsync.Primary]*object // those of which anything is there
-	refused    map[objectsync.Primary]refuser // those that have been refused at their last try
-	related    map[need]*informer.Table       // streams of related resources
-	restored   bool                           // kcp was, while the publication ran
+	denied  atomic.Bool // A stream was not well at the last look.
 }
 
 // newPublication compiles a spec. It needs a recorder of events. Nothing is known before open, and nothing is synced
@@ -79,18 +59,26 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{
-		name: name, config: c, syncer: s, changed: changed, ended: make(chan struct{}),
+	w := &syncWorker{name: name, config: c, syncer: s, holders: c.shared.holdersOf(name)}
+	w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
+	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
 			Workers: workers,
 			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
 		}),
-		needs: newIndex[need](), rights: rate.Sometimes{Interval: rightsEvery},
-		holders: c.shared.holdersOf(name), leftNamespaces: newLeftNamespaces(),
-		endpoints: map[string]*endpoint{}, workspaces: map[string]*workspace{},
-		objects: map[objectsync.Primary]*object{}, refused: map[objectsync.Primary]refuser{},
-		related: map[need]*informer.Table{},
+		rights: rate.Sometimes{Interval: rightsEvery}, workspaces: w.workspaces, changed: changed,
+		known: map[objectsync.Primary]*object{},
 	}
+	w.streams = &streams{
+		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
+	}
+	w.needs = &dependencies{
+		index: newIndex[need](), streams: w.streams, objects: w.objects, namespaces: map[string]set[string]{},
+		quota: &quota{used: map[objectsync.Primary]int{}, all: map[string]int{}},
+	}
+	w.streams.changed = w.needs.wake
+	w.namespaces = newNamespaceCleaner(c, w.streams)
+	p := &publication{ended: make(chan struct{}), worker: w}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
 	return p, nil
@@ -98,69 +86,66 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 
 // open opens the streams.
 func (p *publication) open() {
-	c := p.config
-	p.copies = c.Service.Watches().Table(informer.Interest{
-		Resource: c.Sync.Primary.Service.GroupVersionResource, Stream: informer.StreamBySelector,
-		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
-	}, objectsync.KeyOf)
-	p.states = c.Service.Watches().Table(informer.Interest{
-		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
-		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, objectsync.StateKeyOf)
-	p.holders.follow(p.copies)
-	p.copies.Listen(p.copyChanged)
-	p.states.Listen(p.stateChanged)
-	p.adapt(c.Consumers)
+	s := p.worker.streams
+	s.open()
+	p.worker.holders.follow(s.copies)
+	s.copies.Listen(p.worker.copyChanged)
+	s.states.Listen(p.worker.stateChanged)
+	p.adapt(p.worker.config.Consumers)
 }
 
-// stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has
-// just written it is not one of them: its own write must not end its backoff.
-func (p *publication) stateChanged(n types.NamespacedName) {
-	p.config.shared.note(n, p.states.Get)
-	u := p.states.Get(n)
-	for _, item := range p.needs.of(lookAt(n, "", objectsync.Secrets)) {
-		own := false
-		p.update(item, func(o *object) { own = u != nil && o.stateVersion == u.GetResourceVersion() })
-		if !own {
-			p.queue.Add(item)
+// adapt follows consumers as they come and go.
+func (p *publication) adapt(c Consumers) {
+	w := p.worker
+	was, changed, allowed := w.workspaces.follow(c)
+	wanted := map[string]*target.Cluster{}
+	for _, e := range c.Endpoints {
+		wanted[e.URL] = e.Cluster
+	}
+	w.objects.add(w.streams.leave(wanted)...) // They are looked at once more.
+	for url, cluster := range wanted {
+		e := w.streams.join(url, cluster, func(item objectsync.Primary) { w.objects.add(item) })
+		go func() {
+			if e.objects.Await(p.ctx) == nil { // Else what comes later is told of.
+				w.objects.add(e.primaries()...)
+				w.seekLost()
+			}
+		}()
+	}
+	if len(allowed) > 0 {
+		p.retryAllowed(allowed)
+	}
+	if changed {
+		w.seekLost()
+	}
+	if len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas) {
+		go p.renew()
+	}
+}
+
+// retryAllowed has all objects of workspaces tried again whose bindings are shown again or allow something else.
+func (p *publication) retryAllowed(allowed set[string]) {
+	w := p.worker
+	w.objects.cure(func(r refuser) bool {
+		_, is := allowed[r.cluster]
+		return is && r.above
+	})
+	for _, e := range w.streams.allEndpoints() {
+		for _, item := range e.primaries() {
+			if _, is := allowed[item.Cluster]; is {
+				w.objects.add(item)
+			}
 		}
 	}
 }
 
-// copyChanged adds to the queue whose copy has changed.
-func (p *publication) copyChanged(n types.NamespacedName) {
-	p.wake(lookAt(n, "", p.config.Sync.Primary.Service.GroupVersionResource))
-	if item, ok := sourceOf(p.copies.Get(n)); ok {
-		p.add(item)
-	}
-}
-
-// await waits until all streams are filled or refused, and reads from the states who holds which related objects. What
-// has been left behind still holds its own.
-func (p *publication) await() {
-	_ = p.copies.Await(p.ctx) // Who looks at it is told of the error.
-	_ = p.states.Await(p.ctx)
-	for _, n := range p.states.Names() {
-		p.config.shared.note(n, p.states.Get)
-	}
-	for _, e := range p.allEndpoints() {
-		_ = e.objects.Await(p.ctx)
-		for _, n := range e.objects.Names() {
-			p.learn(primaryOf(n))
-		}
-	}
-	for _, n := range p.copies.Names() {
-		u := p.copies.Get(n)
-		if item, ok := sourceOf(u); ok {
-			p.noteOrphan(item, p.isOrphan(u))
-			p.learn(item)
-			p.add(item)
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for cluster := range p.workspaces {
-		p.forgetWorkspace(cluster) // It was inherited, and has nothing left.
+// renew has all endpoints shown by the schemas that the workspaces know by now.
+func (p *publication) renew() {
+	p.worker.streams.renew()
+	select {
+	case <-time.After(renewAgain):
+		p.worker.streams.renew()
+	case <-p.ctx.Done():
 	}
 }
 
@@ -168,30 +153,70 @@ func (p *publication) await() {
 func (p *publication) run() {
 	defer close(p.ended)
 	var busy sync.WaitGroup
-	busy.Go(p.sweep)
-	busy.Go(p.revisit)
-	busy.Go(p.probe)
 	defer busy.Wait()
+	if n := p.worker.namespaces; n != nil {
+		busy.Go(func() { n.run(p.working) })
+	}
+	busy.Go(p.probe)
+	queue := p.worker.objects.queue
 	for {
-		item, shutdown := p.queue.Get()
+		item, shutdown := queue.Get()
 		if shutdown {
 			return
 		}
-		busy.Go(func() { p.process(item) }) // The queue bounds how many are under way.
+		busy.Go(func() { // The queue bounds how many are under way.
+			defer queue.Done(item)
+			ctx, cancel := context.WithTimeout(p.ctx, passMax)
+			defer cancel()
+			if p.working.Err() == nil {
+				p.worker.process(ctx, item)
+			}
+		})
 	}
 }
 
-// stop ends the publication and waits for what is under way. It has to be running, or never to run.
+// probe tries objects that lack rights, again and again, and looks whether all streams are well, until nothing more is
+// to be begun.
+func (p *publication) probe() {
+	_ = wait.PollUntilContextCancel(p.working, probeEvery, false, func(context.Context) (bool, error) {
+		if is := p.denial() != nil; p.denied.Swap(is) != is {
+			p.worker.objects.changed()
+		}
+		p.worker.objects.probe()
+		return false, nil
+	})
+}
+
+// denial returns why objects, or namespaces that may be empty, are not seen as they are, nil if all are.
+func (p *publication) denial() error {
+	if err := p.worker.streams.steady(); err != nil {
+		return err
+	}
+	return p.worker.namespaces.failure()
+}
+
+// status returns the counts of objects, and shows them as metrics.
+func (p *publication) status() *v1alpha1.ObjectCounts {
+	c := p.worker.objects.counts()
+	for state, n := range map[string]int64{"synced": c.Synced, "failed": c.Failed, "orphaned": c.Orphaned} {
+		objects.WithLabelValues(p.worker.name, state).Set(float64(n))
+	}
+	return c
+}
+
+// stop ends the publication.
 func (p *publication) stop(running bool) {
 	p.halt(running)
 	p.closeStreams()
 }
 
-// halt ends all syncs and waits for what is under way.
+// halt ends all syncs and waits for what is under way. The publication has to be running, or never to run.
 func (p *publication) halt(running bool) {
 	p.quit()
-	p.queue.ShutDown()
-	p.leftNamespaces.ShutDown()
+	p.worker.objects.queue.ShutDown()
+	if n := p.worker.namespaces; n != nil {
+		n.queue.ShutDown()
+	}
 	if running {
 		<-p.ended
 	}
@@ -200,10 +225,7 @@ func (p *publication) halt(running bool) {
 // closeStreams closes all that a publication holds that has been stopped.
 func (p *publication) closeStreams() {
 	p.cancel()
-	p.copies.Close()
-	p.states.Close()
+	p.worker.streams.close()
 	p.adapt(Consumers{})
-	p.closeRelated("")
-	p.holders.close()
-	forgetCounts(p.name)
+	p.worker.holders.close()
 }

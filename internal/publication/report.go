@@ -5,12 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -21,55 +17,15 @@ const (
 	messageMost = 512
 )
 
-// note records what became of an object.
-func (p *publication) note(item objectsync.Primary, err error, took time.Duration) {
-	observe(p.name, err, took)
-	is := ""
-	if err != nil {
-		is = short(err.Error()) // Of a thousand related objects there may be as many errors.
-	}
-	p.update(item, func(o *object) {
-		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
-			return
-		}
-		o.known, o.failure = true, is
-		p.changed()
-	})
-}
-
-// unnote forgets what became of an object that is synced no more.
-func (p *publication) unnote(item objectsync.Primary) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o := p.objects[item]; o != nil && o.known {
-		o.known, o.failure = false, ""
-		p.changed()
-	}
-}
-
-// noteOrphan records whether the copy of an object has been left behind.
-func (p *publication) noteOrphan(item objectsync.Primary, is bool) {
-	p.update(item, func(o *object) {
-		if o.orphaned != is {
-			o.orphaned = is
-			p.changed()
-		}
-	})
-}
-
-// isOrphan reports whether a copy of an object of our kind has been left behind: others may have copies of the same
-// kind.
-func (p *publication) isOrphan(copied *unstructured.Unstructured) bool {
-	return copied != nil && objectsync.IsOrphaned(copied) && isOf(copied, p.config.Sync.Primary.Workspace)
-}
-
 // counts returns what the status says.
-func (p *publication) counts() *v1alpha1.ObjectCounts {
+func (x *objectIndex) counts() *v1alpha1.ObjectCounts {
 	out := &v1alpha1.ObjectCounts{}
 	orphans, failures := map[string]int64{}, map[string]*v1alpha1.WorkspaceFailures{}
-	p.mu.Lock()
-	for item, o := range p.objects {
-		name := cmp.Or(p.workspace(item.Cluster).Path, item.Cluster)
+	x.each(func(item objectsync.Primary, o *object) {
+		name := item.Cluster
+		if o.orphaned || o.failure != "" {
+			name = cmp.Or(x.workspaces.get(name).Path, name)
+		}
 		if o.orphaned {
 			out.Orphaned++
 			orphans[name]++
@@ -81,9 +37,7 @@ func (p *publication) counts() *v1alpha1.ObjectCounts {
 		case o.known:
 			out.Synced++
 		}
-	}
-	p.mu.Unlock()
-	count(p.name, out)
+	})
 	for _, name := range firstOf(failures) {
 		out.Failures = append(out.Failures, *failures[name])
 	}

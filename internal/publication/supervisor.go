@@ -58,21 +58,26 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if of.next != nil {
 		latest = of.next
 	}
-	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
+	if latest != nil && latest.worker.config.Revision == c.Revision && latest.worker.config.Service == c.Service {
 		return nil
 	}
-	c.shared = s.sharedBy(c.Service.Server())
+	server := c.Service.Server()
+	if s.shared[server] == nil {
+		s.shared[server] = newShared()
+	}
+	c.shared = s.shared[server]
 	next, err := newPublication(name, c, func() { s.changes.AddAfter(name, reportEvery) })
 	if err != nil {
 		return err
 	}
 	if latest != nil {
-		next.inherit(latest)
+		next.worker.workspaces.inherit(latest.worker.workspaces)
+		next.worker.objects.inherit(latest.worker.objects)
 	}
 	if of.events == nil {
 		of.events = newEventRecorder(name)
 	}
-	next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
+	next.worker.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
 	if of.next != nil {
 		go of.next.stop(false)
@@ -81,14 +86,6 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	s.of[name] = of
 	go s.takeOver(of, next)
 	return nil
-}
-
-// sharedBy returns what the publications of a service cluster share. The caller holds the lock.
-func (s *Supervisor) sharedBy(server string) *shared {
-	if s.shared[server] == nil {
-		s.shared[server] = newShared()
-	}
-	return s.shared[server]
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
@@ -113,7 +110,7 @@ func (s *Supervisor) each(name string, do func(*publication)) {
 
 // takeOver starts a publication when its streams are filled, after the one before it.
 func (s *Supervisor) takeOver(of *served, next *publication) {
-	next.await()
+	next.worker.await(next.ctx)
 	s.mu.Lock()
 	if of.next != next {
 		s.mu.Unlock()
@@ -122,7 +119,7 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 	last := of.current
 	of.current, of.next = next, nil
 	s.mu.Unlock()
-	next.changed() // Without any object, too, the status says that there are none.
+	next.worker.objects.changed() // Without any object, too, the status says that there are none.
 	if last != nil {
 		last.stop(true)
 	}
@@ -166,7 +163,7 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 	if of == nil || of.current == nil {
 		return nil
 	}
-	return of.current.counts()
+	return of.current.status()
 }
 
 // Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
@@ -178,7 +175,30 @@ func (s *Supervisor) Denied(name string) error {
 	if of == nil || of.current == nil || !of.current.denied.Load() {
 		return nil
 	}
-	return of.current.streamError()
+	return of.current.denial()
+}
+
+// CountHeld returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to
+// take them off, and false if that is not known.
+func (s *Supervisor) CountHeld(name string) (n int, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.of[name]
+	if of == nil || of.next != nil || of.current == nil || !of.current.worker.config.RemoveFinalizers {
+		return 0, false
+	}
+	return of.current.worker.held()
+}
+
+// Restored has a publication forget what it knows by the resource versions of a server that has gone back in its
+// history. inKCP tells whether that is a server of kcp: then objects may be missing there that nobody has deleted.
+func (s *Supervisor) Restored(name string, inKCP bool) {
+	s.each(name, func(p *publication) {
+		p.worker.workspaces.forgetLooks() // Others have those resource versions now.
+		if inKCP {
+			p.worker.suspectAll()
+		}
+	})
 }
 
 // Start tells of changes until the context ends, which ends all publications.

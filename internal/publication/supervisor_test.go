@@ -51,7 +51,7 @@ func (s *supervised) runs(revision string) {
 		defer s.mu.Unlock()
 		of := s.of["things"]
 		return of != nil && of.next == nil && of.current != nil &&
-			of.current.config.Revision == revision, fmt.Sprintf("%+v", of)
+			of.current.worker.config.Revision == revision, fmt.Sprintf("%+v", of)
 	})
 }
 

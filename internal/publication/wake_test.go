@@ -66,11 +66,11 @@ func TestWake(t *testing.T) {
 			p := newTestPublication(t)
 			for who, all := range looking {
 				for _, l := range all {
-					p.needs.add(in("tenant", who), l)
+					p.worker.needs.index.add(in("tenant", who), l)
 				}
 			}
-			p.wake(tc.changed)
-			if diff := cmp.Diff(tc.want, drain(p.queue)); diff != "" {
+			p.worker.needs.wake(tc.changed)
+			if diff := cmp.Diff(tc.want, drain(p.worker.objects.queue)); diff != "" {
 				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
 			}
 		})

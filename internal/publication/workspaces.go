@@ -5,8 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -40,8 +42,7 @@ type Workspace struct {
 	Hidden string
 }
 
-// A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left. The lock
-// of the publication guards it.
+// A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left.
 //
 // That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a
 // whole shard may be missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings
@@ -52,124 +53,151 @@ type workspace struct {
 	// Workspace is what its binding says. Its Endpoint is the one that it was last seen at.
 	Workspace
 
-	shown      bool
-	gone       bool        // It is known not to bind the APIExport any more. See whatOf.
-	left       time.Time   // when it was shown no more
-	objects    int         // how many of its objects, copies and states are known
-	namespaces set[string] // of the service cluster that its objects look at, beside those of their copies
-	look       *bindingLook
-	used       int // by its objects together: see mayUse
+	shown    bool
+	gone     bool           // It is known not to bind the APIExport any more. See get.
+	left     time.Time      // when it was shown no more
+	objects  int            // how many of its objects, copies and states are known
+	bindings *bindingReader // of its own
 }
 
-// workspace returns what is known of a logical cluster. The caller holds the lock.
-func (p *publication) workspace(cluster string) *workspace {
-	if p.workspaces[cluster] == nil {
-		p.workspaces[cluster] = &workspace{namespaces: set[string]{}}
+// A workspaceIndex is what is known of all workspaces. Its methods may be called concurrently.
+type workspaceIndex struct {
+	mu        sync.Mutex
+	consumers Consumers
+	known     map[string]*workspace // by logical cluster
+}
+
+// record returns what is known of a logical cluster. The caller holds the lock.
+func (x *workspaceIndex) record(cluster string) *workspace {
+	if x.known[cluster] == nil {
+		x.known[cluster] = &workspace{bindings: &bindingReader{}}
 	}
-	return p.workspaces[cluster]
+	return x.known[cluster]
 }
 
-// whatOf returns a copy of what is known of a logical cluster.
-func (p *publication) whatOf(cluster string) workspace {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.workspaces[cluster]
+// forget forgets a logical cluster that neither binds the API nor has anything left. The caller holds the lock.
+func (x *workspaceIndex) forget(cluster string) {
+	if w := x.known[cluster]; w != nil && !w.shown && w.objects == 0 {
+		delete(x.known, cluster)
+	}
+}
+
+// get returns a copy of what is known of a logical cluster.
+func (x *workspaceIndex) get(cluster string) workspace {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w := x.known[cluster]
 	if w == nil {
-		return workspace{}
+		return workspace{bindings: &bindingReader{}}
 	}
 	is := *w
-	is.gone = !w.shown && slices.ContainsFunc(p.consumers.Endpoints,
+	is.gone = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
 		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
 	return is
 }
 
-// forgetWorkspace forgets a logical cluster that neither binds the API nor has anything left. The caller holds the
-// lock.
-func (p *publication) forgetWorkspace(cluster string) {
-	if w := p.workspaces[cluster]; w != nil && !w.shown && w.objects == 0 {
-		delete(p.workspaces, cluster)
-	}
-}
-
 // hides reports whether a workspace has not accepted the permission claim for a resource.
-func (p *publication) hides(cluster, resource string) bool {
-	return slices.Contains(strings.Split(p.whatOf(cluster).Hidden, ","), resource)
+func (x *workspaceIndex) hides(cluster, resource string) bool {
+	return slices.Contains(strings.Split(x.get(cluster).Hidden, ","), resource)
 }
 
-// inherit takes over from an earlier publication where workspaces are, and which objects a restore may have undone.
-func (p *publication) inherit(from *publication) {
+// count takes that more objects of a logical cluster are known, or fewer.
+func (x *workspaceIndex) count(cluster string, more int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.record(cluster).objects += more
+	x.forget(cluster)
+}
+
+// inherit takes over from an earlier publication where workspaces are.
+func (x *workspaceIndex) inherit(from *workspaceIndex) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
-	p.restored = from.restored
-	for cluster, w := range from.workspaces {
-		is := p.workspace(cluster)
+	for cluster, w := range from.known {
+		is := x.record(cluster)
 		is.Path, is.Endpoint, is.left = w.Path, w.Endpoint, w.left
-	}
-	for item, o := range from.objects {
-		if o.suspect {
-			p.object(item).suspect = true
-		}
 	}
 }
 
-// follow takes over who binds the API by now, and reports whether that or the endpoints differ. It returns the logical
-// clusters whose bindings are shown again or allow something else than before. The caller holds the lock.
-func (p *publication) follow(c Consumers) (changed bool, allowed set[string]) {
-	was := p.consumers
-	p.consumers, allowed = c, set[string]{}
+// shrink forgets what was inherited of workspaces that have nothing left.
+func (x *workspaceIndex) shrink() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for cluster := range x.known {
+		x.forget(cluster)
+	}
+}
+
+// forgetLooks forgets up to which resource versions workspaces are known to stay.
+func (x *workspaceIndex) forgetLooks() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, w := range x.known {
+		w.bindings = &bindingReader{}
+	}
+}
+
+// follow takes over who binds the API by now, and returns what was before. Changed reports whether that or the
+// endpoints differ, and allowed are the logical clusters whose bindings are shown again or allow something else.
+func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allowed set[string]) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	was, x.consumers, allowed = x.consumers, c, set[string]{}
 	for cluster, is := range c.Workspaces {
-		w := p.workspace(cluster)
+		w := x.record(cluster)
 		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden {
 			allowed[cluster] = struct{}{}
 		}
 		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true
 	}
-	for cluster, w := range p.workspaces {
+	for cluster, w := range x.known {
 		if _, still := c.Workspaces[cluster]; w.shown && !still {
-			w.shown, w.Bound, w.Hidden, w.left, w.look = false, false, "", time.Now(), nil
-			p.forgetWorkspace(cluster)
+			w.shown, w.Bound, w.Hidden, w.left, w.bindings = false, false, "", time.Now(), &bindingReader{}
+			x.forget(cluster)
 		}
 	}
-	return !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints), allowed
+	return was, !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints), allowed
 }
 
-// adapt follows consumers as they come and go.
-func (p *publication) adapt(c Consumers) {
-	wanted := map[string]*target.Cluster{}
-	for _, e := range c.Endpoints {
-		wanted[e.URL] = e.Cluster
+// roomAgain is when objects are tried again that there may be room for by now.
+const roomAgain = time.Second
+
+// A quota is how many bytes the objects of each workspace use together. Its methods may be called concurrently.
+type quota struct {
+	mu   sync.Mutex
+	used map[objectsync.Primary]int
+	all  map[string]int // by logical cluster
+}
+
+// take has an object use more bytes, if there is room for them beside the others of its workspace.
+func (q *quota) take(item objectsync.Primary, bytes int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	more := max(0, bytes-q.used[item])
+	if more > 0 && q.all[item.Cluster]+more > objectsync.RoomMost {
+		return false
 	}
-	p.mu.Lock()
-	was := p.consumers.Schemas
-	changed, allowed := p.follow(c)
-	var gone []*endpoint
-	for url, e := range p.endpoints {
-		if wanted[url] == e.cluster {
-			delete(wanted, url)
-			continue
-		}
-		gone = append(gone, e)
-		delete(p.endpoints, url)
+	q.add(item, more)
+	return true
+}
+
+// shrink makes so many bytes all that an object uses, and reports whether these are fewer than before.
+func (q *quota) shrink(item objectsync.Primary, bytes int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	more := min(0, bytes-q.used[item])
+	q.add(item, more)
+	return more < 0
+}
+
+// add has an object use more bytes, or fewer. The caller holds the lock.
+func (q *quota) add(item objectsync.Primary, more int) {
+	q.all[item.Cluster] += more
+	if q.used[item] += more; q.used[item] == 0 {
+		delete(q.used, item)
 	}
-	p.mu.Unlock()
-	for _, e := range gone {
-		p.leaveEndpoint(e)
-	}
-	for url, cluster := range wanted {
-		p.join(url, cluster)
-	}
-	if len(allowed) > 0 {
-		p.retryRefused(func(by refuser) bool {
-			_, is := allowed[by.cluster]
-			return is && by.above
-		})
-		p.addAll(allowed)
-	}
-	if changed {
-		p.seekLost()
-	}
-	if len(was) > 0 && len(c.Schemas) > 0 && !slices.Equal(was, c.Schemas) {
-		go p.renew()
+	if q.all[item.Cluster] == 0 {
+		delete(q.all, item.Cluster)
 	}
 }

@@ -246,8 +246,8 @@ func newThings(t *testing.T, url string, connect func(url string) *target.Cluste
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.events = newEventRecorder("things")
-	t.Cleanup(p.events.close)
+	p.worker.events = newEventRecorder("things")
+	t.Cleanup(p.worker.events.close)
 	return p, consumers
 }
 
@@ -263,8 +263,8 @@ func TestManyWorkspaces(t *testing.T) {
 	}
 	url, connect := s.start(t)
 	p, consumers := newThings(t, url, connect, workspaces[:few]...)
-	q := &counted{TypedDelayingInterface: p.queue}
-	p.queue = q
+	q := &counted{TypedDelayingInterface: p.worker.objects.queue}
+	p.worker.objects.queue = q
 	p.open()
 	defer p.stop(false)
 	added, streams, routines := s.resting(t, q, many)
@@ -288,18 +288,18 @@ func TestOnlyOfBound(t *testing.T) {
 	url, connect := s.start(t)
 	p, consumers := newThings(t, url, connect, "bound")
 	p.open()
-	p.await()
+	p.worker.await(p.ctx)
 	go p.run()
 	defer p.stop(true)
 	tried := func(want int64) (bool, string) {
-		got := p.counts().Failed // All writes are.
+		got := p.status().Failed // All writes are.
 		return got == want, strconv.FormatInt(got, 10)
 	}
 	late := in("late", "web")
 	late.Namespace = "default"
 	again := func() {
-		p.queue.Add(late)
-		kube.Eventually(t, "an empty queue", func() (bool, string) { return p.queue.Len() == 0, "" })
+		p.worker.objects.queue.Add(late)
+		kube.Eventually(t, "an empty queue", func() (bool, string) { return p.worker.objects.queue.Len() == 0, "" })
 	}
 	kube.Eventually(t, "a try of the one", func() (bool, string) { return tried(1) })
 	kube.Holds(t, "one is tried", func() (bool, string) { return tried(1) }, again)

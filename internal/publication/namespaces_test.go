@@ -7,9 +7,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -17,6 +20,7 @@ import (
 // A leftNamespace stands for a service cluster with a namespace ns that a copy has left.
 type leftNamespace struct {
 	looks            func() // called when the namespace is looked through
+	refuses          bool   // looks through the namespace
 	creates          func() // called when something is being created in it
 	created, deleted atomic.Int64
 }
@@ -41,6 +45,9 @@ func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/namespaces/ns"):
 		answer = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ns","uid":"1","resourceVersion":"1",` +
 			`"labels":{"` + objectsync.LabelCreatedFor + `":"agent"}}}`
+	case strings.HasSuffix(r.URL.Path, "/namespaces/ns/configmaps") && s.refuses:
+		w.WriteHeader(http.StatusForbidden)
+		answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
 	case strings.HasSuffix(r.URL.Path, "/namespaces/ns/configmaps"):
 		s.looks()
 	}
@@ -56,14 +63,19 @@ func TestLeftNamespace(t *testing.T) {
 	p, _ := newThings(t, url, connect)
 	p.open()
 	defer p.stop(false)
-	lock := p.config.shared.locks.of("ns")
+	p.worker.await(t.Context()) // The server answers.
+	c := &namespaceCleaner{
+		service: p.worker.config.Service, agent: "agent", locks: &p.worker.config.shared.locks,
+		streams: p.worker.streams,
+	}
+	lock := p.worker.config.shared.locks.of("ns")
 	locked := false
 	s.looks = func() {
 		if locked = !lock.TryRLock(); !locked {
 			lock.RUnlock()
 		}
 	}
-	if done, err := p.deleteLeftNamespace(t.Context(), "ns"); !done || err != nil || s.deleted.Load() != 1 || !locked {
+	if done, err := c.delete(t.Context(), "ns"); !done || err != nil || s.deleted.Load() != 1 || !locked {
 		t.Fatalf("want it deleted, and locked meanwhile, got %t, %v, locked %t", done, err, locked)
 	}
 
@@ -71,7 +83,9 @@ func TestLeftNamespace(t *testing.T) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		u.SetNamespace("ns")
 		u.SetName("a")
-		below := &side{pass: &pass{publication: p, ctx: t.Context()}, client: p.config.Service.Dynamic()}
+		below := &writer{side: &side{
+			pass: p.worker.newPass(t.Context(), objectsync.Primary{}), client: p.worker.config.Service.Dynamic(),
+		}}
 		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 		if err := below.Create(t.Context(), r, u); err != nil {
 			t.Error(err)
@@ -95,9 +109,52 @@ func TestLeftNamespace(t *testing.T) {
 	}
 	go create()
 	<-begun
-	if done, err := p.deleteLeftNamespace(t.Context(), "ns"); done || err != nil || s.deleted.Load() != 1 {
+	if done, err := c.delete(t.Context(), "ns"); done || err != nil || s.deleted.Load() != 1 {
 		t.Errorf("want it kept for now, got %t, %v, %d", done, err, s.deleted.Load())
 	}
 	close(end)
 	kube.Eventually(t, "the creation", created(2))
+}
+
+// TestUnknownNamespace shows that a namespace stays of which it cannot be told whether it is empty, that this is told,
+// and that it goes when it can.
+func TestUnknownNamespace(t *testing.T) {
+	s := &leftNamespace{looks: func() {}, creates: func() {}, refuses: true}
+	url, connect := startServer(t, s)
+	p, _ := newThings(t, url, connect)
+	p.open()
+	defer p.stop(false)
+	p.worker.await(t.Context()) // The server answers.
+	config := p.worker.config
+	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}
+	p.worker.namespaces = newNamespaceCleaner(config, p.worker.streams)
+	p.worker.namespaces.look(t.Context(), "ns")
+	if err := p.worker.namespaces.failure(); s.deleted.Load() != 0 || !apierrors.IsForbidden(err) {
+		t.Errorf("want it kept, and why, got %d deletions, %v", s.deleted.Load(), err)
+	}
+	s.refuses = false
+	p.worker.namespaces.look(t.Context(), "ns")
+	if err := p.worker.namespaces.failure(); s.deleted.Load() != 1 || err != nil {
+		t.Errorf("want it deleted, got %d deletions, %v", s.deleted.Load(), err)
+	}
+}
+
+// TestCopyLeavesNamespace shows which namespaces are looked at: those that a copy is known to have been in and has
+// left, and not that of a copy that is made again.
+func TestCopyLeavesNamespace(t *testing.T) {
+	p := newTestPublication(t)
+	config := p.worker.config
+	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}
+	c := newNamespaceCleaner(config, p.worker.streams)
+	defer c.queue.ShutDown()
+	p.worker.namespaces = c
+	at := p.worker.newPass(t.Context(), in("a", "web"))
+	for i, step := range []struct {
+		namespace string
+		left      int // namespaces by then
+	}{{"one", 0}, {"one", 0}, {"two", 1}, {"", 2}, {"", 2}} {
+		if at.noteCopy(step.namespace); c.queue.Len() != step.left {
+			t.Errorf("step %d: want %d namespaces left, got %d", i, step.left, c.queue.Len())
+		}
+	}
 }

@@ -24,31 +24,29 @@ func TestUse(t *testing.T) {
 		{reason: "Who uses nothing needs no room.", object: two, n: 0, want: true},
 		{reason: "Another workspace has as much.", object: other, n: most, want: true},
 	} {
-		at := &pass{publication: p, item: step.object, needs: set[need]{}}
+		at := &pass{worker: p.worker, item: step.object, needs: set[need]{}}
 		got := at.mayUse(step.n)
 		if got != step.want {
 			t.Errorf("%s want %t, got %t", step.reason, step.want, got)
 		}
-		p.setNeeds(step.object, at.needs)
+		p.worker.needs.set(step.object, at.needs)
 		if got { // Of one that is refused it is not known what it uses.
-			p.setUse(step.object, at.used)
+			p.worker.needs.use(step.object, at.used)
 		}
 	}
-	at := &pass{publication: p, item: two, needs: set[need]{}}
+	at := &pass{worker: p.worker, item: two, needs: set[need]{}}
 	at.mayUse(1)
-	p.setUse(one, most-1)
-	if item, _ := p.queue.Get(); item != two {
+	p.worker.needs.use(one, most-1)
+	if item, _ := p.worker.objects.queue.Get(); item != two {
 		t.Errorf("want the one tried that waits, got %v", item)
 	}
 	if !at.mayUse(1) {
 		t.Error("want room when another uses less")
 	}
 	for _, item := range []objectsync.Primary{one, two, other} {
-		p.setUse(item, 0)
+		p.worker.needs.use(item, 0)
 	}
-	for cluster, w := range p.workspaces {
-		if w.used != 0 {
-			t.Errorf("want nothing counted, got %d in %s", w.used, cluster)
-		}
+	if q := p.worker.needs.quota; len(q.used)+len(q.all) > 0 {
+		t.Errorf("want nothing counted, got %v, %v", q.used, q.all)
 	}
 }

@@ -1,0 +1,189 @@
+package publication
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// given are the objects that Kubernetes puts into each namespace by itself.
+var given = map[string][]string{
+	"serviceaccounts": {"default"},
+	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
+}
+
+// A namespace that was not empty when its last copy had gone is looked at again after emptyAgain, and so often at most,
+// after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an operator.
+const (
+	emptyAgain = 3 * time.Second
+	emptyLooks = 8
+)
+
+// A namespaceCleaner deletes namespaces of copies that are empty. Its methods may be called concurrently.
+type namespaceCleaner struct {
+	service *target.Cluster
+	agent   string
+	locks   *namespaceLocks
+	streams *streams
+	queue   workqueue.TypedRateLimitingInterface[string] // those that copies have left
+	failed  atomic.Pointer[error]                        // of the last look
+}
+
+// newNamespaceCleaner returns what deletes the namespaces of a Config, nil if they stay.
+func newNamespaceCleaner(c Config, s *streams) *namespaceCleaner {
+	if n := c.Sync.Spec.CreatedNamespaces; n == nil || n.WhenEmpty != xpv2.DeletionDelete || c.RemoveFinalizers {
+		return nil
+	}
+	return &namespaceCleaner{
+		service: c.Service, agent: c.Sync.Agent, locks: &c.shared.locks, streams: s,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](emptyAgain, time.Hour)),
+	}
+}
+
+// left has a namespace looked at that a copy has left. A nil cleaner does nothing.
+func (c *namespaceCleaner) left(name string) {
+	if c != nil {
+		c.queue.Forget(name)
+		c.queue.Add(name)
+	}
+}
+
+// failure returns why the last look failed, nil if it did not.
+func (c *namespaceCleaner) failure() error {
+	if c == nil || c.failed.Load() == nil {
+		return nil
+	}
+	return *c.failed.Load()
+}
+
+// run looks at namespaces that copies have left, and first at all that were made for copies, until the queue is shut
+// down.
+func (c *namespaceCleaner) run(ctx context.Context) {
+	list, err := c.service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
+		LabelSelector: objectsync.LabelCreatedFor + "=" + c.agent,
+	})
+	for i := 0; err == nil && i < len(list.Items); i++ { // Else they are looked at after their next copies.
+		c.queue.Add(list.Items[i].GetName())
+	}
+	for {
+		name, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		c.look(ctx, name)
+		c.queue.Done(name)
+	}
+}
+
+// look deletes a namespace if it is empty, or has it looked at again.
+func (c *namespaceCleaner) look(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, passMax)
+	defer cancel()
+	done, err := c.delete(ctx, name)
+	c.failed.Store(&err)
+	if err == nil && (done || c.queue.NumRequeues(name) >= emptyLooks) {
+		c.queue.Forget(name)
+		return
+	}
+	c.queue.AddRateLimited(name)
+}
+
+// delete deletes a namespace that was made for copies and that one has left, if nothing is in it but what Kubernetes
+// puts into each. It reports whether it need not be looked at again. One with other copies is when these leave.
+func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, err error) {
+	if len(c.streams.copies.Select(name, labels.Everything())) > 0 {
+		return true, nil
+	}
+	client := c.service.Dynamic().Resource(objectsync.Namespaces)
+	ns, err := client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, errors.Wrapf(err, "cannot read namespace %q", name)
+	}
+	if ns.GetLabels()[objectsync.LabelCreatedFor] != c.agent || ns.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	lock := c.locks.of(name)
+	if !lock.TryLock() {
+		return false, nil // Something is being created.
+	}
+	defer lock.Unlock()
+	if empty, err := c.isEmpty(ctx, name); err != nil || !empty {
+		return false, err
+	}
+	uid := ns.GetUID()
+	err = client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return err == nil, errors.Wrapf(err, "cannot delete namespace %q", name)
+}
+
+// isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.
+func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool, error) {
+	all, err := discovery.ServerPreferredNamespacedResources(c.service.Discovery())
+	if err != nil {
+		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
+	}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all) {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return false, errors.New("cannot parse what the service cluster serves")
+		}
+		for _, r := range list.APIResources {
+			holds, err := c.holds(ctx, gv.WithResource(r.Name), namespace)
+			if err != nil || holds {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// holds reports whether a namespace has objects of a resource. Events are none.
+func (c *namespaceCleaner) holds(ctx context.Context, r schema.GroupVersionResource, namespace string) (bool, error) {
+	if r.Resource == events.Resource && (r.Group == corev1.GroupName || r.Group == "events.k8s.io") {
+		return false, nil
+	}
+	known := given[r.Resource]
+	list, err := c.service.Dynamic().Resource(r).Namespace(namespace).List(ctx,
+		metav1.ListOptions{Limit: int64(len(known)) + 1})
+	if err != nil {
+		return false, errors.Wrapf(err, "cannot tell whether namespace %q is empty", namespace)
+	}
+	return slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
+		return r.Group != corev1.GroupName || !slices.Contains(known, u.GetName())
+	}), nil
+}
+
+// namespaceLocks keep the publications of one service cluster from deleting a namespace that one of them has found
+// empty and another one creates something in. Who creates holds the lock of the namespace for reading, who looks
+// whether it is empty for writing. Namespaces share locks: it costs less that a creation waits for the look at another
+// one than to know which are in use.
+type namespaceLocks [8192]sync.RWMutex
+
+var namespaceSeed = maphash.MakeSeed()
+
+func (l *namespaceLocks) of(namespace string) *sync.RWMutex {
+	return &l[maphash.String(namespaceSeed, namespace)%uint64(len(l))]
+}

@@ -1,0 +1,226 @@
+package publication
+
+import (
+	"cmp"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
+type side struct {
+	pass     *pass
+	client   dynamic.Interface
+	endpoint *endpoint
+	cluster  string
+}
+
+// keyOf returns the name of an object.
+func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// of returns the side as objectsync knows it.
+func (s *side) of() objectsync.Side {
+	return objectsync.Side{
+		Cache:  func(r schema.GroupVersionResource) objectsync.Cache { return reader{side: s, resource: r} },
+		Writer: &writer{side: s},
+	}
+}
+
+// name returns the name by which streams know a resource.
+func (s *side) name(n types.NamespacedName) types.NamespacedName {
+	if s.endpoint == nil {
+		return n
+	}
+	return inCluster(s.cluster, n)
+}
+
+// streamOf is the need of the stream of related resources of a namespace.
+func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
+	if s.endpoint != nil {
+		return streamOf(s.endpoint.url, r)
+	}
+	k := streamOf("", r)
+	k.Namespace = namespace
+	return k
+}
+
+// stream returns the stream of related resources of a namespace, and notes that it is needed.
+func (s *side) stream(r schema.GroupVersionResource, namespace string) (*informer.Table, error) {
+	k := s.streamOf(r, namespace)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
+	}
+	return s.pass.worker.streams.relatedBy(k)
+}
+
+// own returns the stream of the objects, copies or states, if it carries a resource.
+func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *informer.Table {
+	c := s.pass.worker.config.Sync
+	switch {
+	case s.endpoint != nil && r == c.Primary.Workspace.GroupVersionResource:
+		return s.endpoint.objects
+	case s.endpoint != nil:
+		return nil
+	case r == objectsync.Secrets && s.pass.worker.syncer.NamesState(n):
+		return s.pass.worker.streams.states
+	case r == c.Primary.Service.GroupVersionResource:
+		return s.pass.worker.streams.copies
+	}
+	return nil
+}
+
+// relates reports whether a resource of the service cluster is one of related objects.
+func (s *side) relates(r schema.GroupVersionResource) bool {
+	for _, pair := range s.pass.worker.config.Sync.Related {
+		if s.endpoint == nil && pair.Service.GroupVersionResource == r {
+			return true
+		}
+	}
+	return false
+}
+
+// carriers returns the streams that are open and carry a resource.
+func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
+	all := []*informer.Table{s.own(r, n), s.pass.worker.streams.relatedIfOpen(s.streamOf(r, n.Namespace))}
+	return slices.DeleteFunc(all, func(t *informer.Table) bool { return t == nil })
+}
+
+func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return s.client.Resource(r)
+	}
+	return s.client.Resource(r).Namespace(namespace)
+}
+
+// A reader reads one resource of one side. Without a side there is nothing.
+type reader struct {
+	side     *side
+	resource schema.GroupVersionResource
+}
+
+// Get returns a resource, and notes that it has been looked at.
+func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
+	if rd.side == nil {
+		return nil, nil //nolint:nilnil // So is none told.
+	}
+	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
+	if err := rd.hidden(); err != nil {
+		return nil, err
+	}
+	if t := rd.side.own(rd.resource, n); t != nil {
+		u := t.Get(rd.side.name(n))
+		if u != nil || t == rd.side.pass.worker.streams.states || !rd.side.relates(rd.resource) {
+			return rd.whole(t, u)
+		}
+	}
+	t, err := rd.side.stream(rd.resource, n.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return rd.whole(t, t.Get(rd.side.name(n)))
+}
+
+// whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
+// on if there is room.
+func (rd reader) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := t.Ready(); err != nil || !informer.IsTrimmed(u) {
+		return u, cmp.Or(err, rd.usable(u))
+	}
+	read, err := rd.side.resource(rd.resource, u.GetNamespace()).Get(rd.side.pass.ctx, u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		if apierrors.IsNotFound(err) { // The stream is about to tell, and until then it is not gone.
+			err = apierrors.NewConflict(rd.resource.GroupResource(), u.GetName(), err)
+		}
+		return nil, err
+	}
+	read.SetManagedFields(nil) // They are held of nothing.
+	t.Put(read)
+	return read, rd.usable(read)
+}
+
+// usable returns why an object cannot be used, nil if it can. One that is being deleted in a workspace has nothing more
+// to say than that.
+func (rd reader) usable(u *unstructured.Unstructured) error {
+	if u == nil || rd.side.endpoint != nil && u.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if err := informer.Unreadable(u); err != nil {
+		return objectsync.NewUnreadRefusal(rd.side.endpoint != nil, rd.resource.GroupResource(), err)
+	}
+	return nil
+}
+
+// Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
+func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+	if rd.side == nil {
+		return nil, nil
+	}
+	n := types.NamespacedName{Namespace: namespace}
+	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
+	if err := rd.hidden(); err != nil {
+		return nil, err
+	}
+	t := rd.side.own(rd.resource, n)
+	if t == nil || rd.side.relates(rd.resource) {
+		var err error
+		if t, err = rd.side.stream(rd.resource, namespace); err != nil {
+			return nil, err
+		}
+	}
+	var all []*unstructured.Unstructured
+	for _, u := range t.Select(rd.side.name(n).Namespace, s) {
+		u, err := rd.whole(t, u)
+		if err != nil {
+			return nil, err
+		}
+		if s.Matches(labels.Set(u.GetLabels())) {
+			all = append(all, u)
+		}
+	}
+	return all, t.Ready()
+}
+
+// Copies returns the copies with a key.
+func (rd reader) Copies(key string) ([]*unstructured.Unstructured, error) {
+	return rd.keyed(rd.side.pass.worker.streams.copies, key)
+}
+
+// States returns the states with a key.
+func (rd reader) States(key string) ([]*unstructured.Unstructured, error) {
+	return rd.keyed(rd.side.pass.worker.streams.states, key)
+}
+
+// keyed returns what a stream of the service cluster has with a key, and notes that it has been looked at.
+func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
+	all := t.Keyed(key)
+	for _, u := range all {
+		rd.side.pass.need(lookAt(keyOf(u), rd.side.cluster, rd.resource))
+		if err := rd.usable(u); err != nil {
+			return nil, err
+		}
+	}
+	return all, t.Ready()
+}
+
+// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not
+// known, and never gone.
+func (rd reader) hidden() error {
+	if rd.side.endpoint == nil || rd.resource == rd.side.pass.worker.config.Sync.Primary.Workspace.GroupVersionResource {
+		return nil
+	}
+	if r := rd.resource.GroupResource(); rd.side.pass.worker.workspaces.hides(rd.side.cluster, r.String()) {
+		return objectsync.NewClaimRefusal(r)
+	}
+	return nil
+}
