@@ -42,7 +42,7 @@ func (w *withdrawal) look(ctx context.Context, p *pass) error {
 // source there is nothing to sync to.
 func (w *withdrawal) serve(ctx context.Context, p *pass) error {
 	if isSyncStopped(p.resource) || w.publisher.desire(ctx, p) != nil {
-		return nil
+		return nil //nolint:nilerr // What is to be withdrawn does not depend on a source.
 	}
 	if err := w.consumers.observe(ctx, p); err != nil {
 		return err
