@@ -79,9 +79,6 @@ func ParseTarget(text string) (Path, error) {
 	return p, nil
 }
 
-// String returns the path as it was written.
-func (p Path) String() string { return p.text }
-
 // Complex reports whether the path has to be searched for, and may select several values.
 func (p Path) Complex() bool { return p.complex }
 

@@ -158,7 +158,7 @@ func run(list string, steps []step, s sides) (map[string]any, error) {
 		return nil, err
 	}
 	for i, one := range steps {
-		if document, err = one.apply(document, s); err != nil {
+		if document, err = one(document, s); err != nil {
 			return nil, failure{ErrFailed, fmt.Sprintf("mutation.%s[%d]: %v", list, i, err)}
 		}
 	}

@@ -2,7 +2,6 @@ package mutation
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -14,7 +13,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
-	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // sizeMax is how large a document may get, in bytes. No server takes a larger one.
@@ -26,14 +24,8 @@ const squaresMax = 1 << 29
 // environment is what expressions are compiled in.
 var environment = expression.NewEnvironment("CEL expression", "value", "self", "other")
 
-// A step is one compiled step.
-type step struct {
-	path jsonpath.Path // what it changes
-	// apply returns the document as it is after the step.
-	apply func(document []byte, s sides) ([]byte, error)
-	// origin tells who decides on what the step leaves at its path: the author of the object if it is nil.
-	origin func(other func(path ...string) provenance.Value) provenance.Value
-}
+// A step is one compiled step. It returns the document as it is after the step.
+type step func(document []byte, s sides) ([]byte, error)
 
 func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 	set := 0
@@ -43,7 +35,7 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		}
 	}
 	if set != 1 {
-		return step{}, errors.New("exactly one of delete, regex, template and cel must be set")
+		return nil, errors.New("exactly one of delete, regex, template and cel must be set")
 	}
 	switch {
 	case m.Delete != nil:
@@ -51,7 +43,7 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		if err == nil && p.Complex() {
 			err = errors.New("delete cannot select several values")
 		}
-		return step{path: p, apply: func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) }}, err
+		return func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) }, err
 	case m.Regex != nil:
 		return newReplacement(m.Regex)
 	case m.Template != nil:
@@ -60,15 +52,14 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 	return newEvaluation(m.CEL)
 }
 
-// newReplacement returns a step that changes texts. The rule alone decides on what it leaves if it keeps nothing of
-// what was there.
+// newReplacement returns a step that changes texts.
 func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
 	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return step{}, err
+		return nil, err
 	}
 	by, err := jsonpath.NewReplacement(m.Pattern, m.Replacement)
-	s := step{path: p, apply: func(document []byte, _ sides) ([]byte, error) {
+	return func(document []byte, _ sides) ([]byte, error) {
 		if found := p.Get(document); found.Type == gjson.Null {
 			return document, nil
 		}
@@ -79,11 +70,7 @@ func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
 			}
 			return replace(by, v)
 		})
-	}}
-	if m.Pattern == "" && !strings.ContainsAny(m.Replacement, `$\`) {
-		s.origin = func(func(path ...string) provenance.Value) provenance.Value { return provenance.Fixed }
-	}
-	return s, err
+	}, err
 }
 
 // replace returns the JSON of a changed value. A number stays one if it can.
@@ -108,17 +95,15 @@ func replace(by jsonpath.Replacement, v gjson.Result) (string, error) {
 	return string(raw), err
 }
 
-// newRendering returns a step that sets a value to the text of a template. Who decides on that is told by what the
-// template is made of: LocalObject is the object that is changed, RemoteObject the other one. The workspace is what
-// naming knows it as.
+// newRendering returns a step that sets a value to the text of a template, in which LocalObject is the object that is
+// changed and RemoteObject the other one.
 func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return step{}, err
+		return nil, err
 	}
 	t, err := gotemplate.Parse(m.Template)
-	source := provenance.Parse(m.Template)
-	return step{path: p, apply: func(document []byte, s sides) ([]byte, error) {
+	return func(document []byte, s sides) ([]byte, error) {
 		self, err := decode(document)
 		if err != nil {
 			return nil, err
@@ -131,29 +116,17 @@ func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 			return nil, err
 		}
 		return set(p, document, text)
-	}, origin: func(other func(path ...string) provenance.Value) provenance.Value {
-		return source.Value(provenance.Context{Of: func(path ...string) provenance.Value {
-			switch {
-			case path[0] == "RemoteObject":
-				return other(path[1:]...)
-			case path[0] == "ClusterName":
-				return provenance.Assigned
-			case strings.Join(path, ".") == "LocalObject.metadata.uid":
-				return provenance.Assigned
-			}
-			return provenance.Entered
-		}})
-	}}, err
+	}, err
 }
 
-// newEvaluation returns a step that sets a value to what an expression gives. Nobody looks into who decides on that.
+// newEvaluation returns a step that sets a value to what an expression gives.
 func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
 	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return step{}, err
+		return nil, err
 	}
 	program, err := environment.Compile(m.Expression, cel.DynType)
-	return step{path: p, apply: func(document []byte, s sides) ([]byte, error) {
+	return func(document []byte, s sides) ([]byte, error) {
 		var value any
 		if found := p.Get(document); found.Exists() {
 			if err := utiljson.Unmarshal([]byte(found.Raw), &value); err != nil {
@@ -173,7 +146,7 @@ func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
 			return nil, err
 		}
 		return set(p, document, native)
-	}}, err
+	}, err
 }
 
 // set returns a document with a value set at a path.

@@ -33,7 +33,7 @@ func (p *relatedSync) judge(m relation) error {
 	if p.copiedByAgent(m) {
 		return nil
 	}
-	if err := p.checkLocation(m); err != nil {
+	if err := p.checkAccess(m); err != nil {
 		return err
 	}
 	if p.claimed(m) {
@@ -88,7 +88,7 @@ func (p *relatedSync) copiedByAgent(m relation) bool {
 // another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
 // agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
 func (p *relatedSync) madeByAgent(m relation) bool {
-	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !HasFinalizer(m.origin) ||
+	if m.copyRule.origin != v1alpha1.OriginKCP || !p.agents || !HasFinalizer(m.origin) ||
 		!p.stored.holdsOtherKind(p.subjectOf(m.record())) {
 		return false
 	}

@@ -167,11 +167,11 @@ func TestReplacedMeanwhile(t *testing.T) {
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	mine := newSecret(shared, "tls", "mine")
-	mine.Labels = map[string]string{"of": w.theCopy(w.cluster).GetName()}
+	mine.OwnerReferences = ownedBy(w.theCopy(w.cluster))
 	w.create(w.below, mine)
 	w.mustSync(s, w.input)
 	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "mine" {
-		t.Fatalf("want the Secret that names the copy, got %q", got)
+		t.Fatalf("want the Secret that the copy owns, got %q", got)
 	}
 	kube.Delete(t, w.below, mine)
 	w.create(w.below, newSecret(shared, "tls", "another's"))
@@ -226,8 +226,8 @@ func TestHiddenIsNotGone(t *testing.T) {
 	}
 }
 
-// TestChosenByMutation shows that a Secret which was there before is not copied up if mutation makes its name of what a
-// consumer has entered.
+// TestChosenByMutation shows that a Secret which was there before is not copied up because mutation makes its name, of
+// whatever, unless the service owner opens it.
 func TestChosenByMutation(t *testing.T) {
 	const path = "spec.secretName"
 	template := func(s string) *v1alpha1.ResourceMutation {
@@ -238,11 +238,13 @@ func TestChosenByMutation(t *testing.T) {
 			Path: path, Pattern: pattern, Replacement: replacement,
 		}}
 	}
+	const own v1alpha1.NamePattern = "$remoteClusterName-*"
 	for name, tc := range map[string]struct {
 		reason string
 		step   *v1alpha1.ResourceMutation
 		exists string // a Secret that nobody has
 		naming string
+		opened v1alpha1.NamePattern
 		want   bool
 	}{
 		"Prefix": {
@@ -258,27 +260,43 @@ func TestChosenByMutation(t *testing.T) {
 			exists: "local-app",
 		},
 		"Constant": {
-			reason: "What the provider alone has named is copied.",
+			reason: "Whatever mutation makes, the reference is the consumer's.",
 			step:   template("made"),
 			exists: "made",
+		},
+		"ConstantOpened": {
+			reason: "The owner opens what mutation makes.",
+			step:   template("made"),
+			exists: "made",
+			opened: "made",
 			want:   true,
 		},
 		"OwnName": {
-			reason: "So is what is named like a copy with a name that tells whose it is.",
+			reason: "So it is with the name of the copy.",
 			step:   template("{{ .RemoteObject.metadata.name }}-app"),
 			exists: "copy-app",
+		},
+		"OwnNameOpened": {
+			reason: "One that tells whose it is can be opened for all.",
+			step:   template("{{ .RemoteObject.metadata.name }}-app"),
+			exists: "copy-app",
+			opened: own,
 			want:   true,
 		},
-		"ItsName": {
-			reason: "But a name that tells nothing is the consumer's.",
+		"ItsNameOpened": {
+			reason: "And no other one with it.",
 			step:   template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app",
 			naming: "$remoteNamespace-$remoteName",
+			opened: own,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			spec := related(v1alpha1.OriginService, byReference(path))
 			shared := inShared(w, spec)
+			if tc.opened != "" {
+				spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{tc.opened}}
+			}
 			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{*tc.step}}
 			copied := w.cluster + "-" + gotemplate.ShortSHA1("web")
 			if tc.naming != "" {
@@ -302,48 +320,24 @@ func TestChosenByMutation(t *testing.T) {
 	}
 }
 
-// TestNameThatTellsNothing shows that a Secret which carries a name that the consumer could give its copy is not for
-// that.
+// TestNameThatTellsNothing shows that a Secret in a shared namespace which has the name of the copy, or our own marks,
+// in a label is not for the consumer of that: anybody may have written it.
 func TestNameThatTellsNothing(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		naming string
-		want   bool
-	}{
-		"Cluster": {
-			reason: "The logical cluster tells whose it is.",
-			naming: "$remoteClusterName-$remoteName",
-			want:   true,
-		},
-		"Hash": {
-			reason: "The same name in another workspace has the same hash.",
-			naming: "$remoteNameHash",
-			want:   false,
-		},
-		"Names": {reason: "Names in workspaces are free.", naming: "$remoteNamespace-$remoteName", want: false},
-		"Templates": {
-			reason: "In whatever way they are put together.",
-			naming: "kube-{{ .Object.metadata.name }}",
-			want:   false,
-		},
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	shared := inShared(w, spec)
+	s := w.syncer(spec)
+	operators := newSecret(shared, "tls", "the operator's")
+	w.create(w.below, operators)
+	w.create(w.above, thing(w.input.Object))
+	w.refused(s, w.input, objectsync.ErrClosed)
+	for label, value := range map[string]string{
+		"app": w.theCopy(w.cluster).GetName(), objectsync.LabelRelatedCluster: w.cluster, objectsync.LabelCluster: w.cluster,
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-			shared := inShared(w, spec)
-			spec.Naming.Name = tc.naming
-			s := w.syncer(spec)
-			operators := newSecret(shared, "tls", "the operator's")
-			w.create(w.below, operators)
-			w.create(w.above, thing(w.input.Object))
-			w.refused(s, w.input, objectsync.ErrForeign)
-			w.patch(w.below, operators, `{"metadata":{"labels":{"app":"`+w.theCopy(w.cluster).GetName()+`"}}}`)
-			if _, err := w.sync(s, w.input); errors.Is(err, objectsync.ErrForeign) == tc.want || err != nil && tc.want {
-				t.Errorf("%s got %v", tc.reason, err)
-			}
-			if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); (got != nil) != tc.want {
-				t.Errorf("%s Copied: %t", tc.reason, got != nil)
-			}
-		})
+		w.patch(w.below, operators, `{"metadata":{"labels":{"`+label+`":"`+value+`"}}}`)
+		w.refused(s, w.input, objectsync.ErrClosed)
+	}
+	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
+		t.Errorf("leaked: %v", got)
 	}
 }

@@ -64,14 +64,14 @@ type Config struct {
 type Syncer struct {
 	agent, publication, stateNamespace string
 
-	primary  related
+	primary  copyRule
 	existing v1alpha1.ExistingObjectsPolicy
 	paths    bool
 
 	filter     filter
 	namer      *naming.Namer
 	namespaces namespaceTemplate
-	related    []*related
+	related    []*copyRule
 }
 
 // New compiles a spec. The cause of an error is ErrInvalidSpec.
@@ -79,7 +79,7 @@ func New(c Config) (*Syncer, error) {
 	s := &Syncer{
 		agent: c.Agent, stateNamespace: c.StateNamespace, publication: c.Publication,
 		paths: c.Spec.EnableWorkspacePaths, existing: c.Spec.ExistingObjects,
-		primary: related{
+		primary: copyRule{
 			Pair: c.Primary, origin: v1alpha1.OriginKCP, platform: newPlatformFields(c.Primary.PlatformFields),
 		},
 	}
@@ -102,7 +102,7 @@ func New(c Config) (*Syncer, error) {
 		if !ok {
 			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: the API of %q is not known", spec.Name())
 		}
-		r, err := newRelated(spec, pair)
+		r, err := newCopyRule(spec, pair)
 		if err != nil {
 			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: %q: %v", spec.Name(), err)
 		}
@@ -110,7 +110,7 @@ func New(c Config) (*Syncer, error) {
 	}
 	// A copy that several rules name goes with its object if one of them says so: the first one records it.
 	rank := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(s.related, func(a, b *related) int { return rank[a.cleanup] - rank[b.cleanup] })
+	slices.SortStableFunc(s.related, func(a, b *copyRule) int { return rank[a.cleanup] - rank[b.cleanup] })
 	return s, nil
 }
 

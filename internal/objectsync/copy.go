@@ -3,7 +3,6 @@ package objectsync
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +10,8 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
-	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // placedMessage is what a consumer is told of a new copy.
@@ -19,16 +19,21 @@ const placedMessage = "The provider of the service has created a copy of the obj
 
 // self returns the object as one that is copied to a place.
 func (p *pass) self(to Ref) relation {
-	return relation{related: &p.primary, from: p.workspaceRef(), to: to, origin: p.source, copied: p.copied}
+	return relation{copyRule: &p.primary, from: p.workspaceRef(), to: to, origin: p.source, copied: p.copied}
+}
+
+// view returns both sides of the object, as rules see them.
+func (p *pass) view() related.View {
+	return related.View{Cluster: p.id.Cluster, Path: p.Workspace.Path, Workspace: p.source, Service: p.copied}
 }
 
 // syncCopy makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is
 // being deleted.
-func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
-	both := p.primaries()
+func (p *pass) syncCopy(ctx context.Context) (related.View, error) {
+	both := p.view()
 	if p.copied != nil && p.copied.GetDeletionTimestamp() != nil {
 		p.result.Waiting = "the deletion of the copy"
-		both.service = nil
+		both.Service = nil
 		return both, p.syncStatus(ctx)
 	}
 	target, err := p.target()
@@ -39,20 +44,18 @@ func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
 	if err != nil {
 		return both, err
 	}
-	both.mutations, both.target = p.steps(p.primary.mutations), target
-	both.copyName, both.copyNamespace = p.copyProvenance(target)
 	if p.copied != nil {
 		err := p.update(ctx, desired)
-		both.service = p.copied
+		both.Service = p.copied
 		return both, err
 	}
 	metadata := asMap(desired["metadata"])
-	both.service = newCopy(p.copyRef(target), maps.Clone(desired), map[string]any{
+	both.Service = newCopy(p.copyRef(target), maps.Clone(desired), map[string]any{
 		"labels": merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
 		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
 			map[string]any{AnnotationUID: string(p.source.GetUID())}),
 	})
-	return both, p.make(ctx, both.service, desired)
+	return both, p.make(ctx, both.Service, desired)
 }
 
 // steps returns steps of mutation for objects of the workspace.
@@ -73,8 +76,8 @@ func (p *pass) target() (*unstructured.Unstructured, error) {
 	if p.isState(p.copyRef(u), nil) {
 		return nil, errors.Wrapf(ErrForeign, "%s is the state of an object", p.copyRef(u))
 	}
-	_, by := p.namer.Provenance()
-	if by.Source == provenance.Consumer && (slices.Contains(reserved, n.Namespace) || n.Namespace == p.stateNamespace) {
+	_, by := p.namer.Who()
+	if by == naming.Consumer && (naming.IsSystem(n.Namespace) || n.Namespace == p.stateNamespace) {
 		return nil, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", n.Namespace)
 	}
 	return u, nil
@@ -131,7 +134,7 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 		return errors.Wrapf(ErrForeign, "%s", ref)
 	case found.GetDeletionTimestamp() != nil:
 		return errors.Wrapf(ErrEnding, "%s", ref)
-	case standing == unclaimed && !p.adopts(found):
+	case standing == unclaimed && !p.adopts():
 		return errors.Wrapf(ErrExists, "%s", ref)
 	}
 	var change map[string]any // The rest of what differs stays until it changes at the source.
@@ -152,8 +155,8 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 	return nil
 }
 
-// adopts reports whether an object that belongs to nobody may become the copy.
-func (p *pass) adopts(u *unstructured.Unstructured) bool {
+// adopts reports whether an object that belongs to nobody and has the name of the copy may become it.
+func (p *pass) adopts() bool {
 	switch p.existing {
 	case v1alpha1.ExistingObjectsAdopt, v1alpha1.ExistingObjectsOverwrite:
 		return true
@@ -161,8 +164,8 @@ func (p *pass) adopts(u *unstructured.Unstructured) bool {
 		return false
 	case v1alpha1.ExistingObjectsAdoptIfExclusive:
 	}
-	name, namespace := p.copyProvenance(u)
-	return name.Unique || namespace.Unique
+	name, namespace := p.namer.Who()
+	return name == naming.Workspace || namespace == naming.Workspace
 }
 
 // changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for

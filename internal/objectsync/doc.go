@@ -30,27 +30,12 @@
 //
 // # Who may name what
 //
-// The rules of the service owner say where related objects are on the service cluster. Package provenance reads from
-// the rules who decides on a name: it follows a value through reference, template, selector and mutation, and counts
-// what it does not understand as the consumer's.
+// The rules of the service owner say where related objects are on the service cluster, and package related whether the
+// consumer may name them. Nothing is read that may not be named, and nothing of it is noted. What was copied because
+// the consumer has named it is remembered with its UID: another object in its place is admitted anew.
 //
-//	namespace   that of the copy                                       open
-//	            named by the rules alone                               open
-//	            named by the consumer                                  closed, unless consumerMayName.namespaces opens it
-//	            of the system, of states, of other workspaces' copies  closed, whatever the spec says
-//	object      named by the rules alone                               open
-//	            in a place that no other workspace can have            open
-//	            named by the consumer elsewhere                        closed, unless it belongs to the workspace
-//	                                                                   or consumerMayName.objects opens it
-//
-// A place is one that no other workspace can have if its namespace or its name has the logical cluster, or a UID, where
-// no value of a consumer can move it. An object belongs to the workspace if the copy owns it, if it names the copy, or
-// if it carries our label of the workspace. What was copied because the consumer has named it is remembered with its
-// UID: another object in its place is admitted anew.
-//
-// An age says nothing, as Secrets are rotated by deletion and restored from backups. A hash of a consumer's name alone
-// says nothing either: another workspace has the same one, and an earlier consumer may have left Secrets under it.
-// Paths are never flattened: root:a-b would be root:a:b.
+// An age says nothing, as Secrets are rotated by deletion and restored from backups. Labels say nothing either, as
+// anybody who may write an object writes them.
 //
 // # Merging
 //
@@ -119,8 +104,9 @@
 // agent get it with their next change.
 //
 // Copies of related objects in a workspace carry nothing of ours, and belong to whoever has recorded them. Those on the
-// service cluster say whose they are from their creation on. A copy that is there without either is not overwritten.
-// What records a copy is what it is of and where it is: an identifier and a version may change.
+// service cluster say whose they are from their creation on, and are recorded with their UID. What is there without
+// either is not overwritten, nor is what somebody has made in the place of a copy. What records a copy is what it is of
+// and where it is: an identifier and a version may change. A copy is an origin of nothing.
 //
 // # Other rules
 //

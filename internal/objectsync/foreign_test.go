@@ -28,6 +28,11 @@ func inShared(w *world, spec *v1alpha1.PublishedResourceSpec) string {
 	return ns
 }
 
+// ownedBy are the owner references of what an operator makes for a copy.
+func ownedBy(u *unstructured.Unstructured) []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(u, u.GroupVersionKind())}
+}
+
 // set returns a change of a field of the spec.
 func set(field string, value any) func(u *unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)[field] = value }
@@ -367,7 +372,7 @@ func TestNameOfTheFuture(t *testing.T) {
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	issued := newSecret(shared, "tls", "the victim's")
-	issued.Annotations = map[string]string{"cert-manager.io/certificate-name": w.theCopy(w.cluster).GetName()}
+	issued.OwnerReferences = ownedBy(w.theCopy(w.cluster))
 	w.create(w.below, issued)
 	w.refused(s, thief, objectsync.ErrForeign)
 	w.mustSync(s, w.input)

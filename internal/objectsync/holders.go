@@ -27,9 +27,9 @@ func (p *pass) taken(r Record) bool {
 // claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
 // this primary.
 func (p *relatedSync) claimed(m relation) bool {
-	all := p.Holders.Holdings(clusterOf(m.related.origin, p.id.Cluster), m.from)
+	all := p.Holders.Holdings(clusterOf(m.copyRule.origin, p.id.Cluster), m.from)
 	return slices.ContainsFunc(all, func(h Holding) bool {
-		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !p.both.own(m.origin))
+		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !p.owns(m.origin))
 	})
 }
 

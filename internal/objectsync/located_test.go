@@ -130,6 +130,9 @@ func TestLocated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := related(v1alpha1.OriginService, tc.object)
 			spec.Related[0].Cleanup = true
+			spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{
+				Namespaces: []v1alpha1.NamePattern{v1alpha1.NamePattern(below["a"])},
+			}
 			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
 				byTemplate("spec.place", "team/"+below["a"]),
 			}}

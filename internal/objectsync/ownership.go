@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +28,7 @@ func relatedText(r Ref) string {
 // marks returns the labels and annotations that tell of a new copy of a related object whose it is. Copies in
 // workspaces carry nothing of ours.
 func (p *relatedSync) marks(m relation) (labels, annotations map[string]any) {
-	if m.related.origin != v1alpha1.OriginKCP {
+	if m.copyRule.origin != v1alpha1.OriginKCP {
 		return nil, nil
 	}
 	return map[string]any{LabelRelatedCluster: p.id.Cluster}, map[string]any{
@@ -53,23 +52,16 @@ func (p *pass) isAnothers(r recorded, u *unstructured.Unstructured) bool {
 // isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
 // because the object of the consumer tells of it, whose workspace it is in.
 func (p *relatedSync) isOurs(m relation) bool {
-	if m.related.origin == v1alpha1.OriginKCP {
+	if m.copyRule.origin == v1alpha1.OriginKCP {
 		return p.isMarked(m.from, m.copied)
 	}
 	return p.isAnnounced(m)
 }
 
-// own reports whether an object of the service cluster belongs to the workspace: it is owned by the copy, says so by
-// our labels, or names the copy in a label or annotation. A name that another workspace could have names nothing.
-func (p primaries) own(u *unstructured.Unstructured) bool {
-	l := u.GetLabels()
-	owned := func(r metav1.OwnerReference) bool { return r.UID != "" && r.UID == p.service.GetUID() }
-	if slices.ContainsFunc(u.GetOwnerReferences(), owned) || l[LabelRelatedCluster] == p.cluster ||
-		l[LabelCluster] == p.cluster && l[LabelState] == "" {
-		return true
-	}
-	names := slices.Concat(slices.Collect(maps.Values(l)), slices.Collect(maps.Values(u.GetAnnotations())))
-	return p.copyName.Unique && slices.Contains(names, p.service.GetName())
+// owns reports whether the copy owns an object of the service cluster. Nil is one that is not there.
+func (p *pass) owns(u *unstructured.Unstructured) bool {
+	return u != nil && p.copied != nil && slices.ContainsFunc(u.GetOwnerReferences(),
+		func(r metav1.OwnerReference) bool { return r.UID != "" && r.UID == p.copied.GetUID() })
 }
 
 // isReplaced reports whether the object at the origin is another one than that which was copied.

@@ -20,7 +20,7 @@ func (p *relatedSync) remember(m relation, made bool) {
 	if m.origin != nil {
 		r.UID = m.origin.GetUID()
 	}
-	if made && m.copied != nil && m.related.origin == v1alpha1.OriginKCP {
+	if made && m.copied != nil && m.copyRule.origin == v1alpha1.OriginKCP {
 		r.CopyUID = m.copied.GetUID()
 	}
 	p.state.records.set(r)
@@ -31,14 +31,14 @@ func (p *relatedSync) remember(m relation, made bool) {
 func (p *relatedSync) forget(ctx context.Context) error {
 	alive := map[Record]bool{}
 	for _, m := range p.all {
-		undone := p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil
+		undone := p.Undone && m.copyRule.origin == v1alpha1.OriginKCP && m.origin == nil
 		if undone || m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
 			alive[m.record().plain()] = true
 		}
 	}
 	var errs []error
 	for _, r := range p.state.records.all() {
-		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *related) bool {
+		if alive[r.plain()] || slices.ContainsFunc(p.related, func(x *copyRule) bool {
 			return !p.known[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
 			continue
@@ -189,7 +189,7 @@ func (p *relatedSync) announce(ctx context.Context) error {
 	want := map[string]any{}
 	index := map[string]int{}
 	for _, m := range p.all {
-		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
+		if m.copyRule.origin != v1alpha1.OriginService || m.origin == nil || !p.recorded(m) {
 			continue
 		}
 		value, err := json.Marshal(announcement{m.to.Namespace, m.to.Name, m.to.apiVersion(), m.to.Kind})

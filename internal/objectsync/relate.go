@@ -8,30 +8,31 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // A relation is one related object in one pass.
 type relation struct {
-	*related
+	*copyRule
 
 	from, to Ref
-	at       located
 
 	origin, copied *unstructured.Unstructured // shared; nil if not there
 	refused        error                      // why it is not known whether they are there, nil if it is
 }
 
 func (m relation) record() Record {
-	return Record{Identifier: m.identifier, Origin: m.related.origin, From: m.from, To: m.to}
+	return Record{Identifier: m.identifier, Origin: m.copyRule.origin, From: m.from, To: m.to}
 }
 
 // below returns the one that is on the service cluster, the object at the origin or its copy, nil if it is not there.
 func (m relation) below() (Ref, *unstructured.Unstructured) {
-	if m.related.origin == v1alpha1.OriginService {
+	if m.copyRule.origin == v1alpha1.OriginService {
 		return m.from, m.origin
 	}
 	return m.to, m.copied
@@ -40,7 +41,7 @@ func (m relation) below() (Ref, *unstructured.Unstructured) {
 // named adds to a refusal that an error is caused by what the consumer calls the related object.
 func (m relation) named(err error) error {
 	if r := RefusalOf(err); r != nil {
-		if r.Object = m.to; m.related.origin == v1alpha1.OriginKCP {
+		if r.Object = m.to; m.copyRule.origin == v1alpha1.OriginKCP {
 			r.Object = m.from
 		}
 	}
@@ -92,17 +93,20 @@ func subjectIn(r Record, workspace string) subject {
 type relatedSync struct {
 	*pass
 
-	both  primaries
+	view  related.View
 	all   []relation
 	known map[string]bool       // the identifiers whose objects are all known
-	free  map[string]bool       // namespaces of the service cluster that have been looked at: see isFreeOfOthers
 	made  map[recordOrigin]bool // the copies of this object, by the side of what they are of, in no version
+
+	tenant related.Tenant
+	others map[string]bool // by namespace: see hasOthers
 }
 
-func (p *pass) newRelatedSync(both primaries) *relatedSync {
+func (p *pass) newRelatedSync(view related.View) *relatedSync {
 	r := &relatedSync{
-		pass: p, both: both, known: map[string]bool{}, free: map[string]bool{}, made: map[recordOrigin]bool{},
+		pass: p, view: view, known: map[string]bool{}, made: map[recordOrigin]bool{}, others: map[string]bool{},
 	}
+	r.tenant = r.newTenant(view.Service.GetNamespace())
 	for _, x := range p.state.records.all() {
 		r.made[recordOrigin{x.Origin, x.To.Plain()}] = true
 	}
@@ -113,11 +117,11 @@ func (p *pass) newRelatedSync(both primaries) *relatedSync {
 // selectors would copy each other's copies for ever.
 func (p *relatedSync) isCopy(m relation) bool {
 	other := v1alpha1.OriginKCP
-	if m.related.origin == other {
+	if m.copyRule.origin == other {
 		other = v1alpha1.OriginService
 	}
 	return p.made[recordOrigin{other, m.from.Plain()}] ||
-		slices.ContainsFunc(p.Holders.Holdings(clusterOf(m.related.origin, p.id.Cluster), m.from), func(h Holding) bool {
+		slices.ContainsFunc(p.Holders.Holdings(clusterOf(m.copyRule.origin, p.id.Cluster), m.from), func(h Holding) bool {
 			return h.Kept && h.Origin == other && h.To.Plain() == m.from.Plain()
 		})
 }
@@ -171,24 +175,17 @@ func oneOf(errs ...error) error {
 }
 
 // find returns the related objects of a primary, and notes in the result those that it may name.
-func (p *relatedSync) find(r *related) ([]relation, error) {
-	origin, other := p.sides(r.origin)
-	all, err := r.resolve(p.both, origin, p.checkSelect(r))
+func (p *relatedSync) find(r *copyRule) ([]relation, error) {
+	all, err := p.resolve(r)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
-	all = slices.DeleteFunc(all, p.isCopy)
 	if p.names += len(all); p.source.GetDeletionTimestamp() == nil && !p.state.fits(p.state.size()) {
 		return nil, ErrNoRoom
 	}
+	origin, other := p.sides(r.origin)
 	for i := range all {
 		m := &all[i]
-		switch below, _ := m.below(); below.Namespace {
-		case "":
-			m.at.namespace = provenance.Entered // It is in no namespace, and so in none of the workspace.
-		case p.both.service.GetNamespace():
-			m.at.namespace = p.both.copyNamespace
-		}
 		if m.refused, err = p.checkLook(*m); err != nil {
 			return nil, err
 		}
@@ -211,18 +208,29 @@ func (p *relatedSync) find(r *related) ([]relation, error) {
 	return all, nil
 }
 
-// refer notes a related object in the result. One that may not be named is not noted: it would be kept from whom it
-// belongs to.
-func (p *relatedSync) refer(m relation) error {
-	err := p.checkLocation(m)
-	if err == nil || p.recorded(m) || p.copiedByAgent(m) {
-		p.result.Related = append(p.result.Related, p.holding(m.record()))
-		return nil
+// resolve returns the related objects that a rule names, none of which is a copy.
+func (p *relatedSync) resolve(r *copyRule) ([]relation, error) {
+	origin, _ := p.sides(r.origin)
+	names, err := r.rule.Names(p.view, related.Finder{
+		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+			return origin.Cache(Namespaces).Select("", s)
+		},
+		Objects: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+			at := r.origins().ref(types.NamespacedName{Namespace: namespace})
+			if err := p.checkSelect(r, at.Namespace); err != nil {
+				return nil, err
+			}
+			return origin.Cache(at.GVR()).Select(at.Namespace, s)
+		},
+	})
+	var all []relation
+	for _, n := range names {
+		m := relation{copyRule: r, from: r.origins().ref(n.From), to: r.copies().ref(n.To)}
+		if !p.isCopy(m) {
+			all = append(all, m)
+		}
 	}
-	if errors.Is(err, ErrClosed) {
-		return nil
-	}
-	return err
+	return all, err
 }
 
 // divide tells related objects that have copies from those that need one, and returns why some are not looked for. What
@@ -231,7 +239,7 @@ func (p *relatedSync) refer(m relation) error {
 func divide(all []relation) (present, fresh []relation, refused []error) {
 	for _, m := range all {
 		switch {
-		case m.refused != nil && (m.related.origin == v1alpha1.OriginService || m.origin != nil):
+		case m.refused != nil && (m.copyRule.origin == v1alpha1.OriginService || m.origin != nil):
 			refused = append(refused, m.refused)
 		case m.refused != nil, m.origin == nil, m.origin.GetDeletionTimestamp() != nil:
 		case m.copied == nil:

@@ -217,11 +217,13 @@ func TestRelatedIsolation(t *testing.T) {
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
 			t.Errorf("leaked: %v", got)
 		}
-		w.patch(w.below, token, `{"metadata":{"annotations":{"cert-manager.io/certificate-name":"`+
-			w.theCopy(w.cluster).GetName()+`"}}}`)
+		copied := w.theCopy(w.cluster)
+		w.patch(w.below, token, fmt.Sprintf(
+			`{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
+			copied.GetAPIVersion(), copied.GetKind(), copied.GetName(), copied.GetUID()))
 		w.mustSync(s, w.input)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the operator's" {
-			t.Errorf("what names the copy belongs to it: got %q", got)
+			t.Errorf("what the copy owns belongs to it: got %q", got)
 		}
 	})
 	t.Run("ReadTenants", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
@@ -78,10 +79,10 @@ func foreignFinalizers(all []string) []string {
 func (p *pass) leave(ctx context.Context) error {
 	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
 	if p.copied != nil {
-		of := p.newRelatedSync(p.primaries())
+		of := p.newRelatedSync(p.view())
 		for _, r := range p.related {
 			found, err := of.find(r)
-			if err != nil && p.agents && !unresolvable(err) {
+			if err != nil && p.agents && !related.IsUnresolvable(err) {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
@@ -147,7 +148,7 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 // outlives reports whether a copy of a related object stays without the primary.
 func (s *Syncer) outlives(r Record) bool {
 	return r.Origin == v1alpha1.OriginService &&
-		!slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
+		!slices.ContainsFunc(s.related, func(x *copyRule) bool { return x.identifier == r.Identifier && x.cleanup })
 }
 
 // releaseOrigin takes our finalizer off a related object of the workspace, unless that has a copy of its own by another

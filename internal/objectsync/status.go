@@ -40,17 +40,17 @@ func (p *relatedSync) syncRelatedStatus(ctx context.Context, m relation) error {
 	if !m.syncStatus || !m.copies().Status {
 		return nil
 	}
-	status, err := p.statusOf(m.related, m.origin, m.copied)
+	status, err := p.statusOf(m.copyRule, m.origin, m.copied)
 	if err != nil {
 		return err
 	}
-	_, other := p.sides(m.related.origin)
+	_, other := p.sides(m.copyRule.origin)
 	_, err = writeStatus(ctx, other.Writer, m.to, m.copied, status)
 	return err
 }
 
 // statusOf returns the status of an object as it is copied to another one, nil if there is none.
-func (p *pass) statusOf(r *related, from, to *unstructured.Unstructured) (any, error) {
+func (p *pass) statusOf(r *copyRule, from, to *unstructured.Unstructured) (any, error) {
 	status, err := p.steps(r.mutations).Status(from, to)
 	return r.platform.withoutStatus(status), err
 }

@@ -162,7 +162,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	both, err := p.syncCopy(ctx)
-	if err != nil || both.service == nil {
+	if err != nil || both.Service == nil {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.

@@ -28,7 +28,7 @@ func (p *relatedSync) syncRelated(ctx context.Context, m relation) error {
 			return err
 		}
 	}
-	_, other := p.sides(m.related.origin)
+	_, other := p.sides(m.copyRule.origin)
 	if body := needed(change, m.copied.Object); body != nil {
 		if err := patch(ctx, other.Writer, m.to, body); err != nil {
 			return p.replace(ctx, m, err)
@@ -50,7 +50,7 @@ func (p *relatedSync) replace(ctx context.Context, m relation, refused error) er
 	if !apierrors.IsInvalid(refused) || !p.isReplaced(m) {
 		return m.named(refused)
 	}
-	_, other := p.sides(m.related.origin)
+	_, other := p.sides(m.copyRule.origin)
 	_, err := p.remove(ctx, other, m.to)
 	return m.named(err)
 }
@@ -66,7 +66,7 @@ func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[s
 	if last = p.state.last(p.subjectOf(m.record()), m.origins()); last != nil {
 		return last, false
 	}
-	lost := m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
+	lost := m.copyRule.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
 	if lost || p.existing != v1alpha1.ExistingObjectsOverwrite {
 		last = desired
 	}
@@ -120,7 +120,7 @@ func (p *relatedSync) expect(ctx context.Context, m relation) (map[string]any, e
 	if is.made {
 		return desired, nil
 	}
-	if known && m.related.origin == v1alpha1.OriginService &&
+	if known && m.copyRule.origin == v1alpha1.OriginService &&
 		diff(p.state.last(p.subjectOf(m.record()), m.origins()), desired) != nil {
 		if err := confirmMissing(ctx, p.Workspace.Writer, m.to); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 		return nil, errors.Wrapf(err, "cannot change %s", m.from)
 	}
 	out := content(mutated, m.origins().Status)
-	if m.related.origin == v1alpha1.OriginKCP && m.copies().GroupVersionResource == Secrets && empowers(out) {
+	if m.copyRule.origin == v1alpha1.OriginKCP && m.copies().GroupVersionResource == Secrets && empowers(out) {
 		return nil, errors.Wrapf(ErrCredential, "%s", m.from)
 	}
 	return out, nil
@@ -149,7 +149,7 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 // holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer
 // is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
 func (p *relatedSync) holdOrigin(ctx context.Context, m relation) error {
-	if m.related.origin != v1alpha1.OriginKCP || HasFinalizer(m.origin) {
+	if m.copyRule.origin != v1alpha1.OriginKCP || HasFinalizer(m.origin) {
 		return nil
 	}
 	if _, stored := p.stored.records.get(m.record()); !stored {
@@ -169,7 +169,7 @@ func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired 
 		"labels":      merged(asMap(metadata["labels"]), labels),
 		"annotations": merged(asMap(metadata["annotations"]), annotations),
 	})
-	_, other := p.sides(m.related.origin)
+	_, other := p.sides(m.copyRule.origin)
 	err := p.create(ctx, other, m.copies(), u)
 	if apierrors.IsAlreadyExists(err) {
 		if p.recorded(m) || len(p.alike(m.record())) > 0 {
@@ -190,7 +190,7 @@ func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired 
 // unseen returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides it. A
 // permission claim may show only objects with some labels.
 func (p *relatedSync) unseen(ctx context.Context, m relation, other Side) error {
-	if m.related.origin == v1alpha1.OriginService {
+	if m.copyRule.origin == v1alpha1.OriginService {
 		if _, err := other.Writer.Live(ctx, m.to); isMissing(err, m.to.Name) {
 			return newHiddenRefusal(m.to)
 		}

@@ -6,6 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // A published is a PublishedResource, with what it depends on.
@@ -60,11 +62,38 @@ func (o *published) judge(t *tally) {
 		t.add(refused(whatPublished+" of an API that the service cluster does not have", "nothing can be published",
 			"install the API, or delete the PublishedResource"), o.GetName())
 	}
+	o.judgeRelated(t)
 	if was, is := o.Status.ResourceSchemaName, o.preview.Schema; was != "" && is != "" && was != is {
 		t.add(differs(whatPublished+" with another APIResourceSchema",
 			"a new one is made beside that of the agent: docs/publish.md, Schemas"), o.GetName())
 	}
 	if t.total == before {
 		t.add(kept(whatPublished), o.GetName())
+	}
+}
+
+// judgeRelated adds related resources that consumers name in places which others share, and which the service owner has
+// not opened. A spec that is refused has been told of.
+func (o *published) judgeRelated(t *tally) {
+	scope := v1alpha1.ScopeNamespaced
+	if o.definition != nil {
+		scope = v1alpha1.ResourceScope(o.definition.Spec.Scope)
+	}
+	namer, err := naming.New(o.Spec.Naming, scope)
+	if err != nil {
+		return
+	}
+	_, by := namer.Who()
+	for i := range o.Spec.Related {
+		r, err := related.New(&o.Spec.Related[i], scope, scope)
+		if err != nil {
+			return
+		}
+		for _, field := range r.Unopened(by == naming.Workspace) {
+			t.add(refused("related resource whose "+field+" consumers name, and other workspaces share",
+				"new related objects that the copy does not own are refused",
+				"set spec.related[].consumerMayName."+field+": docs/related-resources.md, Who may name what"),
+				o.GetName()+"/"+o.Spec.Related[i].Name())
+		}
 	}
 }

@@ -105,6 +105,20 @@ func TestJudgePublished(t *testing.T) {
 			change: func(o *published) { o.definition, o.definitionKnown = nil, false },
 			want:   []Finding{one(at, kept("PublishedResource"))},
 		},
+		"SharedNames": {
+			reason: "What consumers name where others share it has to be opened.", change: nothing,
+			over: `spec: {naming: {namespace: shared}, related: [{identifier: tls, origin: service, kind: Secret, ` +
+				`object: {reference: {path: spec.secretName}}}]}`,
+			want: []Finding{one("certs/tls", refused("related resource whose objects consumers name, and other workspaces share",
+				"new related objects that the copy does not own are refused",
+				"set spec.related[].consumerMayName.objects: docs/related-resources.md, Who may name what"))},
+		},
+		"OwnNames": {
+			reason: "In the workspace's own namespace they may.", change: nothing,
+			over: `spec: {related: [{identifier: tls, origin: service, kind: Secret, ` +
+				`object: {reference: {path: spec.secretName}}}]}`,
+			want: []Finding{one(at, kept("PublishedResource"))},
+		},
 		"OtherSchema": {
 			reason: "A schema of another name is a new one.",
 			change: func(o *published) { o.Status.ResourceSchemaName = "v0000000.certs.example.com" },

@@ -80,7 +80,8 @@ func TestSyncForeignSecrets(t *testing.T) {
 	victim, thief := s.tenant(t), s.tenant(t)
 	kube.Create(t, victim, s.cert("web"))
 	issued := secretIn(shared, "web-tls", "theirs")
-	issued.Annotations = map[string]string{"cert-manager.io/certificate-name": s.copyOf(t, victim).GetName()}
+	copied := s.copyOf(t, victim)
+	issued.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(copied, copied.GroupVersionKind())}
 	kube.Create(t, s.c, issued)
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
 

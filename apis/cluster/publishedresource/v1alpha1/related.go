@@ -82,9 +82,9 @@ type RelatedResource struct {
 
 	// consumerMayName lists further objects of the service cluster that consumers may name as related objects, in the
 	// fields, labels and annotations of their own objects that object reads. Without it, what a consumer names is only
-	// used if it belongs to the workspace: an object in a namespace or with a name that no other workspace can have, one
-	// that the copy owns, or one that names the copy in a label or annotation; anything else is refused with an event.
-	// What object names by constants needs no listing.
+	// used if it belongs to the workspace: an object in a namespace or with a name that begins with the name of the
+	// logical cluster, behind a constant or none, or one that the copy owns; anything else is refused with an event. What
+	// object names by constants needs no listing.
 	// +optional
 	ConsumerMayName *ConsumerMayName `json:"consumerMayName,omitempty"`
 
