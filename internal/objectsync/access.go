@@ -39,7 +39,7 @@ func (p *relatedSync) newTenant(namespace string) related.Tenant {
 	}
 }
 
-// hasOthers reports whether a namespace has copies of other workspaces, and none of this one. A pass looks once at each.
+// hasOthers reports whether a namespace has copies of other workspaces, and none of this one. Each is looked at once.
 func (p *relatedSync) hasOthers(namespace string) (bool, error) {
 	if others, known := p.others[namespace]; known {
 		return others, nil
@@ -75,8 +75,8 @@ func (p *relatedSync) checkAccess(m relation) error {
 	return err
 }
 
-// checkLook refuses to look for a related object in a namespace of the service cluster. What was copied before is looked
-// at wherever it is. An error means that it is not known.
+// checkLook refuses to look for a related object in a namespace of the service cluster. What was copied before is
+// looked at wherever it is. An error means that it is not known.
 func (p *relatedSync) checkLook(m relation) (refused, err error) {
 	below, _ := m.below()
 	if p.recorded(m) || p.copiedByAgent(m) {
@@ -85,8 +85,8 @@ func (p *relatedSync) checkLook(m relation) (refused, err error) {
 	return p.checkNamespace(m.copyRule, below.Namespace)
 }
 
-// checkSelect fails if no related objects may be selected in a namespace at the origin. Where one was copied from before,
-// they may.
+// checkSelect fails if no related objects may be selected in a namespace at the origin. Where one was copied from
+// before, they may.
 func (p *relatedSync) checkSelect(r *copyRule, namespace string) error {
 	if r.origin != v1alpha1.OriginService || slices.ContainsFunc(p.state.records.all(),
 		func(x recorded) bool { return r.relates(x.Record) && x.From.Namespace == namespace }) {

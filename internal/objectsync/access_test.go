@@ -118,8 +118,8 @@ func TestRefusedBlocksNobody(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfAnotherKind shows that nobody plants or reads in a namespace, however open, where another workspace has
-// copies of whatever kind.
+// TestNamespaceOfAnotherKind shows that nobody plants or reads in a namespace, however open, where another workspace
+// has copies of whatever kind.
 func TestNamespaceOfAnotherKind(t *testing.T) {
 	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
 		w, below := withoutServers(t)
@@ -278,8 +278,8 @@ func (m *memory) secretNames(namespace string) []string {
 	return out
 }
 
-// TestClusterScopedIsNobodys shows that an object without a namespace is not taken for one in the workspace's own: it is
-// neither adopted as a copy nor read as a related object because a consumer has its name.
+// TestClusterScopedIsNobodys shows that an object without a namespace is not taken for one in the workspace's own: it
+// is neither adopted as a copy nor read as a related object because a consumer has its name.
 func TestClusterScopedIsNobodys(t *testing.T) {
 	at := wides.Service.GroupVersionResource
 	named := func(name string) *unstructured.Unstructured {

@@ -31,8 +31,8 @@
 // # Who may name what
 //
 // The rules of the service owner say where related objects are on the service cluster, and package related whether the
-// consumer may name them. Nothing is read that may not be named, and nothing of it is noted. What was copied because the
-// consumer has named it is remembered with its UID: another object in its place is admitted anew.
+// consumer may name them. Nothing is read that may not be named, and nothing of it is noted. What was copied because
+// the consumer has named it is remembered with its UID: another object in its place is admitted anew.
 //
 // An age says nothing, as Secrets are rotated by deletion and restored from backups. Labels say nothing either, as
 // anybody who may write an object writes them.

@@ -53,7 +53,8 @@ func newModel(t *testing.T, r *rand.Rand) *model {
 	for i := range m.specs {
 		m.specs[i] = m.spec()
 		m.syncers[i] = m.newSyncer(objectsync.Config{
-			Spec: m.specs[i], Publication: strconv.Itoa(i), Primary: apis[i], Related: map[string]objectsync.Pair{"tls": secrets},
+			Spec: m.specs[i], Publication: strconv.Itoa(i), Primary: apis[i],
+			Related: map[string]objectsync.Pair{"tls": secrets},
 		})
 	}
 	for _, cluster := range []string{"c1", "c2", "c3"} {
@@ -86,11 +87,13 @@ func (m *model) spec() *v1alpha1.PublishedResourceSpec {
 		return v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: s}}
 	}
 	const side = `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}`
-	object := one(m, byReference("spec.a").RelatedResourceObjectSpec, byReference("metadata.name").RelatedResourceObjectSpec,
+	object := one(m, byReference("spec.a").RelatedResourceObjectSpec,
+		byReference("metadata.name").RelatedResourceObjectSpec,
 		text("{{ .Object.spec.a }}"), text("{{ .ClusterName }}-{{ .Object.spec.a }}"),
 		text("{{ .Object.spec.a }}-{{ .ClusterName }}"),
-		text(`{{ if .Object.spec.b }}{{ .Object.spec.a }}{{ else }}made{{ end }}`), text(side+"{{ .Object.spec.a }}{{ end }}"),
-		selecting("{{ .Value }}").RelatedResourceObjectSpec, selecting("{{ .RemoteObject.spec.a }}").RelatedResourceObjectSpec)
+		text(`{{ if .Object.spec.b }}{{ .Object.spec.a }}{{ else }}made{{ end }}`),
+		text(side+"{{ .Object.spec.a }}{{ end }}"), selecting("{{ .Value }}").RelatedResourceObjectSpec,
+		selecting("{{ .RemoteObject.spec.a }}").RelatedResourceObjectSpec)
 	if object.Selector != nil {
 		object.Selector.MatchLabels = map[string]string{"app": "{{ .RemoteObject.spec.a }}"}
 	}
@@ -111,7 +114,8 @@ func (m *model) spec() *v1alpha1.PublishedResourceSpec {
 	}
 	if m.IntN(3) == 0 {
 		spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
-			byTemplate("spec.a", one(m, "{{ .LocalObject.spec.b }}", "x-{{ .Value }}", "{{ .RemoteObject.metadata.namespace }}")),
+			byTemplate("spec.a",
+				one(m, "{{ .LocalObject.spec.b }}", "x-{{ .Value }}", "{{ .RemoteObject.metadata.namespace }}")),
 		}}
 	}
 	return spec

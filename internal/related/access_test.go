@@ -67,7 +67,7 @@ func TestAccess(t *testing.T) {
 		open      *v1alpha1.ConsumerMayName
 		own       bool // whether the copy is in the workspace's own namespace
 		owned     bool
-		at        string // namespace/name, in the namespace of the copy without a slash; that of nothing if it begins with one
+		at        string // namespace/name, or a name in the namespace of the copy; without a namespace, /name
 		want      bool
 		looked    bool // whether the namespace is looked at
 	}{
@@ -122,8 +122,9 @@ func TestAccess(t *testing.T) {
 			at: "a-c1/any", want: true, looked: true,
 		},
 		"OwnName": {
-			reason: "A name can be its own, too.", origin: service, object: template("{{ .ClusterName }}-{{ .Object.spec.name }}"),
-			at: "c1-any", want: true, looked: true,
+			reason: "A name can be its own, too.", origin: service,
+			object: template("{{ .ClusterName }}-{{ .Object.spec.name }}"),
+			at:     "c1-any", want: true, looked: true,
 		},
 		"OwnLabel": {
 			reason: "And a label.", origin: service, object: selector("{{ .Value }}", map[string]string{
