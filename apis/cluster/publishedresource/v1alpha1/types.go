@@ -110,11 +110,11 @@ type PublishedResourceSpec struct {
 	// existingObjects decides what happens if the service cluster already has an object where the copy of a consumer's
 	// object is to be made, and that object is nobody's copy. AdoptIfExclusive (the default) makes it the copy if naming
 	// has the logical cluster in its name or namespace, behind a constant or none, so that no other workspace can have an
-	// object there, and else refuses it. Adopt makes it the copy wherever it is; consumers who choose names can then take over, and delete,
-	// any object that they can name. Both leave what differs in it as it is until it changes at the source, as
-	// api-syncagent does. Overwrite is Adopt, and writes at once what differs, also in copies of related objects that
-	// are found. Refuse leaves the object as it is; its consumer gets an event. What is the copy of another object is
-	// always refused.
+	// object there, and else refuses it. Adopt makes it the copy wherever it is; consumers who choose names can then take
+	// over, and delete, any object that they can name. Both leave what differs in it as it is until it changes at the
+	// source, as api-syncagent does. Overwrite is Adopt, and writes at once what differs, also in copies of related
+	// objects that are found. Refuse leaves the object as it is; its consumer gets an event. What is the copy of another
+	// object is always refused.
 	// +optional
 	// +kubebuilder:default=AdoptIfExclusive
 	// +kubebuilder:validation:Enum=AdoptIfExclusive;Adopt;Overwrite;Refuse
