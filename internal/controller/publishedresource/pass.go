@@ -109,11 +109,13 @@ func (p *pass) postpone(was, is client.Object) bool {
 // record records an event of the PublishedResource.
 func (p *pass) record(e event.Event) { p.events.Event(p.resource, e) }
 
-// report makes condition Synced False although the pass goes well.
+// report makes condition Synced False although the pass goes well. What is reported first is the cause of the rest.
 func (p *pass) report(r xpv2.ConditionReason, err error) {
-	c := xpv2.ReconcileError(err)
-	c.Reason = r
-	p.synced = &c
+	if p.synced == nil {
+		c := xpv2.ReconcileError(err)
+		c.Reason = r
+		p.synced = &c
+	}
 }
 
 // amend sets what crossplane-runtime cannot know: whether the API is ready, the reason of a failure, and that nothing
