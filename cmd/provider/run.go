@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -34,12 +36,20 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
+const (
+	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind
+	// beside it.
+	gcPercent = 25
+)
+
 // run runs the provider until the context ends.
 func run(ctx context.Context, f *flags) error {
 	if f.pollJitterPercentage >= 100 {
 		return errors.New("--poll-jitter-percentage must be below 100")
 	}
-	limitGarbage()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	zl := newLogger(f)
 	ctrl.SetLogger(f.quietUnless(zl))
 	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))

@@ -146,7 +146,7 @@ func (c Client) await(key client.ObjectKey) {
 func (c Client) trails(ctx context.Context, obj client.Object) bool {
 	key, seen := client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // A copy.
 	c.await(key)
-	return c.Client.Get(ctx, key, seen) == nil && c.isBehind(seen)
+	return c.Client.Get(ctx, key, seen, client.UnsafeDisableDeepCopy) == nil && c.isBehind(seen)
 }
 
 // shows reports whether an object is our last write to it, or newer, and awaited.

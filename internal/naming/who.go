@@ -55,8 +55,8 @@ const delimiters = "-."
 func isDelimited(rest string) bool { return rest != "" && strings.Contains(delimiters, rest[:1]) }
 
 // OfTemplate returns who decides on what a Go template yields, where field Side has a value. It knows constants,
-// constants with {{ .ClusterName }}, and either of them for one side: {{ if eq .Side "kcp" }}…{{ else }}…{{ end }}. All
-// else counts as the consumer's.
+// constants with {{ .ClusterName }}, and either of them for one side, as {{ if eq .Side "kcp" }}a{{ else }}b{{ end }}.
+// All else counts as the consumer's.
 func OfTemplate(text, side string) Who {
 	t := parse.New("")
 	t.Mode = parse.SkipFuncCheck

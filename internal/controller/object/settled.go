@@ -11,19 +11,19 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// sights are all that the reconcile of an Object depends on that looks at nothing but watches. A reconcile that sees
-// the same as one before does the same.
+// sights are all that a reconcile of an Object depends on if it reads nothing but watches. The same sights lead to the
+// same result.
 type sights struct {
 	version       string // of the Object
 	cluster       *target.Cluster
 	local, remote uint64 // what the watches of the control plane and of the cluster show
 }
 
-// A settled Object is one of which a reconcile has found all well, and has written nothing.
+// settled is what a reconcile saw that found the Object well and wrote nothing.
 type settled struct {
 	sights
 
-	poll reconcile.Result // as crossplane-runtime has asked for it
+	poll reconcile.Result // which crossplane-runtime asked for
 }
 
 // sights returns what the reconcile of an Object sees, nil if it sees more than watches show.

@@ -290,7 +290,7 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
 }
 
-// undecided returns a condition of which it is not known whether it holds. Messages begin with a capital.
+// undecided returns a condition with status Unknown. Its message is to begin with a capital letter.
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
 	c := holds(t, r)
 	c.Status, c.Message = corev1.ConditionUnknown, message

@@ -20,9 +20,8 @@ import (
 )
 
 // A withdrawal withdraws the APIs of deleted PublishedResources. It goes by what a PublishedResource has last
-// published: what the source is by now does not matter. Claims go in one write with what is published. Those that are
-// there afterwards are another publisher's, of which this control plane may know nothing: to withdraw them again and
-// again would never end.
+// published: what the source is by now does not matter. One write removes the API and its claims. Claims that appear
+// later belong to another publisher, maybe of another control plane: removing them, too, would never end.
 type withdrawal struct {
 	publisher *publisher
 	consumers *consumers
@@ -92,7 +91,7 @@ func (w *withdrawal) await(ctx context.Context, p *pass) error {
 			"cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
 	}
 	if len(objects) > 0 {
-		return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s",
+		return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, and consumers have %s",
 			p.workspace.plan.export, r, enumerate(objects))
 	}
 	return nil

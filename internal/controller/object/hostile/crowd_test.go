@@ -26,7 +26,7 @@ const (
 	pace = 40 * time.Millisecond
 	// crowdMemory is by how many bytes all sick targets together may make the provider grow, beside floodMemory for each
 	// that shows resources without end: so much may be held of one, as docs/tenancy.md says.
-	crowdMemory = 65 << 20
+	crowdMemory = 50 << 20
 	floodMemory = 64 << 20
 	// patience is how long sick targets are left alone before what they cost is measured again.
 	patience = 30 * time.Second
