@@ -16,8 +16,9 @@ const (
 	// 1.5 MiB unless told otherwise. As JSON that may be six times as long.
 	maxObject       = 8 << 20
 	maxTenantObject = 4 << 20
-	// skipMost is how much longer an answer or an event may be than what passes of it.
-	skipMost = 3
+	// skipMost is how much longer an answer or an event may be than what passes of it: as six times 1.5 MiB may be. Of
+	// what tenants' servers answer, all that is read passes: their number nobody limits.
+	skipMost, skipTenant = 3, 1
 	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with
 	// all of its pages. A page has tenantPage resources, and may be as long as one object.
 	maxList       = 512 << 20
@@ -49,7 +50,8 @@ type meter struct {
 	maxList int64
 	watch   bool
 	json    bool
-	max     int64 // how long the answer may be of which all passes
+	max     int64 // how long may be what passes of the answer or the event
+	skip    int64 // how many times as much may be read
 
 	slot   *time.Timer // ends the read of a large body; nil if it has no slot
 	err    error       // of the last read
@@ -99,7 +101,7 @@ func (m *meter) count(p []byte) error {
 		return err
 	case m.watch && !m.json:
 		return nil // client-go bounds its frames.
-	case m.size > skipMost*m.max, !m.watch && (m.length > m.max || m.passed > m.max/bytesPerValue):
+	case m.size > m.skip*m.max, !m.watch && (m.length > m.max || m.passed > m.max/bytesPerValue):
 		return foreignError{message: fmt.Sprintf("server answers with more than %d MiB, or %d values, at once",
 			m.max>>20, m.max/bytesPerValue)}
 	case m.size > largeBody:

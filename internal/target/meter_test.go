@@ -52,7 +52,7 @@ func TestMeterCountsValues(t *testing.T) {
 		}
 		cut := []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader}[r.IntN(3)]
 		m := &meter{
-			ReadCloser: io.NopCloser(cut(bytes.NewReader(event))), json: true, max: maxObject, sieve: none,
+			ReadCloser: io.NopCloser(cut(bytes.NewReader(event))), json: true, max: maxObject, skip: skipMost, sieve: none,
 		}
 		if got, err := io.ReadAll(m); err != nil || !bytes.Equal(got, event) || m.passed+m.values != counted {
 			t.Fatalf("want %d values in %s, got %d, %v", counted, event, m.values, err)

@@ -34,6 +34,7 @@ type route struct {
 	tokens *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
 	// How long answers may be, in bytes: one object, one page of a list, a list.
 	maxObject, maxPage, maxList int64
+	skip                        int64 // how many times as much is read of an object or a page as passes
 
 	page  int64         // how many resources a page of a list has, zero for whole lists
 	cache int64         // how many bytes of resources are held, zero for no bound
@@ -46,12 +47,13 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
 		identity.WriterOperator: {
-			dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, fence: f,
+			dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, skip: skipMost,
+			fence: f,
 		},
 		identity.WriterTenant: {
 			dialer: a.dialer(), tokens: own, direct: true, fence: f,
-			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, page: tenantPage,
-			cache: maxTenantCache,
+			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, skip: skipTenant,
+			page: tenantPage, cache: maxTenantCache,
 			large: make(chan struct{}, largeBodies),
 		},
 	}

@@ -63,7 +63,7 @@ func TestSieve(t *testing.T) {
 				t.Run(name+"/"+why+"/"+cut, func(t *testing.T) {
 					m := &meter{
 						ReadCloser: io.NopCloser(reader(strings.NewReader(fmt.Sprintf(tc.format, good, bad)))),
-						sieve:      newSieve(tc.call, 100, 1<<20), json: true, watch: tc.call.watch, max: 1 << 20,
+						sieve:      newSieve(tc.call, 100, 1<<20), json: true, watch: tc.call.watch, max: 1 << 20, skip: skipMost,
 					}
 					got, err := io.ReadAll(m)
 					if err != nil {

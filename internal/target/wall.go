@@ -58,7 +58,7 @@ func (r route) check(c call, req *http.Request, res *http.Response) (*http.Respo
 	m := &meter{
 		ReadCloser: res.Body, sieve: newSieve(c, maxLevels, r.maxObject),
 		ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
-		maxList: r.maxList, max: r.maxPage, watch: c.watch, json: media == runtime.ContentTypeJSON,
+		maxList: r.maxList, max: r.maxPage, skip: r.skip, watch: c.watch, json: media == runtime.ContentTypeJSON,
 	}
 	if c.watch || c.one {
 		m.max = r.maxObject + largeBody // Room for what is around the resource.
@@ -105,7 +105,7 @@ func Sifted(cfg *rest.Config) (*rest.Config, error) {
 			res.ContentLength = -1 // It may be less.
 			res.Body = &meter{
 				ReadCloser: res.Body, sieve: newSieve(c, 2*maxLevels, maxObject), watch: c.watch,
-				json: true, max: math.MaxInt64 / skipMost,
+				json: true, max: math.MaxInt64, skip: 1,
 			}
 			return res, nil
 		})
