@@ -62,6 +62,14 @@ func (p *pass) findCopy() (*unstructured.Unstructured, error) {
 	return all[0], nil
 }
 
+// IsAt reports whether an object is where a state says that the copy is, or may be if the state does not say where. A
+// Secret that is nil says that it is nowhere.
+func IsAt(secret, u *unstructured.Unstructured) bool {
+	var at place
+	return secret != nil && readValue(secret, keyCopy, &at) == nil &&
+		(at.Name == "" || at.namespacedName() == nameOf(u))
+}
+
 // isThere asks the service cluster whether the copy is where the state says.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
 	at := p.primary.Service.ref(p.stored.copy.namespacedName())

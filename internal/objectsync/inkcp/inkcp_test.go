@@ -143,8 +143,8 @@ type noHolders struct{}
 // Holdings returns none.
 func (noHolders) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
-// Workspaces knows of no copies.
-func (noHolders) Workspaces(string) ([]string, error) { return nil, nil }
+// HasOthers knows of no copies.
+func (noHolders) HasOthers(string, string) (bool, error) { return false, nil }
 
 // Drop has none to forget.
 func (noHolders) Drop(objectsync.Holding) {}
