@@ -302,7 +302,7 @@ func refused(err error) bool {
 		isUnserved(err)
 }
 
-// isUnserved reports whether a server may not serve a kind. Package target makes errors that say so.
+// isUnserved reports whether a server may not serve a kind. Package clusters makes errors that say so.
 func isUnserved(err error) bool {
 	var e interface{ Unserved() bool }
 	return apierrors.IsNotFound(err) || errors.As(err, &e) && e.Unserved()

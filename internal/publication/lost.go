@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // sourceOf returns the object that a copy is of, and false if it does not tell, or is nil.
@@ -102,7 +102,7 @@ func (p *pass) confirm() (missing bool, err error) {
 // isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
 // a kcp does that has just started, tells nothing of the object.
 func isMissing(err error, name string) bool {
-	if target.IsBareNotFound(err) {
+	if clusters.IsBareNotFound(err) {
 		return true // So a virtual workspace answers for a workspace that has no binding any more.
 	}
 	var status apierrors.APIStatus
