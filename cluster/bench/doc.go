@@ -1,6 +1,6 @@
 // Command bench measures what the provider costs, on real servers:
 //
-//	bench -provider _output/bin/provider [-n 1000] objects|sync ...
+//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] objects|sync ...
 //
 // Each part starts two servers with audit logs and runs everything one after the other, in one run, so that it meets
 // the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual
@@ -19,7 +19,8 @@
 // Measured are:
 //
 //   - the creation of as many Objects with the provider running: requests, time, CPU and memory.
-//   - single changes with all these Objects standing: new ones, drift, rest, and a restart.
+//   - single changes with all these Objects standing: new ones, drift, rest, and a restart. With -poll a poll of all
+//     Objects in place of drift and rest.
 //
 // # Sync
 //

@@ -14,7 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] objects|sync ...\n"
+const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] [-watch] " +
+	"[-poll DURATION] objects|sync ...\n"
 
 // Exit codes.
 const (
@@ -28,6 +29,8 @@ type options struct {
 	crds     string        // path of the folder of CustomResourceDefinitions
 	n        int           // Objects, or objects of consumers
 	timeout  time.Duration // of each part
+	watch    bool          // whether Objects ask for a watch, without which provider-kubernetes keeps none
+	poll     time.Duration // how often the provider polls, if that is measured in place of drift and rest
 }
 
 // A part is one thing to measure, on servers of its own.
@@ -55,6 +58,8 @@ func main() {
 	flag.StringVar(&o.crds, "crds", "package/crds", "folder of the CustomResourceDefinitions")
 	flag.IntVar(&o.n, "n", 1000, "how many objects")
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "deadline of each part")
+	flag.BoolVar(&o.watch, "watch", false, "let Objects have spec.watch: true")
+	flag.DurationVar(&o.poll, "poll", 0, "measure a poll at this interval in place of drift and rest")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
 	known := flag.NArg() > 0 && o.n > 0

@@ -43,7 +43,7 @@ func newConfigMap(name string) *corev1.ConfigMap {
 }
 
 // newObject returns an Object that keeps a ConfigMap of its own name.
-func newObject(name string) (*objectv1alpha2.Object, error) {
+func (b *objectsBench) newObject(name string) (*objectv1alpha2.Object, error) {
 	manifest, err := json.Marshal(newConfigMap(name))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode manifest")
@@ -53,6 +53,7 @@ func newObject(name string) (*objectv1alpha2.Object, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 	}
 	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: config}
+	o.Spec.Watch = b.options.watch
 	o.Spec.ForProvider.Manifest = runtime.RawExtension{Raw: manifest}
 	return o, nil
 }

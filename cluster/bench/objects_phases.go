@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pkg/errors"
@@ -12,19 +13,25 @@ const (
 	singles = 50
 	// restTime is for how long nothing happens.
 	restTime = 20 * time.Second
+
+	driftStep = "drift of single ConfigMaps"
 )
 
 // steps measure everything about Objects.
 func (b *objectsBench) steps() []step {
-	return []step{
+	steps := []step{
 		{"the floor: as many Objects and ConfigMaps without a provider", b.firstFloor},
 		{"creating Objects with the provider", b.createAll},
 		{"single new Objects", b.pickUp},
-		{"drift of single ConfigMaps", b.driftAway},
+		{driftStep, b.driftAway},
 		{"rest", b.takeRest},
 		{"restart", b.restart},
 		{"the floor again", b.secondFloor},
 	}
+	if b.options.poll == 0 {
+		return steps
+	}
+	return slices.DeleteFunc(steps, func(s step) bool { return s.says == driftStep })
 }
 
 func (b *objectsBench) firstFloor(ctx context.Context) (err error) {
@@ -58,7 +65,7 @@ func (b *objectsBench) createAll(ctx context.Context) error {
 		}
 		b.got.create.wall, b.got.create.ready, err = sweep(ctx, seen, b.got.n,
 			func(ctx context.Context, i int) (string, error) {
-				o, err := newObject(named("object", i))
+				o, err := b.newObject(named("object", i))
 				if err != nil {
 					return "", err
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (b *objectsBench) pickUp(ctx context.Context) error {
 }
 
 func (b *objectsBench) pickUpOne(ctx context.Context, seen *sighting, name string) (time.Duration, error) {
-	o, err := newObject(name)
+	o, err := b.newObject(name)
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +70,7 @@ func (b *objectsBench) driftAway(ctx context.Context) error {
 }
 
 func (b *objectsBench) takeRest(ctx context.Context) (err error) {
-	b.got.rest, err = b.rest(ctx, restTime)
+	b.got.rest, err = b.rest(ctx, cmp.Or(b.options.poll, restTime))
 	return err
 }
 

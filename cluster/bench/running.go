@@ -15,10 +15,14 @@ import (
 
 const readyTimeout = 60 * time.Second
 
-// startProvider starts the provider with its default flags.
+// startProvider starts the provider with its default flags, but for the interval of polls that are measured.
 func (b *bed) startProvider() (err error) {
+	var args []string
+	if b.options.poll > 0 {
+		args = []string{"--poll=" + b.options.poll.String(), "--poll-jitter-percentage=0"}
+	}
 	b.provider, err = provider.Start(provider.Options{
-		Binary: b.options.provider, Dir: filepath.Join(b.dir, "provider"), Kubeconfig: b.control.kubeconfig,
+		Binary: b.options.provider, Dir: filepath.Join(b.dir, "provider"), Kubeconfig: b.control.kubeconfig, Args: args,
 	})
 	return err
 }

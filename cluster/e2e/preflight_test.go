@@ -178,7 +178,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, int
 	replicas := int32(1)
 	labels := map[string]string{"app": "peer"}
 	container := corev1.Container{
-		Name: "package-runtime", Image: "example.org/crossplane-contrib/provider-kubernetes:v1.3.1",
+		Name: "package-runtime", Image: "example.org/crossplane-contrib/provider-kubernetes:v1.4.1",
 		Args: []string{"--no-enable-server-side-apply", "--poll=2s"},
 	}
 	faults := []client.Object{

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
@@ -43,6 +47,25 @@ func (f *flags) addAgentFlags(app *kingpin.Application) {
 		f.apply(f.agent)
 		return nil
 	})
+}
+
+// switches returns a command line in which --name=true and --name=false, as api-syncagent takes them, too, are --name
+// and --no-name.
+func switches(app *kingpin.Application, args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		flag := app.GetFlag(name)
+		on, err := strconv.ParseBool(value)
+		switch {
+		case err != nil || flag == nil || !flag.Model().IsBoolFlag():
+		case on:
+			out[i] = "--" + name
+		default:
+			out[i] = "--no-" + name
+		}
+	}
+	return out
 }
 
 // apply sets what flags of api-syncagent say and flags of our own do not.

@@ -84,7 +84,8 @@ func (*flags) nameVariables(app *kingpin.Application) {
 // that sets it must not keep the provider from starting, and is warned about.
 func (f *flags) addIgnored(app *kingpin.Application) {
 	f.ignore(app, "webhook-port", "there is no webhook").Default("9443").Envar("WEBHOOK_PORT").Int()
-	f.ignore(app, "enable-watches", "targets are always watched").Envar("ENABLE_WATCHES").Bool()
+	f.ignore(app, "certs-dir", "there is no webhook").Default("/tls/server").Envar("CERTS_DIR").String()
+	f.ignore(app, "enable-watches", "targets are always watched").Default("true").Envar("ENABLE_WATCHES").Bool()
 	f.ignore(app, "enable-server-side-apply",
 		"manifests are always applied by the server").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").Bool()
 	f.ignore(app, "enable-secret-cache", "Secrets of credentials are watched one by one").

@@ -296,6 +296,7 @@ func TestWarn(t *testing.T) {
 		"NoFlags":     {},
 		"NotIgnored":  {args: []string{"--debug"}},
 		"WebhookPort": {args: []string{"--webhook-port=1"}, want: []string{"webhook-port"}},
+		"NoWebhook":   {args: []string{"--certs-dir="}, want: []string{"certs-dir"}},
 		"Watches":     {args: []string{"--enable-watches"}, want: []string{"enable-watches"}},
 		"NoServerSideApply": {
 			args: []string{"--no-enable-server-side-apply"},

@@ -18,7 +18,7 @@ func main() {
 		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
 	p := newCommands(app)
-	command, err := app.Parse(os.Args[1:])
+	command, err := app.Parse(switches(app, os.Args[1:]))
 	if err != nil && isPreflight(os.Args[1:]) {
 		exit(preflight.ExitUnknown, err)
 	}

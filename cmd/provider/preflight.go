@@ -102,7 +102,7 @@ func checkFlags(args, env []string) (map[string]string, error) {
 	app.Terminate(func(int) {}).UsageWriter(io.Discard).ErrorWriter(io.Discard)
 	f := newFlags(app)
 	newCommands(app)
-	_, err := app.Parse(args)
+	_, err := app.Parse(switches(app, args))
 	noEffect := map[string]string{}
 	for _, flag := range app.Model().Flags {
 		set, ignored := f.ignored[flag.Name]

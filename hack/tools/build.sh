@@ -54,7 +54,7 @@ home_of() {
 	local key
 	key=$(cd "$here/$1" && {
 		echo "$recipe$source"
-		go env GOVERSION GOHOSTOS GOHOSTARCH
+		GOTOOLCHAIN=local go env GOVERSION GOHOSTOS GOHOSTARCH
 		sha256 ./*
 	} | sha256)
 	echo "$cache/tools/$1-${key:0:12}"
@@ -184,6 +184,9 @@ set_go_environment() {
 	# missing fails. modcacherw: rm can remove the module cache. buildvcs: our commit says nothing about the tools.
 	export GOFLAGS='-mod=readonly -modcacherw -trimpath -buildvcs=false' GOWORK=off CGO_ENABLED=0
 
+	# A go.mod names the Go that its tool needs, where that is newer.
+	export GOTOOLCHAIN=auto
+
 	# The tools run here, also when a caller builds the provider for another system.
 	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
 	export GOOS GOARCH
@@ -201,7 +204,7 @@ seed() {
 # build makes one tool's programs. They appear in the cache by one rename: a folder that is there is complete.
 build() {
 	local tool=$1 home start=$SECONDS
-	local PROGRAMS='' DATA='' LDFLAGS='' TAGS='' COLD=''
+	local PROGRAMS='' DATA='' LDFLAGS='' TAGS='' COLD='' PATCH=''
 	# shellcheck source=/dev/null
 	. "$here/$tool/tool.env"
 	home=$(home_of "$tool") # before the build: someone may edit the pin meanwhile
@@ -253,6 +256,8 @@ compile() {
 	packages=($(main_packages))
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
 	mv "$scratch/packages.new" "$scratch/packages"
+	# shellcheck disable=SC2086
+	[ -z "$PATCH" ] || patch_module $PATCH
 	mkdir "$scratch/linked"
 	GOGC=${GOGC:-400} go build -v -tags "$TAGS" -gcflags=all=-dwarf=false -ldflags "-s -w $LDFLAGS" -o "$scratch/linked/" "${packages[@]}" # all in one, as each linker has one thread
 	for program in $PROGRAMS; do
@@ -264,6 +269,19 @@ compile() {
 		from=${data#*=}
 		cp -R "$(go list -m -f '{{.Dir}}' "${from%%:*}")/${from#*:}" "$scratch/out/${data%%=*}"
 	done
+}
+
+# patch_module builds a module from a copy of its source, in which a file is edited by sed.
+patch_module() {
+	local module=$1 file=$2 edit=$3 copy=$scratch/patched
+	rm -rf "$copy"
+	cp -R "$(go list -m -f '{{.Dir}}' "$module")" "$copy"
+	chmod -R u+w "$copy"
+	sed "$edit" "$copy/$file" >"$scratch/edited"
+	mv "$scratch/edited" "$copy/$file"
+	cp go.mod go.sum "$scratch/"
+	go mod edit -replace="$module=$copy" "$scratch/go.mod"
+	GOFLAGS+=" -modfile=$scratch/go.mod"
 }
 
 # watch_job says now and then how far the build is, until it ends.

@@ -148,7 +148,7 @@ func pushFormer(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, image := t.TempDir(), host+"/crossplane-contrib/provider-kubernetes:v1.3.1"
+	dir, image := t.TempDir(), host+"/crossplane-contrib/provider-kubernetes:v1.4.1"
 	if err := os.CopyFS(filepath.Join(dir, "crds"), os.DirFS(filepath.Join(filepath.Dir(program), "crds"))); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func pushFormer(t *testing.T) string {
 	tarball, file := filepath.Join(out, "image.tar"), filepath.Join(out, "package.xpkg")
 	for _, command := range [][]string{
 		{
-			"go", "run", "./cluster/images", "--program=" + program, "--arch=" + runtime.GOARCH, "--version=v1.3.1",
+			"go", "run", "./cluster/images", "--program=" + program, "--arch=" + runtime.GOARCH, "--version=v1.4.1",
 			"--out=" + tarball,
 		},
 		{
