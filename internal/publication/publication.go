@@ -88,7 +88,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 func (p *publication) open() {
 	s := p.worker.streams
 	s.open()
-	p.worker.holders.follow(s.copies)
+	p.worker.holders.follow(s)
 	s.copies.Listen(p.worker.copyChanged)
 	s.states.Listen(p.worker.stateChanged)
 	p.adapt(p.worker.config.Consumers)

@@ -195,7 +195,8 @@ func thingsWithSecrets() objectsync.Config {
 		}
 	}
 	secrets := objectsync.Pair{Workspace: of("", "secrets", "Secret"), Service: of("", "secrets", "Secret")}
-	spec := &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{
+	naming := &v1alpha1.ResourceNaming{Name: "$remoteName"}
+	spec := &v1alpha1.PublishedResourceSpec{Naming: naming, Related: []v1alpha1.RelatedResource{{
 		Identifier: "tls", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
 			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
 				Reference: &v1alpha1.FieldReference{Path: "spec.secretName"},
