@@ -201,7 +201,7 @@ seed() {
 # build makes one tool's programs. They appear in the cache by one rename: a folder that is there is complete.
 build() {
 	local tool=$1 home start=$SECONDS
-	local PROGRAMS='' DATA='' LDFLAGS='' TAGS='' COLD=''
+	local PROGRAMS='' DATA='' ADDED='' LDFLAGS='' TAGS='' COLD=''
 	# shellcheck source=/dev/null
 	. "$here/$tool/tool.env"
 	home=$(home_of "$tool") # before the build: someone may edit the pin meanwhile
@@ -249,6 +249,7 @@ take_present() {
 compile() {
 	local program data from packages
 	[ -n "$PROGRAMS" ] || return 0
+	add
 	# shellcheck disable=SC2207
 	packages=($(main_packages))
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
@@ -264,6 +265,25 @@ compile() {
 		from=${data#*=}
 		cp -R "$(go list -m -f '{{.Dir}}' "${from%%:*}")/${from#*:}" "$scratch/out/${data%%=*}"
 	done
+}
+
+# add has the build read copies of modules, each with a file of ours in it, where ADDED says so.
+add() {
+	local added module
+	[ -n "$ADDED" ] || return 0
+	rm -rf "$scratch/added"
+	cp go.mod "$scratch/added.mod"
+	cp go.sum "$scratch/added.sum"
+	for added in $ADDED; do
+		module=${added#*=}
+		module=${module%%:*}
+		go mod download "$module"
+		mkdir -p "$scratch/added/$module"
+		cp -R "$(go list -m -f '{{.Dir}}' "$module")/." "$scratch/added/$module"
+		cp "${added%%=*}" "$scratch/added/$module/${added#*:}/"
+		go mod edit -replace="$module=$scratch/added/$module" "$scratch/added.mod"
+	done
+	export GOFLAGS="$GOFLAGS -modfile=$scratch/added.mod"
 }
 
 # watch_job says now and then how far the build is, until it ends.
