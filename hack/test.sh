@@ -3,8 +3,8 @@
 # each that needed it.
 #
 # Usage: hack/test.sh            what docs/promises.md promises, and all tests of packages that hack/areas.txt does not list
-#        hack/test.sh AREA...    the packages of areas of hack/areas.txt, whole; for kcp-0.31 what docs/promises.md promises of
-#                                those of area sync, with that kcp
+#        hack/test.sh AREA...    the packages of areas of hack/areas.txt, whole. Area versions is what docs/promises.md promises,
+#                                with other versions of the servers
 #        hack/test.sh --check    nothing, but find what these two files say and the packages do not hold
 set -euo pipefail
 
@@ -12,6 +12,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top"
 module=$(go list -m)
 work=$(mktemp -d)
+cluster_scope='/^Cluster$|//^Cluster$|///^Cluster$'
 servers='' # the process that runs servers, while there is one
 status=0
 
@@ -26,20 +27,16 @@ main() {
 	if [ $# -gt 0 ]; then
 		local area packages
 		for area in "$@"; do
-			case $area in
-			kcp-*) # An older kcp has to keep the promises.
-				packages=$(packages_of sync)
-				PROVIDER_KCP_TEST_KCP=$area run "$area" "$(chosen_tests)" '' "$packages"$'\n./internal/kcp\n./internal/publication'
-				;;
-			*)
+			if [ "$area" = versions ]; then
+				run_versions
+			else
 				packages=$(packages_of "$area")
 				run "$area" '' '' "$packages"
-				;;
-			esac
+			fi
 		done
 	else
 		start_servers
-		run promises "$(chosen_tests)" '/^Cluster$|//^Cluster$|///^Cluster$' "$(chosen_packages)"
+		run promises "$(chosen_tests)" "$cluster_scope" "$(chosen_packages)"
 		run other '' '' "$(other_packages)"
 	fi
 	report
@@ -73,6 +70,19 @@ run() {
 		-count=1 -vet=off -ldflags=-s -p=2 -parallel=6 -timeout=60m ${only:+"-run=$only"} ${but:+"-skip=$but"} || status=1
 }
 
+# run_versions runs what is promised of the packages in which servers matter, with each other version that hack/tools has of them.
+run_versions() {
+	local version packages
+	for version in hack/tools/*-[0-9]*.[0-9]*; do
+		version=${version##*/}
+		case $version in
+		kcp-*) packages=$(packages_of sync)$'\n./internal/kcp\n./internal/publication' ;;
+		*) packages=$(packages_of object) ;;
+		esac
+		PROVIDER_KCP_TEST_VERSION=$version run "$version" "$(chosen_tests)" "$cluster_scope" "$packages"
+	done
+}
+
 # packages_of prints the packages of an area.
 packages_of() {
 	local found
@@ -81,7 +91,7 @@ packages_of() {
 	echo "$found"
 }
 
-areas() { awk '!/^#/ {print $1}' hack/areas.txt | uniq | paste -sd ' '; }
+areas() { { awk '!/^#/ {print $1}' hack/areas.txt | uniq; echo versions; } | paste -sd ' '; }
 
 # listed prints the packages of all areas.
 listed() { awk '!/^#/ {print $2}' hack/areas.txt; }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -11,6 +12,10 @@ import (
 
 // module is the first line of the go.mod beside which .tools/bin is found.
 const module = "module github.com/crossplane-contrib/provider-kcp"
+
+// otherVersion is the environment variable with the name of a folder in .tools, such as kcp-0.31, that holds some
+// programs of another version: they are started in place of those in BinDir.
+const otherVersion = "PROVIDER_KCP_TEST_VERSION"
 
 // BinDir returns the folder of the server binaries, <module root>/.tools/bin. The working directory must be inside the
 // module.
@@ -26,14 +31,23 @@ func BinDir() (string, error) {
 	return dir, nil
 }
 
-// Binary returns the path of one program in BinDir, such as kubectl. It is an error if there is none.
+// Binary returns the path of one program, such as kubectl, in the other version that is asked for or else in BinDir. It
+// is an error if there is none, or nothing of that version.
 func Binary(name string) (string, error) {
 	dir, err := BinDir()
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	//nolint:gosec // Who sets variables of this program may as well start others.
+	if version := os.Getenv(otherVersion); version != "" {
+		programs, err := os.ReadDir(filepath.Join(dir, "..", version))
+		if err != nil {
+			return "", errors.Wrapf(err, "cannot find programs of %s, run make tools.e2e AREA=versions", version)
+		}
+		if slices.ContainsFunc(programs, func(e os.DirEntry) bool { return e.Name() == name }) {
+			path = filepath.Join(dir, "..", version, name)
+		}
+	}
 	if info, err := os.Stat(path); err != nil {
 		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.e2e for OLM, KWOK and Crossplane",
 			name)

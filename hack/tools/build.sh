@@ -32,7 +32,7 @@ main() {
 	[ $# -gt 0 ] || tools=("${known[@]}")
 
 	command -v go >/dev/null || die 'Go is needed to build the tools, and is not on PATH'
-	mkdir -p "$cache/tools" "$bin"
+	mkdir -p "$cache/tools"
 	for tool in "${tools[@]}"; do
 		[ -f "$here/$tool/tool.env" ] || die "unknown tool $tool; there are: ${known[*]}"
 		is_built "$tool" || missing+=("$tool")
@@ -91,13 +91,15 @@ version_of() {
 
 sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# link makes .tools/bin point to the current programs of a tool. A rename replaces a link in one step: a script that
-# starts the program at the same time finds the old one or the new one, never none.
+# link makes .tools/bin point to the current programs of a tool, or .tools/TOOL if the tool is named after a version, as kcp-0.31 is. A
+# rename replaces a link in one step: a script that starts the program at the same time finds the old one or the new one, never none.
 link() {
-	local program to
+	local program to dir=$bin
+	case $1 in *-[0-9]*.[0-9]*) dir=$(dirname "$bin")/$1 ;; esac
+	mkdir -p "$dir"
 	for program in "$(home_of "$1")"/*; do
 		[ -f "$program" ] || continue # data stay beside the program they belong to
-		to=$bin/${program##*/}
+		to=$dir/${program##*/}
 		[ "$(readlink "$to" || true)" != "$program" ] || continue
 		ln -sf "$program" "$to.$$"
 		mv -f "$to.$$" "$to"
