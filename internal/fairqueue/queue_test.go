@@ -19,8 +19,11 @@ func laneOf(item string) Lane {
 	return Lane{Tenant: parts[0], Name: parts[1]}
 }
 
+// placeOf returns the lane of an item, and whether it is urgent, as "tenant/lane/item!" is.
+func placeOf(item string) (lane Lane, urgent bool) { return laneOf(item), strings.HasSuffix(item, "!") }
+
 func newTestQueue(workers int) *Queue[string] {
-	return New(Options[string]{Workers: workers, Lane: laneOf})
+	return New(Options[string]{Workers: workers, Lane: placeOf})
 }
 
 // takeAll takes what is handed out now.
@@ -76,6 +79,16 @@ func TestTurns(t *testing.T) {
 			added:  "a/x/1 a/x/2 a/y/1",
 			want:   "a/x/1 a/y/1 a/x/2",
 		},
+		"Urgent": {
+			reason: "In a lane those that somebody waits for and the others take turns, as long as there are both.",
+			added:  "a/x/1 a/x/2 a/x/3 a/x/4 a/x/5! a/x/6!",
+			want:   "a/x/5! a/x/1 a/x/6! a/x/2 a/x/3 a/x/4",
+		},
+		"UrgentOfOneLane": {
+			reason: "They have no more turns than their lane has.",
+			added:  "a/x/1 a/x/2! a/x/3! b/x/1 b/x/2",
+			want:   "a/x/2! b/x/1 a/x/1 b/x/2 a/x/3!",
+		},
 		"Several": {
 			reason: "Each has its turn.",
 			added:  "a/x/1 b/x/1 b/x/2 a/x/2 c/x/1",
@@ -96,6 +109,20 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestBecomesUrgent shows that what waits goes before those that nobody waits for once somebody waits for it.
+func TestBecomesUrgent(t *testing.T) {
+	var changed string
+	q := New(Options[string]{Workers: 100, Lane: func(item string) (Lane, bool) { return Lane{}, item == changed }})
+	for _, item := range []string{"a", "b", "c", "d"} {
+		q.Add(item)
+	}
+	changed = "d"
+	q.Add("d")
+	if diff := cmp.Diff([]string{"d", "a", "b", "c"}, takeAll(q)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 
@@ -174,7 +201,7 @@ func TestShares(t *testing.T) {
 // one meanwhile.
 func TestChangedLane(t *testing.T) {
 	lane := Lane{Name: "before"}
-	q := New(Options[string]{Workers: 9, Lane: func(string) Lane { return lane }})
+	q := New(Options[string]{Workers: 9, Lane: func(string) (Lane, bool) { return lane, false }})
 	q.Add("a")
 	item, _ := q.Get()
 	lane.Name = "after"
@@ -383,7 +410,7 @@ func TestDrain(t *testing.T) {
 // TestForController shows that a controller's queue delays, limits and hands out by lanes.
 func TestForController(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Millisecond, time.Second)
-	q := ForController(9, laneOf)("fairqueue-test", limiter)
+	q := ForController(9, placeOf)("fairqueue-test", limiter)
 	defer q.ShutDown()
 	q.AddRateLimited("a/x/1")
 	q.AddAfter("b/x/1", time.Millisecond)
