@@ -40,11 +40,11 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores.
 	@hack/test.sh
 
-AREAS := object sync applications package failover hostile guides
+AREAS := object sync kcp-0.31 applications package failover hostile guides
 AREA  ?= $(AREAS)
 
 .PHONY: e2e
-e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync applications package failover hostile guides"
+e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync kcp-0.31 applications package failover hostile guides"
 	@hack/test.sh $(AREA)
 
 # How tests are run that need a detector, or that measure: one package at a time. Without the symbols that only debuggers read a test is linked in
@@ -146,7 +146,7 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
+	@hack/tools/build.sh etcd kubernetes kcp kcp-0.31 gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
 
 .PHONY: tools.xpkg
 tools.xpkg:

@@ -21,8 +21,8 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 var (
@@ -167,7 +167,7 @@ func (b *syncBench) reach(ctx context.Context) error {
 		return errors.New("the status of the PublishedResource has no list of endpoints")
 	}
 	url, _, _ := unstructured.NestedString(first, "url")
-	if b.all, err = at(b.root.config, url+target.AllClusters); err != nil {
+	if b.all, err = at(b.root.config, url+clusters.AllClusters); err != nil {
 		return err
 	}
 	for i, c := range b.consumers {

@@ -56,6 +56,7 @@ func TestWayBack(t *testing.T) {
 
 	back := guide.Commands(t, page, "## Back")
 	shell.Run(t, back[0])
+	shell.Run(t, back[1])
 	awaitSilence(t)
 	forget(t, c, meanwhile)
 	awaitSilence(t)
@@ -64,7 +65,7 @@ func TestWayBack(t *testing.T) {
 	}
 	all = append(all, meanwhile...)
 	before, m := snapshot(t, tc, all), mark(t)
-	shell.Run(t, back[1])
+	shell.Run(t, back[2])
 	p.run(t, "--certs-dir=", "--poll=2s")
 	awaitBack(t, c, tc, all)
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -15,6 +16,10 @@ import (
 
 // kcpTimeout is five times what an idle machine needs for an empty folder.
 const kcpTimeout = 120 * time.Second
+
+// kcpProgram is the environment variable with the name of the program in BinDir that is started as kcp, such as
+// kcp-0.31. The default is kcp.
+const kcpProgram = "PROVIDER_KCP_TEST_KCP"
 
 // KCPOptions say how to start a KCP.
 type KCPOptions struct {
@@ -71,8 +76,9 @@ func (k *KCP) start(ctx context.Context) error {
 
 // StartServer starts kcp again after StopServer: with the same address, data and users.
 func (k *KCP) StartServer(ctx context.Context) error {
+	program := cmp.Or(os.Getenv(kcpProgram), "kcp")
 	var err error
-	if k.process, err = k.thread.spawn(k.o.Dir, "kcp", append([]string{"start"}, k.flags...)...); err != nil {
+	if k.process, err = k.thread.spawn(k.o.Dir, program, append([]string{"start"}, k.flags...)...); err != nil {
 		return err
 	}
 	return k.process.await(ctx, kcpTimeout, k.ready)

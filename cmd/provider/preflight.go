@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -87,7 +87,7 @@ func (f *flags) preflightOptions() (preflight.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.ControlPlane, o.Target = cfg, target.Options{
+	o.ControlPlane, o.Target = cfg, clusters.Options{
 		Addresses: addresses, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 		RestrictClusterConfigs: f.tenancy.restrictConfigs,

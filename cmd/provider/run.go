@@ -29,10 +29,10 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -74,7 +74,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	registry, err := target.NewRegistry(target.Options{
+	registry, err := clusters.NewRegistry(clusters.Options{
 		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
 		Fence:               replica.fence,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
@@ -127,7 +127,7 @@ func restConfig(path string) (*rest.Config, string, error) {
 		return nil, "", errors.Wrap(err, "cannot get namespace of the provider")
 	}
 	cfg.UserAgent = version.UserAgent()
-	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
+	cfg.QPS, cfg.Burst = -1, 0 // See package clusters for why there is no client-side limit.
 	cfg.WarningHandlerWithContext = finalizerWarnings{
 		ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true}),
 	}
@@ -142,10 +142,10 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 	}
 	caches := cacheOptions(f)
 	caches.NewInformer = informer.NewInformer(func() {
-		target.CountRestoredControlPlane()
+		clusters.CountRestoredControlPlane()
 		log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
 	})
-	cfg, err := target.Sifted(cfg)
+	cfg, err := clusters.Sifted(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func cacheOptions(f *flags) cache.Options {
 	}
 }
 
-func options(f *flags, log logging.Logger, registry *target.Registry) object.Options {
+func options(f *flags, log logging.Logger, registry *clusters.Registry) object.Options {
 	features := &feature.Flags{}
 	if f.managementPolicies {
 		features.Enable(feature.EnableBetaManagementPolicies)

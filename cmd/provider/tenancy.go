@@ -5,7 +5,7 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // tenancy says what namespaced resources, which tenants write, may use.
@@ -39,12 +39,12 @@ func (t *tenancy) addTo(app *kingpin.Application) {
 }
 
 // addresses returns the addresses that tenants may point at.
-func (t *tenancy) addresses() (target.Addresses, error) {
+func (t *tenancy) addresses() (clusters.Addresses, error) {
 	_, err := rest.InClusterConfig()
-	a := target.Addresses{Pod: err == nil}
-	if a.Allowed, err = target.ParseNetworks(t.allowed); err != nil {
+	a := clusters.Addresses{Pod: err == nil}
+	if a.Allowed, err = clusters.ParseNetworks(t.allowed); err != nil {
 		return a, errors.Wrap(err, "--allowed-target-cidrs")
 	}
-	a.Denied, err = target.ParseNetworks(t.denied)
+	a.Denied, err = clusters.ParseNetworks(t.denied)
 	return a, errors.Wrap(err, "--denied-target-cidrs")
 }

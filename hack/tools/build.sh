@@ -252,12 +252,11 @@ take_present() {
 compile() {
 	local program data from packages
 	[ -n "$PROGRAMS" ] || return 0
+	patch_modules
 	# shellcheck disable=SC2207
 	packages=($(main_packages))
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
 	mv "$scratch/packages.new" "$scratch/packages"
-	# shellcheck disable=SC2086
-	[ -z "$PATCH" ] || patch_module $PATCH
 	mkdir "$scratch/linked"
 	GOGC=${GOGC:-400} go build -v -tags "$TAGS" -gcflags=all=-dwarf=false -ldflags "-s -w $LDFLAGS" -o "$scratch/linked/" "${packages[@]}" # all in one, as each linker has one thread
 	for program in $PROGRAMS; do
@@ -271,17 +270,29 @@ compile() {
 	done
 }
 
-# patch_module builds a module from a copy of its source, in which a file is edited by sed.
-patch_module() {
-	local module=$1 file=$2 edit=$3 copy=$scratch/patched
-	rm -rf "$copy"
-	cp -R "$(go list -m -f '{{.Dir}}' "$module")" "$copy"
-	chmod -R u+w "$copy"
-	sed "$edit" "$copy/$file" >"$scratch/edited"
-	mv "$scratch/edited" "$copy/$file"
-	cp go.mod go.sum "$scratch/"
-	go mod edit -replace="$module=$copy" "$scratch/go.mod"
-	GOFLAGS+=" -modfile=$scratch/go.mod"
+# patch_modules has the build read copies of modules, each with a file that is edited by sed or, without an edit, one of ours, as PATCH says.
+patch_modules() {
+	local module file edit copy
+	[ -n "$PATCH" ] || return 0
+	rm -rf "$scratch/patched"
+	mkdir "$scratch/patched"
+	cp go.mod go.sum "$scratch/patched/"
+	while read -r module file edit; do
+		[ -n "$module" ] || continue
+		copy=$scratch/patched/$module
+		go mod download "$module"
+		mkdir -p "$copy"
+		cp -R "$(go list -m -f '{{.Dir}}' "$module")/." "$copy"
+		chmod -R u+w "$copy"
+		if [ -n "$edit" ]; then
+			sed "$edit" "$copy/$file" >"$scratch/patched/edited"
+			mv "$scratch/patched/edited" "$copy/$file"
+		else
+			cp "${file##*/}" "$copy/$file"
+		fi
+		go mod edit -replace="$module=$copy" "$scratch/patched/go.mod"
+	done <<<"$PATCH"
+	export GOFLAGS="$GOFLAGS -modfile=$scratch/patched/go.mod"
 }
 
 # watch_job says now and then how far the build is, until it ends.

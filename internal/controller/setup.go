@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -37,7 +37,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	if err := mgr.Add(o.References); err != nil {
 		return errors.Wrap(err, "cannot add changes of finalizers")
 	}
-	o.Registry.OnRestored(func(r target.Restored) {
+	o.Registry.OnRestored(func(r clusters.Restored) {
 		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", r.Server,
 			"providerConfigs", r.Configs)
 	})

@@ -1,4 +1,4 @@
-// Package handlers gives controllers the events that reach them through a target.Registry: of targets, of credentials
+// Package handlers gives controllers the events that reach them through a clusters.Registry: of targets, of credentials
 // and of ProviderConfigs.
 //
 // It watches nothing itself, and writes nothing.

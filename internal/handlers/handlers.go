@@ -11,19 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a
 // controller directly. Events of one object that come within the time to gather are one; zero takes each as it comes.
-func Targets(r *target.Registry, controller string, gather time.Duration) source.Source {
+func Targets(r *clusters.Registry, controller string, gather time.Duration) source.Source {
 	return TargetsOf(r, controller, gather, func(n types.NamespacedName) types.NamespacedName { return n })
 }
 
 // TargetsOf is Targets for owners that are named otherwise than the objects they stand for.
-func TargetsOf(r *target.Registry, controller string, gather time.Duration,
+func TargetsOf(r *clusters.Registry, controller string, gather time.Duration,
 	object func(types.NamespacedName) types.NamespacedName,
 ) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -36,7 +36,7 @@ func TargetsOf(r *target.Registry, controller string, gather time.Duration,
 }
 
 // Users wakes the users of a ProviderConfig when it appears, changes or goes.
-func Users(r *target.Registry, c scope.Config) handler.EventHandler {
+func Users(r *clusters.Registry, c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },

@@ -29,7 +29,8 @@ const (
 type store struct {
 	name     func(metav1.Object) types.NamespacedName // tells a resource from the others of the stream
 	changed  func(n types.NamespacedName, by Owner)   // a resource has changed, perhaps by one of our owners
-	listed   func(wentBack bool)                      // a list has come, perhaps of a server that was restored
+	wentBack func()                                   // a list comes of a server that was restored
+	listed   func(wentBack bool)                      // a list has come, perhaps of such a server
 	full     func(error)                              // there is no room for what the stream delivers
 	interner *Interner
 	room     *budget
@@ -208,7 +209,13 @@ func (s *store) advance(version string) (changed []types.NamespacedName) {
 // Replace takes a list, which is the truth as of its version. Only answers to later writes are kept, and not even those
 // if the server has gone back in its history. It fails if there is no room.
 func (s *store) Replace(list []any, version string) error {
-	changed, wentBack, err := s.replace(list, version)
+	s.mu.Lock()
+	wentBack := newer(s.version, version)
+	s.mu.Unlock()
+	if wentBack {
+		s.wentBack() // Before anybody can see that something is missing, which nobody has deleted.
+	}
+	changed, err := s.replace(list, version, wentBack)
 	if err != nil {
 		s.full(err)
 		return err
@@ -218,7 +225,7 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-func (s *store) replace(list []any, version string) (changed []types.NamespacedName, wentBack bool, err error) {
+func (s *store) replace(list []any, version string, wentBack bool) (changed []types.NamespacedName, err error) {
 	was, items := map[types.NamespacedName]*unstructured.Unstructured{}, make(map[string]any, len(list))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +239,7 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 	for _, u := range s.find("", "") {
 		was[s.name(u)] = u
 	}
-	if wentBack = newer(s.version, version); wentBack {
+	if wentBack {
 		clear(s.answers)
 	}
 	for n, a := range s.answers {
@@ -244,7 +251,7 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 		items[n.String()] = was[n]
 	}
 	if !s.room.swap(s.items.List(), slices.Collect(maps.Values(items))) {
-		return nil, false, s.room.full()
+		return nil, s.room.full()
 	}
 	s.items.Replace(items, version)
 	s.version = version
@@ -253,7 +260,7 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 			changed = append(changed, n)
 		}
 	}
-	return changed, wentBack, nil
+	return changed, nil
 }
 
 // set holds a resource, nil for nothing, and reports whether there is room for it. The caller holds the lock.

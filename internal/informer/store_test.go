@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,11 +30,8 @@ func put(s *store, u *unstructured.Unstructured) { s.put(writer, u) }
 func testStore(woken func(string)) *store {
 	s := newStore()
 	s.changed = func(n types.NamespacedName, by Owner) { woken(n.Name + by.Controller) }
-	s.listed = func(wentBack bool) {
-		if wentBack {
-			woken("went back")
-		}
-	}
+	s.wentBack = func() { woken(fmt.Sprintf("went back from %v", s.names())) }
+	s.listed = func(bool) {}
 	s.full = func(error) { woken("full") }
 	return s
 }
@@ -195,7 +193,8 @@ func TestStore(t *testing.T) {
 			},
 			want: map[string]string{"same": "1", "undone": "2", "deleted": "3"},
 			woken: []string{
-				"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone", "went back",
+				"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone",
+				"went back from [/later /same /undone]",
 			},
 		},
 		"RestoredListDropsAnswers": {
@@ -206,7 +205,7 @@ func TestStore(t *testing.T) {
 				put(s, at("b", "10"))
 				replace(s, "5", at("a", "3"))
 			},
-			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back"},
+			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back from [/a /b]"},
 		},
 		"AnswerOfAnotherHistory": {
 			reason: "The answer to a write that the stream passes without a word of it was undone before the stream told of it.",
@@ -245,7 +244,7 @@ func TestStore(t *testing.T) {
 				put(s, at("a", "7"))
 				_ = s.Delete(at("a", "8"))
 			},
-			want: map[string]string{}, woken: []string{"a", "a", "a", "a", "a!", "went back"},
+			want: map[string]string{}, woken: []string{"a", "a", "a", "a", "a!", "went back from [/a]"},
 		},
 		"OpaqueVersions": {
 			reason: "Resource versions that are no numbers count as new each time.",

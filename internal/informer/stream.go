@@ -95,7 +95,7 @@ func newStream(set *shared, key Interest) *stream {
 		end: func(error) {},
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
-	s.store.changed, s.store.listed, s.store.full = s.changed, s.listed, s.endRound
+	s.store.changed, s.store.wentBack, s.store.listed, s.store.full = s.changed, s.wentBack, s.listed, s.endRound
 	s.store.interner, s.store.room = set.options.Interner, set.room
 	go s.run(s.reflector(set.options))
 	return s
@@ -199,7 +199,11 @@ func (s *stream) listed(wentBack bool) {
 	s.size.ended.Store(true)
 	s.source.listed()
 	s.settle(nil, wentBack)
-	if wentBack && s.set.options.WentBack != nil {
+}
+
+// wentBack takes that the server has gone back in its history, which a list is about to show.
+func (s *stream) wentBack() {
+	if s.set.options.WentBack != nil {
 		s.set.restored.Do(s.set.options.WentBack)
 	}
 }
@@ -302,7 +306,7 @@ func refused(err error) bool {
 		isUnserved(err)
 }
 
-// isUnserved reports whether a server may not serve a kind. Package target makes errors that say so.
+// isUnserved reports whether a server may not serve a kind. Package clusters makes errors that say so.
 func isUnserved(err error) bool {
 	var e interface{ Unserved() bool }
 	return apierrors.IsNotFound(err) || errors.As(err, &e) && e.Unserved()

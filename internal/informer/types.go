@@ -115,7 +115,7 @@ func (e notSyncedError) Status() metav1.Status {
 // IsNotSynced reports whether an error means that the first list has not arrived yet.
 func IsNotSynced(err error) bool { return errors.As(err, &notSyncedError{}) }
 
-// AnnotationUnreadable tells of what is left of a resource why it cannot be read. Package target sets it. Nobody can
+// AnnotationUnreadable tells of what is left of a resource why it cannot be read. Package clusters sets it. Nobody can
 // write it: API servers refuse annotations of such names.
 const AnnotationUnreadable = "unreadable!"
 

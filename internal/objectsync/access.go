@@ -44,11 +44,11 @@ func (p *relatedSync) hasOthers(namespace string) (bool, error) {
 	if others, known := p.others[namespace]; known {
 		return others, nil
 	}
-	owners, err := p.Holders.Workspaces(namespace)
+	others, err := p.Holders.HasOthers(namespace, p.id.Cluster)
 	if err == nil {
-		p.others[namespace] = len(owners) > 0 && !slices.Contains(owners, p.id.Cluster)
+		p.others[namespace] = others
 	}
-	return p.others[namespace], err
+	return others, err
 }
 
 // refer notes a related object in the result. One that the consumer may not name is not noted: it would be kept from

@@ -21,16 +21,15 @@ func (p *relatedSync) judge(m relation) error {
 	if err := p.checkForbidden(m); err != nil {
 		return err
 	}
-	if is, _ := p.state.records.get(m.record()); m.copied != nil && p.isAnothers(is, m.copied) {
+	is, known := p.state.records.get(m.record())
+	switch {
+	case known && m.copied != nil && !p.isRecorded(is, m.copied):
 		return errors.Wrapf(ErrForeign, "%s", m.to)
-	}
-	if p.recorded(m) && !p.isReplaced(m) {
+	case is.made && !p.isReplaced(m):
 		return nil
-	}
-	if p.taken(m.record()) {
+	case p.taken(m.record()):
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.to)
-	}
-	if p.copiedByAgent(m) {
+	case p.copiedByAgent(m):
 		return nil
 	}
 	if err := p.checkAccess(m); err != nil {
@@ -39,11 +38,8 @@ func (p *relatedSync) judge(m relation) error {
 	if p.claimed(m) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
-	if m.copied == nil || p.recorded(m) || p.shares(m.record()) || p.madeByAgent(m) || p.resumes(m) || p.isOurs(m) {
+	if m.copied == nil || known || p.isFound(m) {
 		return nil
-	}
-	if p.isAboutToBeMade(m.record()) {
-		return awaited(m)
 	}
 	return errors.Wrapf(ErrForeign, "%s", m.to)
 }
@@ -94,28 +90,4 @@ func (p *relatedSync) madeByAgent(m relation) bool {
 	}
 	desired, err := p.desired(m, m.copied)
 	return err == nil && len(desired) > 0 && diff(content(m.copied, m.copies().Status), desired) == nil
-}
-
-// resumes reports whether the copy of a related object was about to be made when that was last heard of, and is what it
-// was to be: then it is ours, or nothing is overwritten.
-func (p *relatedSync) resumes(m relation) bool {
-	is, ok := p.stored.records.get(m.record())
-	return ok && !is.made && p.isIntended(m.record(), m.copied)
-}
-
-// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a
-// workspace it is what it was to be: at worst that is an object of the consumer with the same content. A server adds
-// defaults to objects of other kinds than Secrets and ConfigMaps, so that those may have more.
-func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
-	if r.Origin == v1alpha1.OriginKCP {
-		return p.isMarked(r.From, copied)
-	}
-	was := p.stored.get(p.subjectOf(r))
-	if was == nil {
-		return false
-	}
-	if r.To.Group == "" && (r.To.Kind == "Secret" || r.To.Kind == "ConfigMap") {
-		return diff(content(copied, true), content(was, true)) == nil
-	}
-	return needed(content(was, false), copied.Object) == nil
 }

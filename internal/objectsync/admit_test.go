@@ -12,8 +12,8 @@ type known []Holding
 // Holdings returns all.
 func (k known) Holdings(string, Ref) []Holding { return k }
 
-// Workspaces returns none.
-func (known) Workspaces(string) ([]string, error) { return nil, nil }
+// HasOthers knows of none.
+func (known) HasOthers(string, string) (bool, error) { return false, nil }
 
 // Drop does nothing.
 func (known) Drop(Holding) {}

@@ -36,7 +36,7 @@ func (p *pass) syncCopy(ctx context.Context) (related.View, error) {
 		both.Service = nil
 		return both, p.syncStatus(ctx)
 	}
-	target, err := p.target()
+	target, err := p.target(ctx)
 	if err != nil {
 		return both, err
 	}
@@ -51,9 +51,8 @@ func (p *pass) syncCopy(ctx context.Context) (related.View, error) {
 	}
 	metadata := asMap(desired["metadata"])
 	both.Service = newCopy(p.copyRef(target), maps.Clone(desired), map[string]any{
-		"labels": merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
-		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
-			map[string]any{AnnotationUID: string(p.source.GetUID())}),
+		"labels":      merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
+		"annotations": merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
 	})
 	return both, p.make(ctx, both.Service, desired)
 }
@@ -63,14 +62,19 @@ func (p *pass) steps(m *mutation.Mutations) *mutation.Mutations {
 	return m.In(mutation.Workspace{Cluster: p.id.Cluster, Path: p.Workspace.Path})
 }
 
-// target returns the copy, or what it would be.
-func (p *pass) target() (*unstructured.Unstructured, error) {
+// target returns the copy, or what it would be: where naming has it, unless a former one is there that is not shown.
+func (p *pass) target(ctx context.Context) (*unstructured.Unstructured, error) {
 	if p.copied != nil {
 		return p.copied, nil
 	}
 	n, err := p.namer.Name(p.naming())
 	if err != nil {
 		return nil, err
+	}
+	if was := p.stored.copy.namespacedName(); was.Name != "" && was != n {
+		if is, err := p.isThere(ctx); err != nil || is {
+			return p.self(p.primary.Service.ref(was)).target(), err
+		}
 	}
 	u := p.self(p.primary.Service.ref(n)).target()
 	if p.isState(p.copyRef(u), nil) {
@@ -101,6 +105,9 @@ func fromTexts(m map[string]string) map[string]any {
 func (p *pass) make(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
 	if err := p.state.put(p.id.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 		return err
+	}
+	if at := p.state.copy; at.Namespace != u.GetNamespace() || at.Name != u.GetName() {
+		p.state.copy = place{Namespace: u.GetNamespace(), Name: u.GetName()}
 	}
 	if err := p.save(ctx, p.state); err != nil {
 		return err
@@ -134,7 +141,7 @@ func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstruct
 		return errors.Wrapf(ErrForeign, "%s", ref)
 	case found.GetDeletionTimestamp() != nil:
 		return errors.Wrapf(ErrEnding, "%s", ref)
-	case standing == unclaimed && !p.adopts():
+	case standing == unclaimed && !p.isCopy(found) && !p.adopts():
 		return errors.Wrapf(ErrExists, "%s", ref)
 	}
 	var change map[string]any // The rest of what differs stays until it changes at the source.

@@ -226,10 +226,7 @@ func TestPrivateMetadataLater(t *testing.T) {
 	kube.Get(t, w.below, types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied)
 	want := []map[string]string{
 		{"team": "a", objectsync.LabelRelatedCluster: w.cluster},
-		{
-			"note": "b", objectsync.AnnotationRelatedObject: "Secret " + w.input.Object.Namespace + "/tls",
-			objectsync.AnnotationRelatedUID: string(origin.UID),
-		},
+		{"note": "b", objectsync.AnnotationRelatedObject: "Secret " + w.input.Object.Namespace + "/tls"},
 	}
 	if diff := cmp.Diff(want, []map[string]string{copied.Labels, copied.Annotations}); diff != "" {
 		t.Errorf("labels and annotations of the related copy: -want, +got:\n%s", diff)

@@ -120,21 +120,21 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 	return out
 }
 
-// Workspaces tells who has copies in a namespace, of all kinds of the tests.
-func (w *world) Workspaces(namespace string) ([]string, error) {
-	var out []string
+// HasOthers tells who has copies in a namespace, of all kinds of the tests.
+func (w *world) HasOthers(namespace, cluster string) (bool, error) {
+	var owners []string
 	for _, pair := range []objectsync.Pair{things, plains} {
 		all, err := w.input.Service.Cache(pair.Service.GroupVersionResource).Select(namespace, labels.Everything())
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		for _, u := range all {
-			if cluster := u.GetLabels()[objectsync.LabelCluster]; cluster != "" {
-				out = append(out, cluster)
+			if owner := u.GetLabels()[objectsync.LabelCluster]; owner != "" {
+				owners = append(owners, owner)
 			}
 		}
 	}
-	return out, nil
+	return len(owners) > 0 && !slices.Contains(owners, cluster), nil
 }
 
 // Drop forgets what a sync has resolved.

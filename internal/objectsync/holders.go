@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"slices"
 
+	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -57,15 +58,9 @@ func (p *pass) alike(r Record) []Holding {
 	return slices.DeleteFunc(p.holdings(r, false), func(h Holding) bool { return h.plain() != r.plain() })
 }
 
-// isAboutToBeMade reports whether another object of the workspace makes the copy of a related object just now.
-func (p *pass) isAboutToBeMade(r Record) bool {
-	return slices.ContainsFunc(p.alike(r), func(h Holding) bool { return h.Primary.Name == "" && !h.Kept })
-}
-
-// awaited is the error that another object of the workspace makes the copy of a related object. It is a conflict, of
-// which nobody is told: by the next pass the copy is shared.
-func awaited(m relation) error {
-	return apierrors.NewConflict(m.to.GVR().GroupResource(), m.to.Name, ErrForeign)
+// awaited is the error that a copy is there which is not shown yet. It is a conflict, of which nobody is told.
+func awaited(to Ref) error {
+	return apierrors.NewConflict(to.GVR().GroupResource(), to.Name, errors.New("the watch does not show it yet"))
 }
 
 // drop tells the holders that this object no longer uses a copy. Who does so before it looks whether others do sees, of

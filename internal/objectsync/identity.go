@@ -167,37 +167,6 @@ func (i Identity) standingOf(u *unstructured.Unstructured) standing {
 	return ours
 }
 
-// choose returns the copy among objects of the same key, nil if there is none.
-func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var marked, unmarked []*unstructured.Unstructured
-	for _, u := range candidates {
-		switch {
-		case i.standingOf(u) != ours:
-		case u.GetAnnotations()[AnnotationKind] != "":
-			marked = append(marked, u)
-		default:
-			unmarked = append(unmarked, u)
-		}
-	}
-	if len(marked) == 0 {
-		marked = unmarked
-	}
-	switch len(marked) {
-	case 0:
-		return nil, nil //nolint:nilnil // There is none.
-	case 1:
-		return marked[0], nil
-	}
-	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked),
-		Primary{NamespacedName: i.NamespacedName})
-}
-
-// CopyOf returns the copy of an object among those of its key, nil if there is none: what Abandon and Release would
-// take for it.
-func (s *Syncer) CopyOf(p Primary, candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return s.identity(p).choose(candidates)
-}
-
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
 func hashJSON(v any) string {
 	b, err := json.Marshal(v)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -164,52 +163,6 @@ func TestStandingOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.i.standingOf(tc.u); got != tc.want {
 				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-func TestChoose(t *testing.T) {
-	i := identity("default", "web")
-	kind := i
-	kind.Kind.Kind = "Other"
-	marked, unmarked := of(i.Labels(), i.Annotations()), of(i.Labels(), without(i.Annotations(), AnnotationKind))
-	type want struct {
-		u   *unstructured.Unstructured
-		err error
-	}
-	for name, tc := range map[string]struct {
-		reason string
-		from   []*unstructured.Unstructured
-		want   want
-	}{
-		"None": {reason: "There need not be one.", from: nil, want: want{}},
-		"Foreign": {
-			reason: "Others are not ours.",
-			from:   []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations())},
-		},
-		"Unmarked": {
-			reason: "The agent's copy is found.",
-			from:   []*unstructured.Unstructured{unmarked},
-			want:   want{u: unmarked},
-		},
-		// Two kinds of a workspace may be the same kind on the service cluster.
-		"Marked": {
-			reason: "A copy that tells its kind comes first.",
-			from:   []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations()), unmarked, marked},
-			want:   want{u: marked},
-		},
-		"Ambiguous": {
-			reason: "Two cannot be told apart.",
-			from:   []*unstructured.Unstructured{marked, marked},
-			want:   want{err: ErrAmbiguous},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u, err := i.choose(tc.from)
-			if diff := cmp.Diff(tc.want, want{u, err}, cmp.AllowUnexported(want{}),
-				cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

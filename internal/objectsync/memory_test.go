@@ -153,8 +153,8 @@ type nobody struct{}
 // Holdings is that of holders.
 func (nobody) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
-// Workspaces is that of holders.
-func (nobody) Workspaces(string) ([]string, error) { return nil, nil }
+// HasOthers is that of holders.
+func (nobody) HasOthers(string, string) (bool, error) { return false, nil }
 
 // Drop is that of holders.
 func (nobody) Drop(objectsync.Holding) {}

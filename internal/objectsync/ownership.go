@@ -7,55 +7,56 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
-// What tells on the service cluster whose an object is. It is written with the first content.
+// What tells whose a copy of a related object is. It is written with the first content.
 const (
-	// AnnotationUID is on each copy and tells the UID of the object it was made for.
-	AnnotationUID = "syncagent.kcp.io/remote-object-uid"
-	// LabelRelatedCluster is on each copy of a related object, with the logical cluster that the object is in.
+	// LabelRelatedCluster is on each copy of a related object there, with the logical cluster that the object is in.
 	LabelRelatedCluster = "syncagent.kcp.io/related-cluster"
-	// AnnotationRelatedObject and AnnotationRelatedUID tell which related object a copy is of.
+	// AnnotationRelatedObject is on each copy of a related object, on both sides, and tells which one it is of.
 	AnnotationRelatedObject = "syncagent.kcp.io/related-object"
-	AnnotationRelatedUID    = "syncagent.kcp.io/related-object-uid"
 )
 
-// relatedText names a related object for its copy.
-func relatedText(r Ref) string {
-	return r.groupKind().String() + " " + r.NamespacedName().String()
-}
-
-// marks returns the labels and annotations that tell of a new copy of a related object whose it is. Copies in
-// workspaces carry nothing of ours.
-func (p *relatedSync) marks(m relation) (labels, annotations map[string]any) {
-	if m.copyRule.origin != v1alpha1.OriginKCP {
-		return nil, nil
+// markOf returns what the copy of a related object says that it is of. In a workspace that tells nothing of the service
+// cluster.
+func markOf(r Record) string {
+	text := r.From.groupKind().String() + " " + r.From.NamespacedName().String()
+	if r.Origin == v1alpha1.OriginService {
+		return gotemplate.SHA1(text)
 	}
-	return map[string]any{LabelRelatedCluster: p.id.Cluster}, map[string]any{
-		AnnotationRelatedObject: relatedText(m.from), AnnotationRelatedUID: string(m.origin.GetUID()),
+	return text
+}
+
+// marks returns the labels and annotations that a new copy of a related object has beside its content.
+func (p *pass) marks(r Record) (labels, annotations map[string]any) {
+	if r.Origin == v1alpha1.OriginKCP {
+		labels = map[string]any{LabelRelatedCluster: p.id.Cluster}
 	}
+	return labels, map[string]any{AnnotationRelatedObject: markOf(r)}
 }
 
-// isMarked reports whether an object of the service cluster says that it is the copy of a related object of this
-// workspace. Consumers cannot write that: labels and annotations of our domain never pass.
-func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
-	return u.GetLabels()[LabelRelatedCluster] == p.id.Cluster &&
-		u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
+// isMarked reports whether an object says that it is the copy of a related object. Consumers cannot have that written
+// on the service cluster: labels and annotations of our domain never pass.
+func (p *pass) isMarked(r Record, u *unstructured.Unstructured) bool {
+	return u.GetAnnotations()[AnnotationRelatedObject] == markOf(r) &&
+		(r.Origin == v1alpha1.OriginService || u.GetLabels()[LabelRelatedCluster] == p.id.Cluster)
 }
 
-// isAnothers reports whether an object of the service cluster that is in the place of a copy is another one that does
-// not say that it is the copy: somebody has made it when the copy was gone.
-func (p *pass) isAnothers(r recorded, u *unstructured.Unstructured) bool {
-	return r.CopyUID != "" && r.CopyUID != u.GetUID() && !p.isMarked(r.From, u)
+// isRecorded reports whether an object in a recorded place is the copy: it has the UID that was recorded, or says that
+// it is the copy. Else somebody has made it when there was no copy. Of copies that were recorded without their UID
+// nothing else is known.
+func (p *pass) isRecorded(r recorded, u *unstructured.Unstructured) bool {
+	return r.made && (r.CopyUID == "" || r.CopyUID == u.GetUID()) || p.isMarked(r.Record, u)
 }
 
-// isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
-// because the object of the consumer tells of it, whose workspace it is in.
-func (p *relatedSync) isOurs(m relation) bool {
-	if m.copyRule.origin == v1alpha1.OriginKCP {
-		return p.isMarked(m.from, m.copied)
-	}
-	return p.isAnnounced(m)
+// isFound reports whether what is in the place of a copy that this object has not recorded is the copy all the same:
+// another object of the workspace has recorded it, the state that had recorded it was lost, or the consumer's object
+// tells of it, whose workspace it is in. A mark is needed, too, unless it is known to have been made.
+func (p *relatedSync) isFound(m relation) bool {
+	r := m.record()
+	return p.shares(r) || (p.lost || len(p.alike(r)) > 0) && p.isMarked(r, m.copied) ||
+		r.Origin == v1alpha1.OriginService && p.isAnnounced(m) || p.madeByAgent(m)
 }
 
 // owns reports whether the copy owns an object of the service cluster. Nil is one that is not there.

@@ -46,7 +46,7 @@ type recorded struct {
 
 	// UID is that of the object at the origin that was copied last. It is empty if an earlier version has recorded it.
 	UID types.UID `json:"uid,omitempty"`
-	// CopyUID is that of the copy on the service cluster. It is empty of one in a workspace, and if it is not known yet.
+	// CopyUID is that of the copy. It is empty if it is not known yet, or if an earlier version has recorded the copy.
 	CopyUID types.UID `json:"copyUID,omitempty"`
 
 	made bool

@@ -20,7 +20,7 @@ func (p *relatedSync) remember(m relation, made bool) {
 	if m.origin != nil {
 		r.UID = m.origin.GetUID()
 	}
-	if made && m.copied != nil && m.copyRule.origin == v1alpha1.OriginKCP {
+	if made && m.copied != nil {
 		r.CopyUID = m.copied.GetUID()
 	}
 	p.state.records.set(r)
@@ -47,7 +47,7 @@ func (p *relatedSync) forget(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(p.known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
+	if p.whole { // What api-syncagent remembers of objects that are not known has no record.
 		p.pruneState()
 	}
 	return oneOf(errs...)
@@ -81,7 +81,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 			return false, err
 		}
 	}
-	strange, err := p.strange(r, other)
+	copied, err := p.get(other, now.To)
 	if err != nil {
 		return false, err
 	}
@@ -90,7 +90,8 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	if u != nil && u.GetDeletionTimestamp() == nil {
 		needed = p.others(r.Record)
 	}
-	if !strange && !slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }) {
+	isOurs := copied == nil || p.isRecorded(r, copied)
+	if isOurs && !slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }) {
 		if err := p.confirmCopyGone(ctx, r, now.To); err != nil {
 			return false, err
 		}
@@ -105,21 +106,6 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	}
 	p.state.disown(r.Record, p.id.Cluster)
 	return true, nil
-}
-
-// strange reports whether somebody else has made what is in the place of a copy.
-func (p *pass) strange(r recorded, other Side) (bool, error) {
-	if r.made && r.CopyUID == "" {
-		return false, nil
-	}
-	u, err := p.get(other, p.served(r.Record).To)
-	if err != nil || u == nil {
-		return false, err
-	}
-	if r.made {
-		return p.isAnothers(r, u), nil
-	}
-	return p.taken(r.Record) || !p.isIntended(r.Record, u), nil
 }
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
@@ -167,7 +153,7 @@ func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 	case isMissing(err, o.Name):
 		return nil
 	case err == nil: // It is about to be shown again.
-		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
+		return awaited(o)
 	case apierrors.IsForbidden(err) && writesToWorkspace(w):
 		return NewClaimRefusal(o.GVR().GroupResource())
 	}

@@ -142,6 +142,7 @@ func (p *relatedSync) relate(ctx context.Context) error {
 		p.known[r.identifier] = true
 		p.all = append(p.all, found...)
 	}
+	p.whole = len(p.known) == len(p.related)
 	present, fresh, refused := divide(p.all)
 	errs = append(errs, refused...)
 	done := map[Record]bool{} // One object can have several identifiers.

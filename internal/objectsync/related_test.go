@@ -74,8 +74,8 @@ func TestRelatedFromService(t *testing.T) {
 	got := &corev1.Secret{}
 	kube.Get(t, w.above, types.NamespacedName{Namespace: ns, Name: "tls"}, got)
 	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" ||
-		len(got.Annotations)+len(got.Finalizers) != 0 {
-		t.Errorf("a copy carries nothing of ours: %s %v %v", diff, got.Annotations, got.Finalizers)
+		len(got.Annotations) != 1 || got.Annotations[objectsync.AnnotationRelatedObject] == "" || len(got.Finalizers) != 0 {
+		t.Errorf("a copy says that it is one, and no more: %s %v %v", diff, got.Annotations, got.Finalizers)
 	}
 	annotation := w.source(w.input).GetAnnotations()["related-resources.syncagent.kcp.io/tls.0"]
 	if want := `{"namespace":"` + ns + `","name":"tls","apiVersion":"v1","kind":"Secret"}`; annotation != want {

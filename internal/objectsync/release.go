@@ -24,6 +24,12 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 	return p.result, err
 }
 
+// Left returns what is left of an object that is gone: its copy, nil if there is none, and whether there is a state.
+func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, err error) {
+	p, err := s.newPass(in, true)
+	return p.copied, p.secret, err
+}
+
 // Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
 // stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
 // publication, they are its own.
@@ -125,15 +131,8 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	if !done {
 		return false, nil
 	}
-	if p.copied != nil {
-		if p.copied.GetDeletionTimestamp() == nil {
-			p.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
-		}
-		gone, err := p.remove(ctx, p.Service, p.copyRef(p.copied))
-		if err != nil || !gone {
-			return false, err
-		}
-		p.result.Copy = types.NamespacedName{}
+	if gone, err := p.removeCopy(ctx); err != nil || !gone {
+		return false, err
 	}
 	if !p.secret {
 		return true, nil
@@ -143,6 +142,29 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 		return false, errors.Wrap(err, "cannot delete the Secret with the state of the object")
 	}
 	return true, nil
+}
+
+// removeCopy deletes the copy, and reports whether it is gone. One that was recorded and never seen may not be shown
+// yet.
+func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
+	at := p.stored.copy
+	if p.copied == nil {
+		if at.Name == "" || at.UID != "" {
+			return true, nil
+		}
+		is, err := p.isThere(ctx)
+		if is {
+			err = awaited(p.primary.Service.ref(at.namespacedName()))
+		}
+		return err == nil, err
+	}
+	if p.copied.GetDeletionTimestamp() == nil {
+		p.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
+	}
+	if gone, err = p.remove(ctx, p.Service, p.copyRef(p.copied)); gone {
+		p.result.Copy = types.NamespacedName{}
+	}
+	return gone, err
 }
 
 // outlives reports whether a copy of a related object stays without the primary.

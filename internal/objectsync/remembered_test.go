@@ -45,8 +45,8 @@ func TestOneNameOfTwoKinds(t *testing.T) {
 	w.create(w.above, above)
 	w.create(w.above, settings)
 	w.mustSync(s, w.input)
-	if got := len(w.states()[0].Data); got != 4 {
-		t.Errorf("want the object, the Secret, the ConfigMap and the list of both remembered, got %d values", got)
+	if got := len(w.states()[0].Data); got != 5 {
+		t.Errorf("want the object, where its copy is, the Secret, the ConfigMap and the list of both, got %d values", got)
 	}
 	w.patch(w.above, above, `{"data":{"k":null,"new":"dHdv"}}`)
 	w.patch(w.above, settings, `{"data":{"of":null,"new":"two"}}`)
@@ -61,8 +61,8 @@ func TestOneNameOfTwoKinds(t *testing.T) {
 	w.writesNothing("at rest", s, w.input)
 	w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
 	w.mustSync(s, w.input)
-	if got := sortedKeys(w.states()[0].Data); len(got) != 1 {
-		t.Errorf("want the object alone remembered, got %v", got)
+	if got := sortedKeys(w.states()[0].Data); len(got) != 2 {
+		t.Errorf("want the object alone, and where its copy is, got %v", got)
 	}
 }
 

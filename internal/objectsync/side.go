@@ -78,9 +78,9 @@ type Holders interface {
 	// service cluster if cluster is empty. They come from Result.Related and, after a start, from the records of the
 	// states.
 	Holdings(cluster string, o Ref) []Holding
-	// Workspaces returns the logical clusters that have copies in a namespace of the service cluster. An error means that
-	// it is not known yet.
-	Workspaces(namespace string) ([]string, error)
+	// HasOthers reports whether a namespace of the service cluster has copies of other logical clusters than this one
+	// alone. An error means that it is not known yet.
+	HasOthers(namespace, cluster string) (bool, error)
 	// Drop forgets that a primary uses a related object.
 	Drop(h Holding)
 }

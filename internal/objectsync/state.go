@@ -18,8 +18,9 @@ const (
 	statePrefix = "obj-state-"
 	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
 	stateMax = 1000 << 10
-	// keyRecords is the key of the list of related objects, and keyPending of those whose copies are about to be made.
-	// The keys of objects are hashes.
+	// keyCopy is the key of where the copy is, keyRecords of the list of related objects, and keyPending of those whose
+	// copies are about to be made. The keys of objects are hashes.
+	keyCopy    = "copy"
 	keyRecords = "related"
 	keyPending = "pending"
 	// entryMax is how many bytes an entry of a list has beside its texts.
@@ -51,11 +52,25 @@ func (i Identity) StateName(version string) string {
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
 	slots   map[string][]byte // by the key of the object
+	copy    place
 	records records
 	fits    func(bytes int) bool // asks for room; nil for one that does not grow
 }
 
-// size returns how many bytes the values of the Secret have together, or somewhat more.
+// A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
+// is api-syncagent's, or not all related objects are known since it was lost.
+type place struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// UID is that of the copy, empty if it was not known when the state was written.
+	UID types.UID `json:"uid,omitempty"`
+}
+
+func (p place) namespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// size returns how many bytes the values of the Secret have together, or somewhat more, but for where the copy is.
 func (s *state) size() int {
 	n := 0
 	for key, b := range s.slots {
@@ -88,61 +103,57 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 	if secret == nil {
 		return s, nil
 	}
+	var made, pending []recorded
+	lists := map[string]any{keyCopy: &s.copy, keyRecords: &made, keyPending: &pending}
+	for key, list := range lists {
+		if err := readValue(secret, key, list); err != nil {
+			return s, err
+		}
+	}
+	for _, r := range pending {
+		s.records.set(r)
+	}
+	for _, r := range made {
+		r.made = true
+		s.records.set(r)
+	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
-		if key == keyRecords || key == keyPending {
-			continue
-		}
 		b, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
-		s.slots[key] = b
-	}
-	for _, made := range []bool{false, true} {
-		list, err := readList[recorded](secret, keyOfList(made))
-		if err != nil {
-			return s, err
-		}
-		for _, r := range list {
-			r.made = made
-			s.records.set(r)
+		if lists[key] == nil {
+			s.slots[key] = b
 		}
 	}
 	return s, nil
 }
 
-// keyOfList returns the key of the list of copies that have been made, or are about to be.
-func keyOfList(made bool) string {
-	if made {
-		return keyRecords
-	}
-	return keyPending
-}
-
-// readList returns a list that a Secret holds.
-func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error) {
+// readValue reads a value of ours that a Secret holds, nothing if it has none of that key.
+func readValue(secret *unstructured.Unstructured, key string, into any) error {
 	encoded, found, _ := unstructured.NestedString(secret.Object, "data", key)
 	if !found {
-		return nil, nil
+		return nil
 	}
-	var records []T
 	b, err := base64.StdEncoding.DecodeString(encoded)
 	if err == nil {
-		err = json.Unmarshal(b, &records)
+		err = json.Unmarshal(b, into)
 	}
 	if err != nil {
-		return nil, errors.Errorf("Secret %q has a list of related objects that cannot be read", secret.GetName())
+		return errors.Errorf("Secret %q has a value %q that cannot be read", secret.GetName(), key)
 	}
-	return records, nil
+	return nil
 }
 
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: s.records.clone(), fits: s.fits}
+	out := *s
+	out.slots, out.records = maps.Clone(s.slots), s.records.clone()
+	return out
 }
 
-// equal reports whether two states are the same.
+// equal reports whether two states are the same, but for where the copy is: that is written with the rest.
 func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) &&
 		maps.EqualFunc(s.records, t.records, maps.Equal[map[Ref]recorded, map[Ref]recorded])
@@ -297,16 +308,21 @@ func (s *state) data() (map[string]any, error) {
 	for key, b := range s.slots {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
-	for key, list := range map[string][]recorded{
-		keyRecords: s.records.list(true), keyPending: s.records.list(false),
-	} {
-		b, err := json.Marshal(list)
-		if err != nil {
-			return nil, errors.New("cannot encode list of related objects")
-		}
+	values := map[string]any{}
+	if s.copy.Name != "" {
+		values[keyCopy] = s.copy
+	}
+	for key, list := range map[string][]recorded{keyRecords: s.records.list(true), keyPending: s.records.list(false)} {
 		if len(list) > 0 {
-			out[key] = base64.StdEncoding.EncodeToString(b)
+			values[key] = list
 		}
+	}
+	for key, value := range values {
+		b, err := json.Marshal(value)
+		if err != nil {
+			return nil, errors.New("cannot encode what is remembered")
+		}
+		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
 	return out, nil
 }

@@ -83,8 +83,8 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 	}
 	var all []Holding
 	for _, key := range []string{keyRecords, keyPending} {
-		records, err := readList[Record](secret, key)
-		if err != nil {
+		var records []Record
+		if readValue(secret, key, &records) != nil {
 			return nil
 		}
 		for _, r := range records {

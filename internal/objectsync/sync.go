@@ -6,8 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
 
 // Secrets is the resource of the Secrets that hold states.
@@ -55,6 +53,8 @@ type pass struct {
 	secret  bool                       // There is a Secret.
 	marked  bool                       // It tells whose it is.
 	agents  bool                       // All of it is as api-syncagent has left it.
+	lost    bool                       // The copy has been found by its marks: the state does not say where it is.
+	whole   bool                       // All related objects are known.
 	state   state                      // as it is to be
 	result  Result
 
@@ -62,85 +62,65 @@ type pass struct {
 	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
 }
 
-// findState returns the Secret with the state, nil if there is none.
-func (p *pass) findState() (*unstructured.Unstructured, error) {
-	states := p.Service.Cache(Secrets)
-	named, err := states.Get(p.stateName())
-	if err != nil || named != nil {
-		return named, err
-	}
-	keyed, err := states.States(p.id.Key())
-	if err != nil {
-		return nil, err
-	}
-	found := p.ChooseState(p.me(), nil, keyed)
-	if found != nil {
-		p.formerState = nameOf(found)
-	}
-	return found, nil
-}
-
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches.
 // A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
-	source, err := in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
-	if r := RefusalOf(err); r != nil && r.Cause == RefusedUnread {
-		p := &pass{}
-		err = p.warn(err)
-		return p.result, err
-	}
-	if err != nil || source == nil {
-		return Result{}, err
-	}
-	p, err := s.newPass(in, source.GetDeletionTimestamp() != nil)
-	if err == nil {
-		p.source = s.primary.platform.withoutSpec(source)
+	p, err := s.newPass(in, false)
+	if err == nil && p.source != nil {
 		err = p.run(ctx)
 	}
 	return p.result, p.warn(err)
 }
 
-// newPass begins a pass. It is usable for warnings beside an error. A last one gives up what belongs to the object.
+// newPass begins a pass. It is usable for warnings beside an error. A last one gives up what belongs to the object,
+// which may be gone.
 func (s *Syncer) newPass(in Input, last bool) (*pass, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
-	return p, p.load(last)
-}
-
-// load reads the copy and the state. If both are another's, a last pass has neither.
-func (p *pass) load(last bool) error {
 	p.id = p.identity(Primary{NamespacedName: p.Object, Cluster: p.Workspace.Cluster})
 	if p.paths {
 		p.id.Path = p.Workspace.Path
 	}
-	candidates, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Copies(p.id.Key())
-	if err != nil {
-		return err
+	source, err := p.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(p.Object)
+	if err != nil || source == nil && !last {
+		return p, err
 	}
-	if p.copied, err = p.id.choose(candidates); err != nil {
-		return err
-	}
-	if p.copied != nil {
-		p.result.Copy = types.NamespacedName{Namespace: p.copied.GetNamespace(), Name: p.copied.GetName()}
-	}
+	p.source = s.primary.platform.withoutSpec(source)
+	return p, p.load(last || source.GetDeletionTimestamp() != nil)
+}
+
+// load reads the state and the copy. If both are another's, a last pass has neither.
+func (p *pass) load(last bool) error {
 	secret, err := p.findState()
 	if err != nil {
 		return err
 	}
-	if secret != nil && !p.Owns(secret) {
-		if p.copied != nil || !last {
-			return p.notOurs()
-		}
+	isForeign := secret != nil && !p.Owns(secret)
+	if isForeign && !last {
+		return p.notOurs()
+	}
+	if isForeign {
 		secret = nil
 	}
 	p.secret, p.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
-	p.stored, err = readState(secret)
+	if p.stored, err = readState(secret); err != nil {
+		return err
+	}
 	p.stored.fits = func(bytes int) bool {
 		return p.MayUse == nil || p.MayUse(p.names*bytesPerName+max(0, bytes-bytesFree))
 	}
 	p.stored.fits(p.stored.size()) // What is there counts, and stays.
-	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
+	if p.copied, err = p.findCopy(); err != nil || p.copied == nil {
+		p.state = p.stored.clone()
+		return err
+	}
+	if isForeign {
+		return p.notOurs()
+	}
+	p.result.Copy = nameOf(p.copied)
+	p.lost = p.stored.copy.Name == ""
+	p.agents = p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()
-	return err
+	return nil
 }
 
 // run takes the steps of one pass.
@@ -185,9 +165,5 @@ func (p *pass) passes() (bool, error) {
 }
 
 func (p *pass) workspaceRef() Ref { return p.primary.Workspace.ref(p.Object) }
-
-func (p *pass) naming() naming.Source {
-	return naming.Source{Cluster: p.id.Cluster, Path: p.Workspace.Path, Object: p.source}
-}
 
 func (p *pass) me() Primary { return Primary{NamespacedName: p.Object, Cluster: p.id.Cluster} }

@@ -50,7 +50,6 @@ func TestNewObject(t *testing.T) {
 		"note": "<1>", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: w.input.Object.Namespace,
 		objectsync.AnnotationKind:        "Thing.ws.example.com",
 		objectsync.AnnotationPublication: "publication",
-		objectsync.AnnotationUID:         string(w.source(w.input).GetUID()),
 	}
 	if diff := cmp.Diff(want, c.GetAnnotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)

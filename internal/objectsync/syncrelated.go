@@ -60,14 +60,13 @@ func (p *relatedSync) replace(ctx context.Context, m relation, refused error) er
 // another object of the workspace keeps may be behind, and so may one whose creation was not answered: all is copied.
 func (p *relatedSync) lastCopied(m relation, desired map[string]any) (last map[string]any, isNew bool) {
 	is, known := p.state.records.get(m.record())
-	if known && !is.made || !known && p.shares(m.record()) {
+	if known && !is.made || !known && len(p.alike(m.record())) > 0 {
 		return nil, true
 	}
 	if last = p.state.last(p.subjectOf(m.record()), m.origins()); last != nil {
 		return last, false
 	}
-	lost := m.copyRule.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
-	if lost || p.existing != v1alpha1.ExistingObjectsOverwrite {
+	if p.isMarked(m.record(), m.copied) || p.existing != v1alpha1.ExistingObjectsOverwrite {
 		last = desired
 	}
 	return last, true
@@ -82,7 +81,7 @@ func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error
 		if contents[m.record().plain()] != nil {
 			continue // One object can have several identifiers.
 		}
-		desired, err := p.expect(ctx, m)
+		desired, err := p.expect(m)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -105,10 +104,8 @@ func (p *relatedSync) createRelated(ctx context.Context, fresh []relation) error
 }
 
 // expect remembers that the copy of a related object is about to be made, and returns its content. A copy that has been
-// made before stays recorded as it was: what was copied is what a hidden one has, until it is made again. One in a
-// workspace is known by its content: before it is to be made otherwise than in a try that may not have been answered,
-// the workspace is asked whether it is there.
-func (p *relatedSync) expect(ctx context.Context, m relation) (map[string]any, error) {
+// made before stays recorded as it was: what was copied is what a hidden one has, until it is made again.
+func (p *relatedSync) expect(m relation) (map[string]any, error) {
 	if err := p.admit(m); err != nil {
 		return nil, err
 	}
@@ -116,15 +113,8 @@ func (p *relatedSync) expect(ctx context.Context, m relation) (map[string]any, e
 	if err != nil {
 		return nil, err
 	}
-	is, known := p.state.records.get(m.record())
-	if is.made {
+	if is, _ := p.state.records.get(m.record()); is.made {
 		return desired, nil
-	}
-	if known && m.copyRule.origin == v1alpha1.OriginService &&
-		diff(p.state.last(p.subjectOf(m.record()), m.origins()), desired) != nil {
-		if err := confirmMissing(ctx, p.Workspace.Writer, m.to); err != nil {
-			return nil, err
-		}
 	}
 	err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 	if err == nil {
@@ -163,7 +153,7 @@ func (p *relatedSync) holdOrigin(ctx context.Context, m relation) error {
 // createOneRelated creates the copy of a related object, and holds that. If it fails, the copy stays recorded as about
 // to be made, so that the next try writes nothing but the copy.
 func (p *relatedSync) createOneRelated(ctx context.Context, m relation, desired map[string]any) error {
-	labels, annotations := p.marks(m)
+	labels, annotations := p.marks(m.record())
 	metadata := asMap(desired["metadata"])
 	u := newCopy(m.to, maps.Clone(desired), map[string]any{
 		"labels":      merged(asMap(metadata["labels"]), labels),
@@ -195,5 +185,5 @@ func (p *relatedSync) unseen(ctx context.Context, m relation, other Side) error 
 			return newHiddenRefusal(m.to)
 		}
 	}
-	return awaited(m)
+	return awaited(m.to)
 }

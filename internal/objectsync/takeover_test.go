@@ -99,8 +99,9 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("the copy has been written: %v", is.Object)
 	}
 	states := w.states()
-	if len(states) != 1 || len(states[0].Data) != 3 {
-		t.Fatalf("want the one state, with what was in it, got %d: %v", len(states), sortedKeys(states[0].Data))
+	if len(states) != 1 || len(states[0].Data) != 4 {
+		t.Fatalf("want the one state, with what was in it, where the copy is, and the related objects, got %d: %v",
+			len(states), sortedKeys(states[0].Data))
 	}
 	w.patch(w.above, thing(w.input.Object), `{"spec":{"size":null,"new":true}}`)
 	w.mustSync(s, w.input)
@@ -289,7 +290,7 @@ func TestAbandonTakeover(t *testing.T) {
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
 	known := func() (orphaned bool, kind string) {
 		t.Helper()
-		u, err := s.CopyOf(objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster}, w.copies(w.cluster))
+		u, _, err := s.Left(w.input)
 		if err != nil || u == nil {
 			t.Fatalf("want the copy found, got %v, %v", u, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -14,7 +16,53 @@ import (
 // lagging is a cache that shows no copies yet.
 type lagging struct{ objectsync.Cache }
 
+func (lagging) Get(types.NamespacedName) (*unstructured.Unstructured, error) {
+	return nil, nil //nolint:nilnil // So is none told.
+}
+
 func (lagging) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+// unseen returns the input while its watch of copies lags behind.
+func unseen(in objectsync.Input) objectsync.Input {
+	all := in.Service.Cache
+	in.Service.Cache = func(r schema.GroupVersionResource) objectsync.Cache {
+		if r == things.Service.GroupVersionResource {
+			return lagging{all(r)}
+		}
+		return all(r)
+	}
+	return in
+}
+
+// TestMovedBeforeSeen shows that a copy whose creation was not answered, and that the watch does not show yet, is not
+// made once more by a rule for names that has changed meanwhile, nor left behind when its object is deleted.
+func TestMovedBeforeSeen(t *testing.T) {
+	w, below := withoutServers(t)
+	named := func(name string) *objectsync.Syncer {
+		return w.syncer(&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: name}})
+	}
+	enter(w.input, map[string]any{"size": "L"})
+	if _, err := named("before").Sync(t.Context(), w.input); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.resync(named("after"), unseen(w.input)); err != nil {
+		t.Error(err)
+	}
+	all := below.all[things.Service.GroupVersionResource]
+	if u := all[types.NamespacedName{Namespace: w.cluster, Name: "before"}]; u == nil || len(all) != 1 {
+		t.Errorf("want the one copy, got %v", all)
+	}
+	u := workspaceOf(w.input).get(things.Workspace.GroupVersionResource, w.input.Object).DeepCopy()
+	u.SetDeletionTimestamp(new(now()))
+	workspaceOf(w.input).put(things.Workspace.GroupVersionResource, u)
+	if err := w.resync(named("after"), unseen(w.input)); !apierrors.IsConflict(err) {
+		t.Errorf("want it to wait for the watch, got %v", err)
+	}
+	w.remove(named("after"), w.input)
+	if len(all) != 0 {
+		t.Errorf("want the copy gone, got %v", all)
+	}
+}
 
 // TestChangedBeforeSeen shows that a copy whose creation was not answered gets what has changed at its source before
 // the watch shows it.
@@ -29,9 +77,7 @@ func TestChangedBeforeSeen(t *testing.T) {
 			stopped(t, s, w.input, &fault{left: n, after: true})
 		}
 		w.patch(w.above, thing(w.input.Object), `{"spec":{"size":"two"}}`)
-		blind := w.input
-		all := blind.Service.Cache
-		blind.Service.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return lagging{all(r)} }
+		blind := unseen(w.input)
 		stopped(t, s, blind, &fault{left: 2}) // It ends before it can ask what is in the way.
 		_, _ = s.Sync(t.Context(), blind)
 		w.mustSync(s, w.input)

@@ -150,10 +150,16 @@ func (p *pass) stateRef() Ref {
 	}
 }
 
-// save writes a state if the Secret has another, or does not tell whose it is, and the copy does from now on.
+// save writes a state if the Secret has another, or does not tell whose it is, and the copy does from now on. Where the
+// copy is goes with it, once all is known that may be found by marks until then; where it is about to be made is
+// written before.
 func (p *pass) save(ctx context.Context, next state) error {
-	if p.secret && next.equal(p.stored) && (p.marked || !p.updated) {
+	moves := next.copy.namespacedName() != p.stored.copy.namespacedName()
+	if p.secret && !moves && next.equal(p.stored) && (p.marked || !p.updated) {
 		return nil
+	}
+	if p.copied != nil && p.whole {
+		next.copy = place{Namespace: p.copied.GetNamespace(), Name: p.copied.GetName(), UID: p.copied.GetUID()}
 	}
 	secret, err := next.secret(p.stateName(), p.id.Labels())
 	if err != nil {
@@ -167,7 +173,7 @@ func (p *pass) save(ctx context.Context, next state) error {
 	if err := write(ctx, secret); err != nil {
 		return errors.Wrap(err, "cannot write the Secret with the state of the object")
 	}
-	p.secret, p.marked, p.stored = true, true, next.clone()
+	p.secret, p.marked, p.stored, p.state.copy = true, true, next.clone(), next.copy
 	return nil
 }
 

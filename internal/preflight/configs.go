@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -25,16 +25,16 @@ const (
 
 // A credentialCheck returns why a provider refuses the credentials of a ProviderConfig, nil if it does not. Its options
 // may be changed first.
-type credentialCheck func(ctx context.Context, c commonv1.Connection, with ...func(*target.Options)) error
+type credentialCheck func(ctx context.Context, c commonv1.Connection, with ...func(*clusters.Options)) error
 
 // flags are those that would have a ProviderConfig accepted.
 var flags = []struct {
 	name string
-	set  func(*target.Options)
+	set  func(*clusters.Options)
 }{
-	{"--allow-kubeconfig-exec", func(o *target.Options) { o.AllowExec = true }},
-	{"--allow-namespaced-provider-credentials", func(o *target.Options) { o.AllowProviderCredentials = true }},
-	{"--allow-cross-namespace-references", func(o *target.Options) { o.AllowCrossNamespace = true }},
+	{"--allow-kubeconfig-exec", func(o *clusters.Options) { o.AllowExec = true }},
+	{"--allow-namespaced-provider-credentials", func(o *clusters.Options) { o.AllowProviderCredentials = true }},
+	{"--allow-cross-namespace-references", func(o *clusters.Options) { o.AllowCrossNamespace = true }},
 }
 
 // configs judges ProviderConfigs of all kinds.
@@ -52,11 +52,11 @@ func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Conne
 	switch {
 	case err == nil:
 		x.t.add(kept(what), name)
-	case errors.Is(err, target.ErrNotHere):
+	case errors.Is(err, clusters.ErrNotHere):
 		x.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
 			"it was not read, as the provider alone sees it: "+
 				"give the provider the variables and files that the former one has"), name)
-	case target.IsInvalidConnection(err):
+	case clusters.IsInvalidConnection(err):
 		x.t.add(refused(what+" that is refused", err.Error(), x.cure(ctx, c)), name)
 	case apierrors.IsForbidden(err):
 		x.t.add(cannotLook("get", secrets.GroupResource(), err), name)
@@ -80,8 +80,8 @@ func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
 }
 
 // checkBy returns a check by a Registry, as soon as Secrets have been read. It connects to no target.
-func checkBy(r *target.Registry) credentialCheck {
-	return func(ctx context.Context, c commonv1.Connection, with ...func(*target.Options)) error {
+func checkBy(r *clusters.Registry) credentialCheck {
+	return func(ctx context.Context, c commonv1.Connection, with ...func(*clusters.Options)) error {
 		o := informer.Owner{
 			Controller: controllerName, NamespacedName: types.NamespacedName{Namespace: c.Tenant, Name: controllerName},
 		}

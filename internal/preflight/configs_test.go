@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
 func TestJudgeConfig(t *testing.T) {
 	const what = "ProviderConfig of x"
 	says := func(err error) credentialCheck {
-		return func(context.Context, commonv1.Connection, ...func(*target.Options)) error { return err }
+		return func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return err }
 	}
 	refusal := invalidOf(t)
 	nebius := &commonv1.Identity{Type: commonv1.IdentityNebius}
@@ -41,7 +41,7 @@ func TestJudgeConfig(t *testing.T) {
 		},
 		"Elsewhere": {
 			reason: "What only the provider sees was not looked at.",
-			check:  says(target.ErrNotHere),
+			check:  says(clusters.ErrNotHere),
 			spec: commonv1.ProviderConfigSpec{
 				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem},
 			},
@@ -51,8 +51,8 @@ func TestJudgeConfig(t *testing.T) {
 		},
 		"FlagHelps": {
 			reason: "The flag that would have it accepted is the cure.",
-			check: func(_ context.Context, _ commonv1.Connection, with ...func(*target.Options)) error {
-				o := target.Options{}
+			check: func(_ context.Context, _ commonv1.Connection, with ...func(*clusters.Options)) error {
+				o := clusters.Options{}
 				for _, set := range with {
 					set(&o)
 				}
@@ -104,7 +104,7 @@ func TestJudgeConfig(t *testing.T) {
 	}
 }
 
-// invalidOf returns an error about credentials, which only package target can make.
+// invalidOf returns an error about credentials, which only package clusters can make.
 func invalidOf(t *testing.T) error {
 	t.Helper()
 	err := checkNowhere(t)(t.Context(), commonv1.Connection{
@@ -113,7 +113,7 @@ func invalidOf(t *testing.T) error {
 			Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 		},
 	})
-	if !target.IsInvalidConnection(err) {
+	if !clusters.IsInvalidConnection(err) {
 		t.Fatalf("want an error about credentials, got %v", err)
 	}
 	return err
@@ -122,7 +122,7 @@ func invalidOf(t *testing.T) error {
 // checkNowhere returns a check that reaches no server.
 func checkNowhere(t *testing.T) credentialCheck {
 	t.Helper()
-	registry, err := target.NewRegistry(target.Options{Injected: nowhere})
+	registry, err := clusters.NewRegistry(clusters.Options{Injected: nowhere})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 		"Filesystem": {
 			reason: "A file of the provider is not here.",
 			spec:   source(xpv2.CredentialsSourceFilesystem),
-			want:   target.ErrNotHere.Error(),
+			want:   clusters.ErrNotHere.Error(),
 		},
 		"EnvironmentOfIdentity": {
 			reason: "Neither is a variable with an identity.",
@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 					ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceEnvironment},
 				},
 			},
-			want: target.ErrNotHere.Error(),
+			want: clusters.ErrNotHere.Error(),
 		},
 		"Nebius": {
 			reason: "The one identity that is not built in is named.",
@@ -248,7 +248,7 @@ spec: {credentials: {source: InjectedIdentity}}
 		t.Run(name, func(t *testing.T) {
 			tally := newTally()
 			p := &pass{t: tally, configs: &configs{
-				t: tally, check: func(context.Context, commonv1.Connection, ...func(*target.Options)) error { return nil },
+				t: tally, check: func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return nil },
 			}}
 			p.options.Target.RestrictClusterConfigs = tc.restrict
 			p.judgeConfig(t.Context(), read(t, config, tc.over), s)

@@ -5,9 +5,10 @@
 //
 // # One set of rules
 //
-// A finding comes from the code that works after the takeover: package target judges ProviderConfigs, package reference
-// references, the controllers specs and fields applied client-side, and our CustomResourceDefinitions all fields. We
-// rejected a dry run on the server, which needs the rights to write, and can only use definitions that are installed.
+// A finding comes from the code that works after the takeover: package clusters judges ProviderConfigs, package
+// reference references, the controllers specs and fields applied client-side, and our CustomResourceDefinitions all
+// fields. We rejected a dry run on the server, which needs the rights to write, and can only use definitions that are
+// installed.
 // We rejected a list of rules of its own: a second copy would promise what the provider does not do.
 //
 // # Unknown is not absent

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
@@ -24,7 +24,7 @@ type Options struct {
 	// ControlPlane is how the control plane is reached.
 	ControlPlane *rest.Config
 	// Target are the options of connections. The control plane is added.
-	Target target.Options
+	Target clusters.Options
 	// Selector selects the PublishedResources of the provider.
 	Selector labels.Selector
 	// StateNamespace is the namespace of states of PublishedResources that name no other.
@@ -59,7 +59,7 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 		return Report{}, err
 	}
 	o.Target.Injected = o.ControlPlane
-	registry, err := target.NewRegistry(o.Target)
+	registry, err := clusters.NewRegistry(o.Target)
 	if err != nil {
 		return Report{}, errors.Wrap(err, "cannot check credentials")
 	}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
@@ -24,7 +24,7 @@ var errEndpointGone = errors.New("the endpoint of the workspace is no longer the
 // An endpoint is one that is watched.
 type endpoint struct {
 	url      string
-	cluster  *target.Cluster
+	cluster  *clusters.Cluster
 	objects  *informer.Table
 	bindings bindingReader // of all its workspaces
 }
@@ -104,7 +104,7 @@ func (s *streams) allEndpoints() []*endpoint {
 }
 
 // join opens the streams of an endpoint. Added is called with each object that changes there.
-func (s *streams) join(url string, cluster *target.Cluster, added func(objectsync.Primary)) *endpoint {
+func (s *streams) join(url string, cluster *clusters.Cluster, added func(objectsync.Primary)) *endpoint {
 	e := &endpoint{url: url, cluster: cluster}
 	e.objects = cluster.Watches().Table(informer.Interest{
 		Resource: s.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
@@ -121,7 +121,7 @@ func (s *streams) join(url string, cluster *target.Cluster, added func(objectsyn
 
 // leave closes the streams of endpoints that are not wanted, and returns the objects they have shown. It takes those
 // out of wanted that are joined.
-func (s *streams) leave(wanted map[string]*target.Cluster) (shown []objectsync.Primary) {
+func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync.Primary) {
 	var gone []*endpoint
 	s.mu.Lock()
 	for url, e := range s.endpoints {

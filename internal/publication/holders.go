@@ -1,7 +1,6 @@
 package publication
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -109,9 +107,9 @@ func (s *shared) put(by holder, all []objectsync.Holding) {
 
 // holders are the related objects of all objects of a publication. They count until they are closed.
 type holders struct {
-	shared *shared
-	name   string          // of the PublishedResource
-	copies *informer.Table // nil until they are followed
+	shared  *shared
+	name    string   // of the PublishedResource
+	streams *streams // nil until they are followed
 }
 
 func (s *shared) holdersOf(name string) *holders {
@@ -122,31 +120,35 @@ func (s *shared) holdersOf(name string) *holders {
 	return h
 }
 
-// follow tells where the copies of the publication are.
-func (h *holders) follow(copies *informer.Table) {
+// follow tells where the copies and states of the publication are.
+func (h *holders) follow(streams *streams) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
-	h.copies = copies
+	h.streams = streams
 }
 
-// Workspaces returns the logical clusters that have copies in a namespace, in whatever publication.
-func (h *holders) Workspaces(namespace string) ([]string, error) {
+// HasOthers reports whether a namespace has copies of other logical clusters, in whatever publication, and none of this
+// one. Who writes a label could open the namespace by that: a copy of this one is one that a state does not deny.
+func (h *holders) HasOthers(namespace, cluster string) (others bool, err error) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
-	clusters := set[string]{}
 	for o := range h.shared.open {
-		if o.copies == nil {
-			return nil, errNotFollowed
+		if o.streams == nil {
+			return false, errNotFollowed
 		}
-		if err := o.copies.Ready(); err != nil {
-			return nil, err
+		if err := o.streams.copies.Ready(); err != nil {
+			return false, err
 		}
-		for _, u := range o.copies.Select(namespace, labels.Everything()) {
-			clusters[u.GetLabels()[objectsync.LabelCluster]] = struct{}{}
+		for _, u := range o.streams.copies.Select(namespace, labels.Everything()) {
+			is := u.GetLabels()[objectsync.LabelCluster]
+			item, _ := sourceOf(u)
+			if is == cluster && objectsync.IsAt(o.streams.state(item), u) {
+				return false, nil
+			}
+			others = others || is != "" && is != cluster
 		}
 	}
-	delete(clusters, "")
-	return slices.Collect(maps.Keys(clusters)), nil
+	return others, nil
 }
 
 func (h *holders) close() {

@@ -2,6 +2,7 @@ package publication
 
 import (
 	"encoding/base64"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,6 +101,22 @@ func TestLedgerOfStates(t *testing.T) {
 	}
 }
 
+// stateOfWeb returns the state of an object of a workspace whose copy is in the namespace of that name.
+func stateOfWeb(p *publication, cluster string) *unstructured.Unstructured {
+	web := in(cluster, "web")
+	web.Namespace = "default"
+	n := p.worker.syncer.StateOf(web)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{
+			"namespace": n.Namespace, "name": n.Name, "resourceVersion": "2",
+			"labels": map[string]any{objectsync.LabelState: "true", objectsync.LabelCluster: cluster},
+		},
+		"data": map[string]any{"copy": base64.StdEncoding.EncodeToString(
+			[]byte(`{"namespace":"` + cluster + `","name":"web"}`))},
+	}}
+}
+
 // TestHoldingsOfVersions shows that who has an object is known to those who know it in another version.
 func TestHoldingsOfVersions(t *testing.T) {
 	l := newShared()
@@ -115,24 +132,30 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 }
 
-// TestWorkspacesOfNamespace shows that each publication knows which workspaces have copies in a namespace, by whatever
-// publication, and that it is not known while one does not follow its copies yet.
-func TestWorkspacesOfNamespace(t *testing.T) {
-	s := &server{copies: []any{copyOfWebIn("victim")}}
+// TestHasOthers shows that each publication knows whether a namespace has copies of other workspaces alone, by whatever
+// publication; that who labels an object there as a copy of its own has none; and that it is not known while a
+// publication does not follow its copies yet.
+func TestHasOthers(t *testing.T) {
+	forged := copyOfWebIn("thief").(map[string]any)
+	maps.Copy(forged["metadata"].(map[string]any), map[string]any{"namespace": "victim", "name": "forged"})
+	s := &server{copies: []any{copyOfWebIn("victim"), forged}}
 	url, connect := s.start(t)
 	p, _ := newThings(t, url, connect)
 	p.open()
 	p.worker.await(p.ctx)
 	defer p.stop(false)
 	other := p.worker.config.shared.holdersOf("other")
-	if got, err := other.Workspaces("victim"); !apierrors.IsConflict(err) {
+	if got, err := other.HasOthers("victim", "thief"); !apierrors.IsConflict(err) {
 		t.Errorf("want it unknown, got %v, %v", got, err)
 	}
-	other.follow(p.worker.streams.copies)
-	for namespace, want := range map[string][]string{"victim": {"victim"}, "free": nil} {
-		got, err := other.Workspaces(namespace)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("namespace %s: got error %v, -want, +got:\n%s", namespace, err, diff)
+	other.follow(p.worker.streams)
+	for namespace, want := range map[string]bool{"victim": true, "free": false} {
+		if got, err := other.HasOthers(namespace, "thief"); got != want || err != nil {
+			t.Errorf("namespace %s: want %t, got %t, %v", namespace, want, got, err)
 		}
+	}
+	p.worker.streams.states.Put(stateOfWeb(p, "victim"))
+	if got, err := other.HasOthers("victim", "victim"); got || err != nil {
+		t.Errorf("want none but its own for whom a state has the copy there, got %t, %v", got, err)
 	}
 }

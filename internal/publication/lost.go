@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // sourceOf returns the object that a copy is of, and false if it does not tell, or is nil.
@@ -46,7 +46,7 @@ func (p *pass) lost() error {
 		p.forget()
 		return nil
 	}
-	w.needs.set(p.item, p.needsOfLeft(copied))
+	w.needs.set(p.item, p.needs)
 	w.objects.noteOrphan(p.item, w.isOrphan(copied))
 	return nil
 }
@@ -102,7 +102,7 @@ func (p *pass) confirm() (missing bool, err error) {
 // isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
 // a kcp does that has just started, tells nothing of the object.
 func isMissing(err error, name string) bool {
-	if target.IsBareNotFound(err) {
+	if clusters.IsBareNotFound(err) {
 		return true // So a virtual workspace answers for a workspace that has no binding any more.
 	}
 	var status apierrors.APIStatus
@@ -113,28 +113,12 @@ func isMissing(err error, name string) bool {
 	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
-// left returns the copy of an object, and reports whether that or a state of it is left. Without a state, a copy that
-// does not tell its kind may be of an object of another.
+// left returns the copy of an object, and reports whether that or a state of it is left. What is looked at for that is
+// all that the object needs then. Without a state, a copy that does not tell its kind may be of an object of another.
 func (p *pass) left() (copied *unstructured.Unstructured, left bool, err error) {
-	w := p.worker
-	id := objectsync.Identity{NamespacedName: p.item.NamespacedName, Cluster: p.item.Cluster}
-	if copied, err = w.syncer.CopyOf(p.item, w.streams.copies.Keyed(id.Key())); err != nil {
-		return nil, false, err
-	}
-	known := copied != nil && isOf(copied, w.config.Sync.Primary.Workspace)
-	return copied, known || w.syncer.Owns(w.streams.state(p.item)), nil
-}
-
-// needsOfLeft returns what an object needs of which a copy or a state is left: to be forgotten when that goes.
-func (p *pass) needsOfLeft(copied *unstructured.Unstructured) set[need] {
-	needs := set[need]{}
-	if copied != nil {
-		needs[lookAt(keyOf(copied), "", p.worker.config.Sync.Primary.Service.GroupVersionResource)] = struct{}{}
-	}
-	if state := p.worker.streams.state(p.item); state != nil {
-		needs[lookAt(keyOf(state), "", objectsync.Secrets)] = struct{}{}
-	}
-	return needs
+	p.needs = set[need]{}
+	copied, state, err := p.worker.syncer.Left(p.input)
+	return copied, state || copied != nil && isOf(copied, p.worker.config.Sync.Primary.Workspace), err
 }
 
 // isOf reports whether a copy is of an object of a kind. One that does not tell its kind is not.

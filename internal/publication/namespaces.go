@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // given are the objects that Kubernetes puts into each namespace by itself.
@@ -37,7 +37,7 @@ const (
 
 // A namespaceCleaner deletes namespaces of copies that are empty. Its methods may be called concurrently.
 type namespaceCleaner struct {
-	service *target.Cluster
+	service *clusters.Cluster
 	agent   string
 	locks   *namespaceLocks
 	streams *streams

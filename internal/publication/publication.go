@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -33,7 +33,7 @@ type Config struct {
 	// Revision differs whenever anything else does but the consumers.
 	Revision string
 	Sync     objectsync.Config
-	Service  *target.Cluster
+	Service  *clusters.Cluster
 	// RemoveFinalizers has finalizers taken off the objects of consumers, and nothing synced.
 	RemoveFinalizers bool
 
@@ -88,7 +88,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 func (p *publication) open() {
 	s := p.worker.streams
 	s.open()
-	p.worker.holders.follow(s.copies)
+	p.worker.holders.follow(s)
 	s.copies.Listen(p.worker.copyChanged)
 	s.states.Listen(p.worker.stateChanged)
 	p.adapt(p.worker.config.Consumers)
@@ -98,7 +98,7 @@ func (p *publication) open() {
 func (p *publication) adapt(c Consumers) {
 	w := p.worker
 	was, changed, allowed := w.workspaces.follow(c)
-	wanted := map[string]*target.Cluster{}
+	wanted := map[string]*clusters.Cluster{}
 	for _, e := range c.Endpoints {
 		wanted[e.URL] = e.Cluster
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -26,7 +26,7 @@ func newSupervised(t *testing.T) *supervised {
 	s := &supervised{T: t, Supervisor: NewSupervisor(func(string) {}), server: &server{late: make(chan struct{})}}
 	url, connect := s.start(t)
 	s.config = Config{Service: connect(url), Sync: thingsWithSecrets()}
-	s.config.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	s.config.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + clusters.AllClusters), Listed: true}}
 	return s
 }
 

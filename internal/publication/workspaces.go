@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // Consumers are who has bound an API, and where they are reached.
@@ -26,7 +26,7 @@ type Consumers struct {
 // An Endpoint is a virtual workspace of an APIExport: all workspaces of a shard.
 type Endpoint struct {
 	URL     string
-	Cluster *target.Cluster
+	Cluster *clusters.Cluster
 	// Listed reports whether it shows all bindings it has.
 	Listed bool
 }

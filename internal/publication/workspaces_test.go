@@ -21,9 +21,9 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -75,7 +75,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	answer, things := map[string]any{"major": "1"}, strings.HasSuffix(r.URL.Path,
-		target.AllClusters+"/apis/ws.example.com/v1/things")
+		clusters.AllClusters+"/apis/ws.example.com/v1/things")
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		s.streams.Add(1)
@@ -96,7 +96,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/apis/example.org/v1/things"):
 		answer = list(s.copies)
 	case s.bindings != nil && strings.HasSuffix(r.URL.Path,
-		target.AllClusters+"/apis/apis.kcp.io/v1alpha2/apibindings"):
+		clusters.AllClusters+"/apis/apis.kcp.io/v1alpha2/apibindings"):
 		s.bindings(w, r)
 		return
 	case !strings.HasSuffix(r.URL.Path, "/version"):
@@ -158,17 +158,17 @@ func webIn(cluster, version string) any {
 	}}
 }
 
-func (s *server) start(t *testing.T) (string, func(url string) *target.Cluster) {
+func (s *server) start(t *testing.T) (string, func(url string) *clusters.Cluster) {
 	t.Helper()
 	return startServer(t, s)
 }
 
 // startServer starts a server, and returns its URL and what connects to a URL of it.
-func startServer(t *testing.T, h http.Handler) (string, func(url string) *target.Cluster) {
+func startServer(t *testing.T, h http.Handler) (string, func(url string) *clusters.Cluster) {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	registry, err := target.NewRegistry(target.Options{Injected: &rest.Config{Host: srv.URL}})
+	registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{Host: srv.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func startServer(t *testing.T, h http.Handler) (string, func(url string) *target
 	injected := commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 	}}
-	return srv.URL, func(url string) *target.Cluster {
+	return srv.URL, func(url string) *clusters.Cluster {
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
 		c, err := registry.ConnectTo(t.Context(), o, injected, url)
 		if c == nil {
@@ -195,7 +195,8 @@ func thingsWithSecrets() objectsync.Config {
 		}
 	}
 	secrets := objectsync.Pair{Workspace: of("", "secrets", "Secret"), Service: of("", "secrets", "Secret")}
-	spec := &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{
+	naming := &v1alpha1.ResourceNaming{Name: "$remoteName"}
+	spec := &v1alpha1.PublishedResourceSpec{Naming: naming, Related: []v1alpha1.RelatedResource{{
 		Identifier: "tls", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
 			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
 				Reference: &v1alpha1.FieldReference{Path: "spec.secretName"},
@@ -234,12 +235,12 @@ func boundTo(url string, workspaces []string) map[string]Workspace {
 }
 
 // newThings returns a publication of things, with consumers in workspaces of the one endpoint of a server.
-func newThings(t *testing.T, url string, connect func(url string) *target.Cluster,
+func newThings(t *testing.T, url string, connect func(url string) *clusters.Cluster,
 	workspaces ...string,
 ) (*publication, Consumers) {
 	t.Helper()
 	consumers := Consumers{Workspaces: boundTo(url, workspaces)}
-	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + clusters.AllClusters), Listed: true}}
 	p, err := newPublication("things", Config{
 		Consumers: consumers, Service: connect(url), shared: newShared(), Sync: thingsWithSecrets(),
 	}, func() {})

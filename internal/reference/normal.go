@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // manifestPath is where the manifest lies in an Object. Absolute field paths begin with it.
@@ -37,9 +37,9 @@ type Reference struct {
 	// Err is why the reference cannot be followed, nil if it can.
 	Err error
 
-	selector labels.Selector // what Selector says, nil if it is empty
-	required string          // one label that it requires, empty for none
-	mapping  target.Mapping  // how the control plane serves the kind, once that is known
+	selector labels.Selector  // what Selector says, nil if it is empty
+	required string           // one label that it requires, empty for none
+	mapping  clusters.Mapping // how the control plane serves the kind, once that is known
 }
 
 // Rules say how the references of one Object are read.

@@ -16,8 +16,8 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // indexer gives an index to a client that holds a few Objects.
@@ -190,7 +190,7 @@ func bump(change func(client.Object)) func(*mobjectv1alpha1.Object) {
 // as nobody makes them anew when one more is.
 func TestKeys(t *testing.T) {
 	cluster := schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}
-	r := NewResolver(Options{Cluster: &target.Cluster{}, CrossNamespace: true, Kinds: []Kind{
+	r := NewResolver(Options{Cluster: &clusters.Cluster{}, CrossNamespace: true, Kinds: []Kind{
 		{GVK: cluster}, {GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true},
 	}})
 	o := named("a",

@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // Options of a Resolver.
 type Options struct {
 	// Cluster is the control plane.
-	Cluster *target.Cluster
+	Cluster *clusters.Cluster
 	// Cache reads Objects without a request.
 	Cache client.Reader
 	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
@@ -38,7 +38,7 @@ type Options struct {
 type Resolver struct {
 	*hiddenResources
 
-	cluster *target.Cluster
+	cluster *clusters.Cluster
 	editor  *editor
 }
 
@@ -257,7 +257,7 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 		}
 	}
 	us, err := r.ask(ctx, ref)
-	if target.IsUnserved(err) {
+	if clusters.IsUnserved(err) {
 		r.cluster.InvalidateMapping(ref.GVK)
 	}
 	return us, refused(errors.Wrapf(err, "cannot read %s", ref))

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -31,7 +31,7 @@ type Options struct {
 	controller.Options
 
 	// Registry connects to the targets.
-	Registry *target.Registry
+	Registry *clusters.Registry
 	// PollJitter is the fraction of the poll interval by which it varies.
 	PollJitter float64
 }
@@ -74,7 +74,7 @@ type Config struct {
 }
 
 // Connect returns the cluster of a ProviderConfig. The owner is woken when the ProviderConfig or what it names changes.
-func Connect(ctx context.Context, r *target.Registry, o informer.Owner, c Config) (*target.Cluster, error) {
+func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) (*clusters.Cluster, error) {
 	r.Bind(o, c.Key)
 	connection, err := c.Read(ctx)
 	if errors.Is(err, scope.ErrNoConfig) {
@@ -93,7 +93,7 @@ func Connect(ctx context.Context, r *target.Registry, o informer.Owner, c Config
 
 // Admit returns an error if the ProviderConfig does not allow the namespace of an owner, or if it is too early to tell.
 // Of one that does not exist nothing is known. The owner is woken when this changes.
-func Admit(ctx context.Context, r *target.Registry, o informer.Owner, c Config) error {
+func Admit(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) error {
 	r.Bind(o, c.Key)
 	connection, err := c.Read(ctx)
 	if err == nil {

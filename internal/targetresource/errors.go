@@ -14,8 +14,8 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // refusedError is the answer of a target that does not accept the credentials.
@@ -32,7 +32,7 @@ func answer(err error) error {
 	return err
 }
 
-// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter:
+// Work returns what a target refuses when it refuses a manifest with an error, for clusters.Cluster's RetryAfter:
 // resources of the kind in the namespace or, if that does not exist, all in the namespace. It is empty without a
 // manifest.
 func Work(manifest *unstructured.Unstructured, err error) string {
@@ -49,7 +49,7 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 // it does not answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
-	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || target.IsNamespaceNotAllowed(err) ||
+	return clusters.IsUnreachable(err) || clusters.IsInvalidConnection(err) || clusters.IsNamespaceNotAllowed(err) ||
 		errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
 }
 
@@ -66,11 +66,11 @@ type Cause struct {
 // onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
 // answers, so that nobody wakes the owner.
 var onTarget = []Cause{
-	{target.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
-	{target.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
-	{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
+	{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
+	{clusters.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
+	{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-	{target.IsNoKind, commonv1.ReasonUnknownKind, true},
+	{clusters.IsNoKind, commonv1.ReasonUnknownKind, true},
 	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
 	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},
 	{apply.IsQuotaExceeded, commonv1.ReasonQuotaExceeded, false},
@@ -134,7 +134,7 @@ func (e suppressedError) Status() metav1.Status {
 // an owner without condition Synced, because its user waits for a first report. The Registry wakes owners if the outage
 // lasts.
 func SuppressBriefOutage(err error, owner resource.Conditioned) error {
-	if !target.IsBrief(err) || !WasSynced(owner) {
+	if !clusters.IsBrief(err) || !WasSynced(owner) {
 		return err
 	}
 	return suppressedError{error: err}
@@ -154,4 +154,4 @@ func WasSynced(o resource.Conditioned) bool {
 // MayOrphan reports whether an owner with spec.unreachableTarget: Orphan may leave its resources behind because of an
 // error: the target is unreachable, and has been for 10 s. A shorter outage is waited for, because resources that are
 // left behind are never deleted.
-func MayOrphan(err error) bool { return IsCutOff(err) && !target.IsBrief(err) }
+func MayOrphan(err error) bool { return IsCutOff(err) && !clusters.IsBrief(err) }

@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // A Resource is one resource on a target, as an owner has it for one purpose.
 type Resource struct {
 	// Cluster that holds it.
-	Cluster *target.Cluster
+	Cluster *clusters.Cluster
 	// Admit is asked before each write whether the owner may still use the cluster. Nil for the control plane.
 	Admit func(context.Context) error
 	// Owner is woken when it changes. All it looks at for one Purpose replaces what it has looked at before.
@@ -27,7 +27,7 @@ type Resource struct {
 	// Manifest says at least which resource it is. Place has fitted it to Mapping, which is how the cluster serves its
 	// kind.
 	Manifest *unstructured.Unstructured
-	Mapping  target.Mapping
+	Mapping  clusters.Mapping
 	// SecretFields are the fields of the manifest, as data.key, that hold content of a Secret.
 	SecretFields []string
 }
@@ -175,7 +175,7 @@ func (r Resource) Delete(
 // Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it
 // has. A resource or a namespace that does not exist is not found either, but by a handler that exists.
 func (r Resource) Distrust(err error) bool {
-	unserved := target.IsUnserved(err)
+	unserved := clusters.IsUnserved(err)
 	if unserved {
 		r.Cluster.InvalidateMapping(r.Manifest.GroupVersionKind())
 	}
@@ -184,9 +184,9 @@ func (r Resource) Distrust(err error) bool {
 
 // Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and
 // whether it does.
-func Locate(ctx context.Context, c *target.Cluster, o informer.Owner,
+func Locate(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	u *unstructured.Unstructured,
-) (target.Mapping, bool, error) {
+) (clusters.Mapping, bool, error) {
 	m, served, err := c.Locate(ctx, o, u.GroupVersionKind())
 	return m, served, errors.Wrap(answer(err), "cannot find kind of resource")
 }

@@ -14,11 +14,11 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -33,7 +33,7 @@ const (
 type Reconciler struct {
 	kind       scope.Kind[*application]
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
 	poll       managedadapter.Poll
@@ -178,7 +178,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
-	case errors.Is(err, managedadapter.ErrFinalizerContested), target.IsNamespaceNotAllowed(err):
+	case errors.Is(err, managedadapter.ErrFinalizerContested), clusters.IsNamespaceNotAllowed(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err

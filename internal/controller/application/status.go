@@ -14,7 +14,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // namedMost is how many resources a message names.
@@ -139,7 +139,7 @@ func synced(p *pass, err error) xpv2.Condition {
 	case errors.Is(err, errConflict):
 		c = xpv2.ReconcileError(err)
 		c.Reason = commonv1.ReasonNameTaken
-	case target.IsNamespaceNotAllowed(err):
+	case clusters.IsNamespaceNotAllowed(err):
 		c = xpv2.ReconcileError(err)
 		c.Reason = commonv1.ReasonNamespaceNotAllowed
 	default:

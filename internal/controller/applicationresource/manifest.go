@@ -11,8 +11,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -61,7 +61,7 @@ func mark(u *unstructured.Unstructured, o *workloadv1alpha1.KubernetesApplicatio
 
 // settle puts a resource where the cluster keeps resources of its kind: those of a namespaced kind in a namespace,
 // others in none.
-func settle(u *unstructured.Unstructured, m target.Mapping) {
+func settle(u *unstructured.Unstructured, m clusters.Mapping) {
 	switch {
 	case !m.Namespaced:
 		u.SetNamespace("")

@@ -16,12 +16,12 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -32,7 +32,7 @@ const passTimeout = time.Minute
 type Reconciler struct {
 	kind       scope.Kind[*workloadv1alpha1.KubernetesApplicationResource]
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
 	drift      *targetresource.Drift
@@ -45,7 +45,7 @@ type pass struct {
 	resource *workloadv1alpha1.KubernetesApplicationResource
 	before   *workloadv1alpha1.KubernetesApplicationResource // as the server last gave it
 	owner    informer.Owner
-	cluster  *target.Cluster
+	cluster  *clusters.Cluster
 	admit    func(context.Context) error // reports whether it may still be used
 	remote   targetresource.Resource     // the resource of the template
 	live     *unstructured.Unstructured  // shared with the watch; nil if it does not exist

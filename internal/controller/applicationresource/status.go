@@ -15,8 +15,8 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -54,7 +54,7 @@ func causeOf(err error) targetresource.Cause {
 		targetresource.Cause{
 			Is: targetresource.By(errInvalidTemplate), Reason: commonv1.ReasonInvalidManifest, Woken: true,
 		},
-		targetresource.Cause{Is: target.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true})
+		targetresource.Cause{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true})
 }
 
 // waits reports whether an error means that something is not there yet, and not that somebody refuses the resource.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 func TestStateOf(t *testing.T) {
@@ -60,13 +60,13 @@ func TestStateOf(t *testing.T) {
 		"Unreachable": {
 			reason: "What was submitted stays so while nothing else is known.",
 			last:   last(submitted, 1),
-			err:    target.ErrUnreachable,
+			err:    clusters.ErrUnreachable,
 			want:   submitted,
 		},
 		"Changed": {
 			reason: "What has changed since is not submitted as it is wanted now.",
 			last:   last(submitted, 0),
-			err:    target.ErrUnreachable,
+			err:    clusters.ErrUnreachable,
 			want:   workloadv1alpha1.StateScheduled,
 		},
 		"SecretGone": {

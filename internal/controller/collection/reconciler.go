@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -28,7 +28,7 @@ const passTimeout = 5 * time.Minute
 type Reconciler[T Collection] struct {
 	kind       scope.CollectionKind[T]
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
 	written    *written
@@ -40,7 +40,7 @@ type pass[T Collection] struct {
 	collection T
 	before     Collection // as the server last gave it
 	owner      informer.Owner
-	cluster    *target.Cluster
+	cluster    *clusters.Cluster
 	selected   []resourceID
 	template   template
 	hash       string // of spec.objectTemplate

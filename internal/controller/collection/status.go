@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -40,7 +40,7 @@ var causes = []targetresource.Cause{
 	{Is: isControlPlane},
 	{Is: targetresource.By(errNameTaken), Reason: commonv1.ReasonNameTaken, Woken: true},
 	{Is: targetresource.By(errInvalidSelection), Reason: commonv1.ReasonInvalidSelection, Woken: true},
-	{Is: target.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
+	{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
 	{Is: apierrors.IsForbidden, Reason: commonv1.ReasonForbidden, Woken: true},
 	{Is: apierrors.IsUnauthorized, Reason: commonv1.ReasonUnauthorized, Woken: true},
 }

@@ -11,8 +11,8 @@ import (
 
 	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -55,7 +55,7 @@ func TestReason(t *testing.T) {
 		},
 		"Unreachable": {
 			reason: "A target that does not answer is unreachable.",
-			err:    errors.Wrap(target.ErrUnreachable, "x"),
+			err:    errors.Wrap(clusters.ErrUnreachable, "x"),
 			want:   commonv1.ReasonTargetUnreachable,
 			woken:  true,
 		},

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -31,7 +31,7 @@ func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
 		Key:  r.kind.Key(p.collection),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.collection) },
 	})
-	if target.IsNamespaceNotAllowed(err) || apierrors.IsConflict(err) {
+	if clusters.IsNamespaceNotAllowed(err) || apierrors.IsConflict(err) {
 		return err
 	}
 	if err := r.kind.Track(ctx, p.collection); err != nil {
@@ -75,7 +75,7 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 
 // namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled
 // in.
-func namesOn(ctx context.Context, c *target.Cluster, o informer.Owner, gvk schema.GroupVersionKind,
+func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk schema.GroupVersionKind,
 	i informer.Interest,
 ) ([]types.NamespacedName, error) {
 	m, err := c.Mapping(ctx, o, gvk)
@@ -92,7 +92,7 @@ func namesOn(ctx context.Context, c *target.Cluster, o informer.Owner, gvk schem
 	}
 	c.Watches().Track(o, purposeSelection, i)
 	names, err := c.Watches().Names(ctx, o, i)
-	if !target.IsUnserved(err) {
+	if !clusters.IsUnserved(err) {
 		return names, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
 	}
 	// The kind may have gone since it was found. If it has, somebody looks for it from now on.

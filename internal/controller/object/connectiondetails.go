@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -147,7 +147,7 @@ func (e detailsReader) origins(ctx context.Context,
 }
 
 // locateOrigin finds where on the target an origin lives.
-func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]target.Mapping) {
+func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]clusters.Mapping) {
 	gvk := s.ref.GroupVersionKind()
 	var ok bool
 	s.mapping, ok = served[gvk]
@@ -183,7 +183,7 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 // An origin is a resource on the target that connection details come from.
 type origin struct {
 	ref     corev1.ObjectReference // as a detail names it
-	mapping target.Mapping
+	mapping clusters.Mapping
 	own     bool                       // it is the resource of the manifest, which is looked at anyhow
 	lack    string                     // why it cannot be looked at, empty if it can
 	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -35,7 +35,7 @@ type connectionSecret struct {
 	missing []string          // keys that have no value now, and keep the one they had
 }
 
-func newConnectionSecret(local *target.Cluster, o informer.Owner, n types.NamespacedName) *connectionSecret {
+func newConnectionSecret(local *clusters.Cluster, o informer.Owner, n types.NamespacedName) *connectionSecret {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(secretKind)
 	u.SetNamespace(n.Namespace)
@@ -43,7 +43,7 @@ func newConnectionSecret(local *target.Cluster, o informer.Owner, n types.Namesp
 	return &connectionSecret{
 		Resource: targetresource.Resource{
 			Cluster: local, Owner: o, Purpose: purposeConnection, Manifest: u,
-			Mapping: target.Mapping{Resource: secrets, Namespaced: true, Readable: true, Watchable: true},
+			Mapping: clusters.Mapping{Resource: secrets, Namespaced: true, Readable: true, Watchable: true},
 		},
 		values: map[string][]byte{},
 	}

@@ -17,11 +17,11 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // reasonLeftOut is the reason of events about what is left out of a manifest.
@@ -105,7 +105,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	e.SecretFields = e.references.SecretFields()
 	e.Mapping, err = e.Cluster.Mapping(ctx, e.Owner, e.Manifest.GroupVersionKind())
 	if err != nil {
-		if target.IsNoKind(err) {
+		if clusters.IsNoKind(err) {
 			e.verdict = &readiness.Verdict{Message: messageNoKind}
 		}
 		return errors.Wrap(err, "cannot find kind of manifest")

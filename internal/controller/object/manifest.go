@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 var (
@@ -76,7 +76,7 @@ func label(u *unstructured.Unstructured) error {
 }
 
 // place fits a manifest to how the target serves its kind.
-func place(u *unstructured.Unstructured, m target.Mapping) error {
+func place(u *unstructured.Unstructured, m clusters.Mapping) error {
 	if !m.Readable {
 		return errors.Wrapf(errInvalidManifest, "kind %s can only be created, and an Object needs to read it", u.GetKind())
 	}

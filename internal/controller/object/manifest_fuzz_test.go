@@ -15,7 +15,7 @@ import (
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // manifestSeeds are texts of manifests, whole and broken.
@@ -58,7 +58,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		checkTaken(t, o, raw, u)
-		checkPlaced(t, u, target.Mapping{Namespaced: variant%2 == 0, Readable: true})
+		checkPlaced(t, u, clusters.Mapping{Namespaced: variant%2 == 0, Readable: true})
 		if err := record(o, u, Options{
 			SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0,
 		}); err != nil {
@@ -150,7 +150,7 @@ func hasFloats(v any) bool {
 }
 
 // checkPlaced checks what place makes of a manifest, with regard to namespaces.
-func checkPlaced(t *testing.T, u *unstructured.Unstructured, m target.Mapping) {
+func checkPlaced(t *testing.T, u *unstructured.Unstructured, m clusters.Mapping) {
 	t.Helper()
 	given := u.GetNamespace()
 	err := place(u, m)

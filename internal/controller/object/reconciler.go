@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -38,7 +38,7 @@ type reconciler[T Object] struct {
 	managed    reconcile.Reconciler
 	kind       scope.Kind[T]
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	drift      targetresource.Drift
 	writes     *managedadapter.Coalescer
 	events     event.Recorder
@@ -159,7 +159,7 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		},
 		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
 		config: c.kind.Ref(via), moved: moved,
-		connectPrevious: func(ctx context.Context) (*target.Cluster, error) {
+		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
 			return c.connect(ctx, previousOwner(owner), c.before(o))
 		},
 		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
@@ -171,7 +171,7 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	return &external{remote: r}, nil
 }
 
-func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T) (*target.Cluster, error) {
+func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T) (*clusters.Cluster, error) {
 	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
 		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -94,13 +94,13 @@ func (r *reconciliation) amend(obj client.Object) {
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if why := causeOf(r.err).Reason; why != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = why
-		if target.IsUnreachable(r.err) {
+		if clusters.IsUnreachable(r.err) {
 			synced.Message = r.err.Error() // crossplane-runtime adds what was tried.
 		}
 		o.SetConditions(synced)
 	}
 	r.explainDeletion(o)
-	if r.verdict == nil || r.err != nil && !target.IsNoKind(r.err) || o.GetDeletionTimestamp() != nil {
+	if r.verdict == nil || r.err != nil && !clusters.IsNoKind(r.err) || o.GetDeletionTimestamp() != nil {
 		return
 	}
 	ready := xpv2.Available()
@@ -243,7 +243,7 @@ func (e briefError) Unwrap() error { return e.error }
 
 // brief returns a briefError if an error is about a target that does not answer, and the error itself if not.
 func brief(err error, deleted bool) error {
-	said := target.UnreachableMessage(err)
+	said := clusters.UnreachableMessage(err)
 	if said == "" {
 		return err
 	}
@@ -262,5 +262,5 @@ func brief(err error, deleted bool) error {
 func isOutageEvent(obj runtime.Object, e event.Event) bool {
 	o, ok := obj.(Object)
 	return ok && e.Type == event.TypeWarning && e.Reason != reasonLeft && targetresource.WasSynced(o) &&
-		strings.Contains(e.Message, target.ErrUnreachable.Error())
+		strings.Contains(e.Message, clusters.ErrUnreachable.Error())
 }

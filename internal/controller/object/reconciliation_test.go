@@ -15,9 +15,9 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -150,7 +150,7 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 		"Fails": {reason: "Retries of what fails are spread.", err: errors.New("boom"), delayed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			registry, err := target.NewRegistry(target.Options{Injected: &rest.Config{Host: "http://127.0.0.1:1"}})
+			registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{Host: "http://127.0.0.1:1"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -34,7 +34,7 @@ type remote struct {
 	*reconciliation
 	targetresource.Resource
 
-	local   *target.Cluster         // the control plane
+	local   *clusters.Cluster       // the control plane
 	gvk     schema.GroupVersionKind // of the Object
 	drift   *targetresource.Drift
 	events  event.Recorder
@@ -45,7 +45,7 @@ type remote struct {
 	config xpv2.ProviderConfigReference
 	moved  bool
 	// connectPrevious connects to the target the Object has left, and forgetPrevious ends that connection.
-	connectPrevious func(context.Context) (*target.Cluster, error)
+	connectPrevious func(context.Context) (*clusters.Cluster, error)
 	forgetPrevious  func()
 
 	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist

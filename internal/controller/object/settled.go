@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // sights are all that a reconcile of an Object depends on if it reads nothing but watches. The same sights lead to the
 // same result.
 type sights struct {
 	version       string // of the Object
-	cluster       *target.Cluster
+	cluster       *clusters.Cluster
 	local, remote uint64 // what the watches of the control plane and of the cluster show
 }
 
@@ -27,7 +27,7 @@ type settled struct {
 }
 
 // sights returns what the reconcile of an Object sees, nil if it sees more than watches show.
-func (c *reconciler[T]) sights(o Object, cluster *target.Cluster) *sights {
+func (c *reconciler[T]) sights(o Object, cluster *clusters.Cluster) *sights {
 	owner := c.owner(client.ObjectKeyFromObject(o))
 	local, ok := c.registry.Local().Watches().Sight(owner)
 	remote, too := cluster.Watches().Sight(owner)

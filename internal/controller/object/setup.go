@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -37,7 +37,7 @@ type Options struct {
 	controller.Options
 
 	// Registry connects to the targets.
-	Registry *target.Registry
+	Registry *clusters.Registry
 	// PollJitter is the fraction of the poll interval by which it varies.
 	PollJitter float64
 	// SanitizeSecrets keeps the data of Secrets out of status.
@@ -131,7 +131,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 			Key:  k.Key(o),
 			Read: func(ctx context.Context) (commonv1.Connection, error) { return k.Config(ctx, o) },
 		})
-		if target.IsNamespaceNotAllowed(err) {
+		if clusters.IsNamespaceNotAllowed(err) {
 			return reconcile.Result{}, nil // Its condition changes when it may.
 		}
 		if err == nil {

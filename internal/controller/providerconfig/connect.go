@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // retryAfter is when a ProviderConfig is tried again that cannot be used, if nothing wakes it before.
 const retryAfter = time.Minute
 
 // connect makes a ProviderConfig a user of its own target, and has the target judge the credentials unless others use
-// them or it has accepted them before. Its errors are those of target.Registry.Connect and
-// target.Cluster.TryCredentials.
+// them or it has accepted them before. Its errors are those of clusters.Registry.Connect and
+// clusters.Cluster.TryCredentials.
 func (r *readiness) connect(ctx context.Context, key client.ObjectKey) error {
 	o := informer.Owner{Controller: r.controller, NamespacedName: key}
 	pc := r.config.New()
@@ -55,12 +55,12 @@ func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
 
 // health returns what is known of the targets of a ProviderConfig, given the error of connect. It is not known while it
 // is too early to tell.
-func (r *readiness) health(pc resource.ProviderConfig, err error) target.Health {
+func (r *readiness) health(pc resource.ProviderConfig, err error) clusters.Health {
 	h := r.registry.Health(r.config.Key(pc))
 	switch {
 	case err == nil || h.Err != nil:
-	case !target.IsUnreachable(err) &&
-		(h.Known || apierrors.IsConflict(err) || errors.Is(err, target.ErrUnauthorized)):
+	case !clusters.IsUnreachable(err) &&
+		(h.Known || apierrors.IsConflict(err) || errors.Is(err, clusters.ErrUnauthorized)):
 		h.Known = false
 	default:
 		h.Err = err

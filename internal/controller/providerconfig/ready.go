@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // A readiness sets condition Ready of ProviderConfigs, and what is known of their targets, in the status write of the
 // reconciler that it wraps.
 type readiness struct {
 	client     client.Client
-	registry   *target.Registry
+	registry   *clusters.Registry
 	controller string // its name
 	config     scope.Config
 	events     event.Recorder
@@ -65,7 +65,7 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 }
 
 // show sets the URL and the version of the target. They stay while nothing is connected, as after a restart.
-func (r *readiness) show(pc resource.ProviderConfig, h target.Health) {
+func (r *readiness) show(pc resource.ProviderConfig, h clusters.Health) {
 	_, s := r.config.Parts(pc)
 	switch {
 	case s == nil:
@@ -96,12 +96,12 @@ func (r *readiness) changes() source.Source {
 }
 
 // ready returns condition Ready for the health of the targets, and whether that is known.
-func ready(was xpv2.Condition, h target.Health) (is xpv2.Condition, known bool) {
+func ready(was xpv2.Condition, h clusters.Health) (is xpv2.Condition, known bool) {
 	is = xpv2.Condition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()}
 	switch {
-	case target.IsUnreachable(h.Err):
-		is.Reason, is.Message = commonv1.ReasonTargetUnreachable, target.UnreachableMessage(h.Err)
-	case errors.Is(h.Err, target.ErrUnauthorized):
+	case clusters.IsUnreachable(h.Err):
+		is.Reason, is.Message = commonv1.ReasonTargetUnreachable, clusters.UnreachableMessage(h.Err)
+	case errors.Is(h.Err, clusters.ErrUnauthorized):
 		is.Reason, is.Message = commonv1.ReasonUnauthorized, h.Err.Error()
 	case h.Err != nil:
 		is.Reason, is.Message = commonv1.ReasonInvalidConnection, h.Err.Error()

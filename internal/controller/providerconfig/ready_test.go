@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 func TestReady(t *testing.T) {
@@ -32,7 +32,7 @@ func TestReady(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		was    xpv2.Condition
-		health target.Health
+		health clusters.Health
 		want   want
 	}{
 		"Connecting": {
@@ -41,17 +41,17 @@ func TestReady(t *testing.T) {
 		},
 		"Answers": {
 			reason: "A target that answers is ready.",
-			health: target.Health{Known: true},
+			health: clusters.Health{Known: true},
 			want:   want{is: answers, known: true, moved: true},
 		},
 		"AnswersStill": {
 			reason: "It is ready since the first answer.",
-			was:    answers, health: target.Health{Known: true},
+			was:    answers, health: clusters.Health{Known: true},
 			want: want{is: answers, known: true},
 		},
 		"Unreachable": {
 			reason: "An outage shows at once.",
-			was:    answers, health: target.Health{Known: true, Err: target.ErrUnreachable},
+			was:    answers, health: clusters.Health{Known: true, Err: clusters.ErrUnreachable},
 			want: want{
 				is:    condition(corev1.ConditionFalse, commonv1.ReasonTargetUnreachable, ""),
 				known: true, moved: true,
@@ -59,7 +59,7 @@ func TestReady(t *testing.T) {
 		},
 		"Unauthorized": {
 			reason: "Credentials that are refused are another fault, since the same time.",
-			was:    lost, health: target.Health{Known: true, Err: target.ErrUnauthorized},
+			was:    lost, health: clusters.Health{Known: true, Err: clusters.ErrUnauthorized},
 			want: want{
 				is: condition(corev1.ConditionFalse, commonv1.ReasonUnauthorized,
 					"target does not accept the credentials"),
@@ -68,7 +68,7 @@ func TestReady(t *testing.T) {
 		},
 		"Unreadable": {
 			reason: "A Secret that may not be read is a fault of the connection.",
-			was:    answers, health: target.Health{Err: errors.New("forbidden")},
+			was:    answers, health: clusters.Health{Err: errors.New("forbidden")},
 			want: want{
 				is:    condition(corev1.ConditionFalse, commonv1.ReasonInvalidConnection, "forbidden"),
 				known: true, moved: true,

@@ -8,14 +8,14 @@ import (
 	"github.com/pkg/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // restoredTimeout bounds how long a ProviderConfig is looked for that an event is about.
 const restoredTimeout = 30 * time.Second
 
 // Restored records on each ProviderConfig of a restored target that it has been.
-func (c *Controller) Restored(r target.Restored) {
+func (c *Controller) Restored(r clusters.Restored) {
 	go func() { // The caller does not wait for the cache.
 		ctx, cancel := context.WithTimeout(context.Background(), restoredTimeout)
 		defer cancel()

@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -46,7 +46,7 @@ type Options struct {
 	controller.Options
 
 	// Registry connects to the targets.
-	Registry *target.Registry
+	Registry *clusters.Registry
 }
 
 // Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.

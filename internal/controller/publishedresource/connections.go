@@ -9,9 +9,9 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection
@@ -25,13 +25,13 @@ const (
 // Connections are how PublishedResources reach workspaces, endpoints and service clusters.
 type connections struct {
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	publisher  *scope.Publisher
 }
 
 // connect returns the cluster of a ClusterProviderConfig, and what that says.
 func (c *connections) connect(ctx context.Context, owner informer.Owner, config string,
-) (commonv1.Connection, *target.Cluster, error) {
+) (commonv1.Connection, *clusters.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(config))
 	connection, err := c.publisher.Config(ctx, config)
 	if errors.Is(err, scope.ErrNoConfig) {
@@ -47,7 +47,7 @@ func (c *connections) connect(ctx context.Context, owner informer.Owner, config 
 // service returns the service cluster of a PublishedResource.
 func (c *connections) service(ctx context.Context,
 	o *v1alpha1.PublishedResource,
-) (*target.Cluster, informer.Owner, error) {
+) (*clusters.Cluster, informer.Owner, error) {
 	owner := c.owner(o.GetName(), controllerSource)
 	ref := o.Spec.ServiceClusterConfigReference
 	if ref == nil {

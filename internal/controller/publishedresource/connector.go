@@ -15,9 +15,9 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // A connector connects PublishedResources to the workspaces of their APIExports, and keeps what outlives a pass.
@@ -103,7 +103,7 @@ func (c *connector) forget(name string) {
 
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
 // service cluster.
-func (c *connector) restored(r target.Restored) {
+func (c *connector) restored(r clusters.Restored) {
 	names := map[string]bool{} // whether the server is of kcp to each of them
 	for _, o := range r.Owners {
 		name, is := ofOwner(o.NamespacedName).Name, c.connections.controller

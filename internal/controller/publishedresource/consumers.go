@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // What is watched through the endpoints.
@@ -49,7 +49,7 @@ type endpoint struct {
 }
 
 // isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
-func (e *endpoint) isUnserved() bool { return target.IsNoKind(e.err) }
+func (e *endpoint) isUnserved() bool { return clusters.IsNoKind(e.err) }
 
 // failing returns the endpoints that do not show all.
 func (v *consumerView) failing() []endpoint {
@@ -137,7 +137,7 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 	for i, url := range urls {
 		e := &endpoints[i]
 		e.URL, e.owner = url, c.connections.endpointOwner(w.name, url)
-		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+target.AllClusters)
+		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+clusters.AllClusters)
 	}
 	return endpoints
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -21,7 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // A pass is what one reconcile finds out about a PublishedResource, phase by phase. Nothing outlives it. The conditions
@@ -33,8 +33,8 @@ type pass struct {
 	resource  *v1alpha1.PublishedResource // nil before it is connected
 	workspace *workspace                  // of the APIExport; nil before it is connected
 
-	service     *target.Cluster // nil before it is connected
-	sourceOwner informer.Owner  // as whom the PublishedResource uses it
+	service     *clusters.Cluster // nil before it is connected
+	sourceOwner informer.Owner    // as whom the PublishedResource uses it
 
 	wanted  *desiredAPI   // what is to be published; nil if the source tells nothing
 	refusal error         // why that cannot be published
@@ -208,8 +208,8 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
 		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
 		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
-		{target.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
-		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
+		{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
+		{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 		{kcp.LacksIdentity, v1alpha1.ReasonIdentityHashMissing, false},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // purposeRelated are the CustomResourceDefinitions of related resources.
@@ -166,7 +166,7 @@ func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (ob
 }
 
 // discover asks a server for an API.
-func discover(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
+func discover(c *clusters.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
 	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
 	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -38,7 +38,7 @@ type Options struct {
 	controller.Options
 
 	// Registry connects to workspaces and service clusters.
-	Registry *target.Registry
+	Registry *clusters.Registry
 	// PollJitter is the fraction of the poll interval by which it varies.
 	PollJitter float64
 	// Selector selects the PublishedResources that are reconciled, by their labels. Nil selects all. Others are left to

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // purposeSource is the CustomResourceDefinition of what is published.
@@ -63,7 +63,7 @@ type sources struct {
 }
 
 // of returns what is known of a service cluster.
-func (s *sources) of(c *target.Cluster) *catalogue {
+func (s *sources) of(c *clusters.Cluster) *catalogue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.catalogues[c.Server()]
@@ -77,7 +77,7 @@ func (s *sources) of(c *target.Cluster) *catalogue {
 // find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
 // built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
 // errSourceMissing if there is no such API.
-func (k *catalogue) find(ctx context.Context, c *target.Cluster, o informer.Owner,
+func (k *catalogue) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
 	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
@@ -104,7 +104,7 @@ func (k *catalogue) find(ctx context.Context, c *target.Cluster, o informer.Owne
 
 // follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned if it is not there
 // or describes another kind.
-func (k *catalogue) follow(ctx context.Context, c *target.Cluster, o informer.Owner,
+func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
 	is := k.definition(gk)
@@ -137,7 +137,7 @@ func (k *catalogue) definition(gk schema.GroupKind) definedBy {
 }
 
 // learn asks for the kinds of the CustomResourceDefinitions of a group that are not known.
-func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.NamespacedName, group string) error {
+func (k *catalogue) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName, group string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := map[string]bool{}
@@ -175,7 +175,7 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 
 // builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again
 // after builtInAge.
-func (k *catalogue) builtIn(ctx context.Context, c *target.Cluster, gk schema.GroupKind) (source, error) {
+func (k *catalogue) builtIn(ctx context.Context, c *clusters.Cluster, gk schema.GroupKind) (source, error) {
 	k.mu.Lock()
 	known, ok := k.builtIns[gk]
 	k.mu.Unlock()

@@ -51,7 +51,6 @@ func TestSyncPrivateMetadata(t *testing.T) {
 		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault,
 		objectsync.AnnotationKind:        "Cert." + s.group,
 		objectsync.AnnotationPublication: strings.Join([]string{o.GetName(), s.cluster(t), exportName}, "/"),
-		objectsync.AnnotationUID:         string(web.GetUID()),
 	}
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -38,8 +38,8 @@ type workspace struct {
 	name        string         // of the PublishedResource
 	owner       informer.Owner // as whom it uses the cluster
 	connection  commonv1.Connection
-	cluster     *target.Cluster
-	slices      *target.Cluster // the workspace of the APIExportEndpointSlice
+	cluster     *clusters.Cluster
+	slices      *clusters.Cluster // the workspace of the APIExportEndpointSlice
 	plan        plan
 
 	export  *unstructured.Unstructured // nil if it does not exist
@@ -192,7 +192,7 @@ func (w *workspace) exported(ctx context.Context) (sets.Set[string], error) {
 func (w *workspace) deleted(ctx context.Context) (bool, error) {
 	u, err := w.cluster.Resource(kcp.LogicalClusters, "").Get(ctx, kcp.LogicalCluster, metav1.GetOptions{})
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), target.IsUnserved(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), clusters.IsUnserved(err):
 		return false, nil
 	case err != nil:
 		return false, errors.Wrap(err, "cannot find out whether the workspace is being deleted")

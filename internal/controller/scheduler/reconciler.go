@@ -18,10 +18,10 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -41,7 +41,7 @@ var errUnschedulable = errors.New("application waits for a cluster")
 type Reconciler struct {
 	kind       scope.Kind[*workloadv1alpha1.KubernetesApplication]
 	controller string
-	registry   *target.Registry
+	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
 	poll       managedadapter.Poll
@@ -103,7 +103,7 @@ func (r *Reconciler) choose(ctx context.Context,
 			r.consider(client.ObjectKeyFromObject(app), owners)
 			return &p.ClusterReference, nil
 		}
-		if target.IsNamespaceNotAllowed(err) || informer.IsNotSynced(err) {
+		if clusters.IsNamespaceNotAllowed(err) || informer.IsNotSynced(err) {
 			continue // Nothing is told of a cluster that is not known to be allowed.
 		}
 		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))

@@ -143,8 +143,8 @@ type noHolders struct{}
 // Holdings returns none.
 func (noHolders) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
-// Workspaces knows of no copies.
-func (noHolders) Workspaces(string) ([]string, error) { return nil, nil }
+// HasOthers knows of no copies.
+func (noHolders) HasOthers(string, string) (bool, error) { return false, nil }
 
 // Drop has none to forget.
 func (noHolders) Drop(objectsync.Holding) {}
@@ -227,7 +227,7 @@ func TestWorkspace(t *testing.T) {
 	}
 	want := []string{
 		objectsync.AnnotationPublication, objectsync.AnnotationKind, objectsync.AnnotationName,
-		objectsync.AnnotationNamespace, objectsync.AnnotationUID,
+		objectsync.AnnotationNamespace,
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(copies[0].GetAnnotations()))); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
@@ -235,7 +235,7 @@ func TestWorkspace(t *testing.T) {
 	down := &corev1.Secret{}
 	err = below.Get(t.Context(), types.NamespacedName{Namespace: cluster, Name: "key"}, down)
 	if err != nil || string(down.Data["k"]) != "from above" || down.Labels[objectsync.LabelRelatedCluster] != cluster ||
-		len(down.Labels)+len(down.Annotations) != 3 {
+		len(down.Labels)+len(down.Annotations) != 2 {
 		t.Errorf("Secret below: %v %v %v", err, down.Labels, down.Annotations)
 	}
 	cert := &corev1.Secret{

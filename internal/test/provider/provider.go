@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -82,14 +82,14 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	return func() { <-ended }
 }
 
-func newRegistry(t testing.TB, cfg *rest.Config, change ...func(*target.Options)) *target.Registry {
+func newRegistry(t testing.TB, cfg *rest.Config, change ...func(*clusters.Options)) *clusters.Registry {
 	t.Helper()
 	cfg.QPS = -1
-	o := target.Options{Injected: cfg, UserAgent: "provider-kcp/test"}
+	o := clusters.Options{Injected: cfg, UserAgent: "provider-kcp/test"}
 	for _, f := range change {
 		f(&o)
 	}
-	r, err := target.NewRegistry(o)
+	r, err := clusters.NewRegistry(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ var once sync.Once
 
 // Once installs our CustomResourceDefinitions on a control plane and starts all controllers as user "provider", once
 // for all tests of a package, and returns a client of it. The options of connections can be changed.
-func Once(t testing.TB, s *kube.Server, crds string, change ...func(*target.Options)) client.Client {
+func Once(t testing.TB, s *kube.Server, crds string, change ...func(*clusters.Options)) client.Client {
 	t.Helper()
 	once.Do(func() {
 		s.InstallCRDs(t, crds)
@@ -125,7 +125,7 @@ func newManager(cfg *rest.Config) (ctrl.Manager, error) {
 	if err := kinds.AddToScheme(s); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
-	cfg, err := target.Sifted(cfg)
+	cfg, err := clusters.Sifted(cfg)
 	if err != nil {
 		return nil, err
 	}

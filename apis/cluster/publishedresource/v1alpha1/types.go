@@ -121,7 +121,8 @@ type PublishedResourceSpec struct {
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
 	// unboundWorkspaces decides what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
-	// (the default) leaves them on the service cluster, Delete deletes them.
+	// (the default) leaves them on the service cluster, Delete deletes them. A workspace that is being deleted is
+	// recognized only with a permission claim for its LogicalCluster, as of enableWorkspacePaths, or for its namespaces.
 	// +optional
 	// +kubebuilder:default=Orphan
 	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`

@@ -30,14 +30,20 @@ type record struct {
 	mu      sync.Mutex
 	objects map[string]build.Object // what is there now, by name
 	ready   map[string]time.Time    // when an Object was Ready first
-	synced  map[string]time.Time    // when the condition Synced last changed
+	synced  map[string]change       // of the condition Synced, the last
 	leaks   []string
+}
+
+// A change is when something changed, and what it was before.
+type change struct {
+	when time.Time
+	was  string
 }
 
 // watch records the Objects of a namespace until the test ends.
 func (w world) watch(t *testing.T, namespace string) *record {
 	t.Helper()
-	r := &record{objects: map[string]build.Object{}, ready: map[string]time.Time{}, synced: map[string]time.Time{}}
+	r := &record{objects: map[string]build.Object{}, ready: map[string]time.Time{}, synced: map[string]change{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var recording sync.WaitGroup
 	recording.Go(func() {
@@ -98,7 +104,7 @@ func (r *record) note(event watch.EventType, o build.Object) {
 	defer r.mu.Unlock()
 	name, now := o.GetName(), time.Now()
 	if was := r.objects[name]; was == nil || synced(was) != synced(o) {
-		r.synced[name] = now
+		r.synced[name] = change{when: now, was: describe(was)}
 	}
 	if _, ok := r.ready[name]; !ok && ready(o) {
 		r.ready[name] = now
@@ -139,8 +145,8 @@ func (r *record) unstable(since time.Time) []string {
 	defer r.mu.Unlock()
 	var names []string
 	for name, o := range r.objects {
-		if r.synced[name].After(since) {
-			names = append(names, name+": "+describe(o))
+		if c := r.synced[name]; c.when.After(since) {
+			names = append(names, fmt.Sprintf("%s: %s, before: %s", name, describe(o), c.was))
 		}
 	}
 	return names

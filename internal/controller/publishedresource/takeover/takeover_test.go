@@ -209,8 +209,8 @@ func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 	return out
 }
 
-// compareStates fails unless all that the agent has remembered is still there, with a list of related objects, whose it
-// is, and nothing else.
+// compareStates fails unless all that the agent has remembered is still there, with a list of related objects, where
+// the copy is, whose it is, and nothing else.
 func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 	t.Helper()
 	after := s.states(t)
@@ -218,10 +218,12 @@ func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 		t.Errorf("want a state for each object, got %d", len(after))
 	}
 	for name, is := range after {
-		if len(is.Data["related"]) == 0 {
-			t.Errorf("state %s: no list of related objects", name)
+		for _, key := range []string{"related", "copy"} {
+			if len(is.Data[key]) == 0 {
+				t.Errorf("state %s: no %s", name, key)
+			}
+			delete(is.Data, key)
 		}
-		delete(is.Data, "related")
 		if got := is.Labels[domain+"agent-name"]; got != agentName {
 			t.Errorf("state %s: want it to say whose it is, got %q", name, got)
 		}

@@ -1,0 +1,162 @@
+package clusters
+
+import (
+	"context"
+	"slices"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/aws"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/azure"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/google"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/upbound"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// An access is how a cluster is reached, and as whom.
+type access struct {
+	config *rest.Config
+	tokens identity.Source // nil if the configuration is enough
+	route  route
+}
+
+// access returns how the cluster of credentials is reached, but for the route.
+func (o Options) access(c credentials) (a access, err error) {
+	k := kubeconfig{}
+	a.config = rest.CopyConfig(o.Injected)
+	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
+		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
+			return a, err
+		}
+	}
+	if c.identityType != "" {
+		if a.tokens, err = tokens(c, k); err != nil {
+			return a, err
+		}
+	}
+	if k.cluster != nil {
+		secret := c.kubeconfig.source == xpv2.CredentialsSourceSecret
+		if a.config, err = k.config(trust{exec: !secret || o.AllowExec, files: !secret}); err == nil {
+			err = o.admitProxied(c, a.config)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	a.config.UserAgent = o.UserAgent
+	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
+	switch {
+	case c.endpoint != "":
+		a.config.Host = c.endpoint
+	case c.workspace != "":
+		err = inWorkspace(a.config, c.workspace)
+	}
+	if err != nil {
+		return a, err
+	}
+	return a, impersonate(a.config, c.as)
+}
+
+// impersonate makes a REST configuration act as somebody, unless that is nobody.
+func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
+	if as.UserName == "" {
+		return nil
+	}
+	if cfg.Impersonate.UserName != "" {
+		return errors.New("spec.impersonate cannot be set beside the kubeconfig field users[].user.as")
+	}
+	cfg.Impersonate = as
+	return nil
+}
+
+// impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is
+// cluster-scoped. It has no user name if they are made as whom the credentials say.
+func impersonation(i *commonv1.Impersonation, namespace string) (rest.ImpersonationConfig, error) {
+	if i == nil {
+		return rest.ImpersonationConfig{}, nil
+	}
+	if i.ServiceAccountName == "" {
+		return rest.ImpersonationConfig{UserName: i.User, Groups: i.Groups},
+			checkImpersonation("spec.impersonate", append([]string{i.User}, i.Groups...))
+	}
+	if namespace == "" {
+		return rest.ImpersonationConfig{}, errors.New(
+			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped " +
+				"Object has none: set spec.impersonate.user")
+	}
+	// The server adds the groups of ServiceAccounts:
+	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
+	return rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + i.ServiceAccountName},
+		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
+}
+
+// tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.
+// The kubeconfig is empty if there is none. A source must go with the type: AWS has only the provider's own, Google may
+// have it, and the others may not.
+func tokens(c credentials, k kubeconfig) (identity.Source, error) {
+	plugin, own := k.takePlugin(), c.identity.source == xpv2.CredentialsSourceInjectedIdentity
+	written := !own && c.identity.source != xpv2.CredentialsSourceNone
+	switch t := c.identityType; {
+	case t == commonv1.IdentityGoogle && written:
+		return google.New(c.identity.content, c.writer)
+	case t == commonv1.IdentityGoogle:
+		return google.Default(), nil
+	case t == commonv1.IdentityAWSWeb && own:
+		return aws.New(k.clusterName)
+	case t == commonv1.IdentityAzureServicePrincipal && written:
+		return azure.ServicePrincipal(c.identity.content, c.writer, plugin)
+	case t == commonv1.IdentityAzureWorkload && written:
+		return azure.Workload(c.identity.content, c.writer, plugin)
+	case t == commonv1.IdentityUpbound && written:
+		return upbound.New(c.identity.content, plugin)
+	case t == commonv1.IdentityNebius:
+		// Its library is not in the checksum database of Go, and brings gRPC.
+		return nil, errors.Errorf("spec.identity.type %s is not built in: use a kubeconfig with a token", t)
+	case slices.Contains([]commonv1.IdentityType{
+		commonv1.IdentityAWSWeb, commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload,
+		commonv1.IdentityUpbound,
+	}, t):
+		return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
+			c.identity.source, t)
+	}
+	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
+}
+
+// ErrNotHere is the error of Check about credentials in the environment or the file system of the provider, which
+// another process cannot see.
+var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
+
+// Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
+// changed first. It reads Secrets, makes no connection to the target, and mints no token. Errors are those of Connect,
+// and ErrNotHere.
+func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection,
+	with ...func(*Options),
+) error {
+	options := r.options
+	for _, set := range with {
+		set(&options)
+	}
+	if err := options.admit(described); err != nil {
+		return invalidConnectionError{err}
+	}
+	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
+		notHere(described.Spec.Identity.ProviderCredentials) {
+		return ErrNotHere
+	}
+	creds, err := options.resolve(ctx, r.local, o, described)
+	if err != nil {
+		return err
+	}
+	if _, err := options.access(creds); err != nil {
+		return invalidConnectionError{err}
+	}
+	return nil
+}
+
+func notHere(p commonv1.ProviderCredentials) bool {
+	return p.Source == xpv2.CredentialsSourceEnvironment || p.Source == xpv2.CredentialsSourceFilesystem
+}

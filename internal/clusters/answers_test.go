@@ -1,0 +1,261 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// foreign is what a server has that is none of Kubernetes, and that nobody may see.
+const foreign = `{"SecretAccessKey":"node-role-secret-123"}`
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// clusterAt connects to a server, as a tenant does or as an operator.
+func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
+	t.Helper()
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, &Registry{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// serve connects to a server that answers probes, and everything else by a function.
+func serve(t *testing.T, answer http.HandlerFunc) *Cluster {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
+	awaitUp(t, c)
+	return c
+}
+
+func awaitUp(t *testing.T, c *Cluster) {
+	t.Helper()
+	eventually(t, "the first probe", func() bool { return c.Ready(t.Context()) == nil })
+}
+
+// requests are what callers ask of a resource.
+func requests() map[string]func(context.Context, *Cluster) error {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "n", "name": "c"},
+	}}
+	return map[string]func(context.Context, *Cluster) error{
+		"Get": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Get(ctx, "c", metav1.GetOptions{})
+			return err
+		},
+		"List": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"Apply": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Apply(ctx, "c", u, metav1.ApplyOptions{FieldManager: "m"})
+			return err
+		},
+		"Create": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Create(ctx, u, metav1.CreateOptions{})
+			return err
+		},
+		"Delete": func(ctx context.Context, c *Cluster) error {
+			return c.Resource(configMaps, "n").Delete(ctx, "c", metav1.DeleteOptions{})
+		},
+		"Discovery": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Mapping(ctx, informer.Owner{}, configMaps.GroupVersion().WithKind("ConfigMap"))
+			return err
+		},
+		"Find": func(ctx context.Context, c *Cluster) error {
+			_, _, err := c.findKind(ctx, schema.GroupKind{Kind: "ConfigMap"})
+			return err
+		},
+	}
+}
+
+// TestForeignAnswers shows that an answer that is none of a Kubernetes API server is an error for each request, that
+// nothing of it is repeated, and that nothing is taken for absent by it.
+func TestForeignAnswers(t *testing.T) {
+	const html = "<html>node-role-secret-123</html>"
+	for name, tc := range map[string]struct {
+		code        int
+		contentType string
+		body        string
+	}{
+		"JSON": {code: http.StatusOK, contentType: "application/json", body: foreign},
+		"JSONWithKind": {
+			code:        http.StatusOK,
+			contentType: "application/json",
+			body:        `{"kind":"","SecretAccessKey":"node-role-secret-123"}`,
+		},
+		"JSONList":   {code: http.StatusOK, contentType: "application/json", body: `["node-role-secret-123"]`},
+		"HTML":       {code: http.StatusOK, contentType: "text/html", body: html},
+		"HTMLAsJSON": {code: http.StatusOK, contentType: "application/json", body: html},
+		"YAML":       {code: http.StatusOK, contentType: "application/yaml", body: "kind: node-role-secret-123"},
+		"Protobuf": {
+			code:        http.StatusOK,
+			contentType: "application/vnd.kubernetes.protobuf",
+			body:        "node-role-secret-123",
+		},
+		"Empty":     {code: http.StatusOK, contentType: "", body: ""},
+		"EmptyJSON": {code: http.StatusOK, contentType: "application/json", body: ""},
+		"HalfAnObject": {
+			code:        http.StatusOK,
+			contentType: "application/json",
+			body:        `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`,
+		},
+		"NotFound":     {code: http.StatusNotFound, contentType: "text/plain", body: "404 node-role-secret-123"},
+		"NotFoundJSON": {code: http.StatusNotFound, contentType: "application/json", body: foreign},
+		"Gone":         {code: http.StatusGone, contentType: "text/plain", body: html},
+		"Conflict":     {code: http.StatusConflict, contentType: "text/plain", body: html},
+		"Forbidden":    {code: http.StatusForbidden, contentType: "text/html", body: html},
+		"Unauthorized": {code: http.StatusUnauthorized, contentType: "application/json", body: foreign},
+		"TooMany":      {code: http.StatusTooManyRequests, contentType: "text/html", body: html},
+		"Internal":     {code: http.StatusInternalServerError, contentType: "application/json", body: foreign},
+		"BadGateway":   {code: http.StatusBadGateway, contentType: "text/html", body: html},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tc.contentType)
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			})
+			for verb, ask := range requests() {
+				began := time.Now()
+				err := ask(t.Context(), c)
+				if err == nil {
+					t.Errorf("%s: it is taken for a success", verb)
+					continue
+				}
+				if strings.Contains(fmt.Sprintf("%+v", err), "secret-123") {
+					t.Errorf("%s: the error repeats it: %v", verb, err)
+				}
+				read := verb != "Apply" && verb != "Create"
+				if (read || tc.contentType != "application/json") && apierrors.IsNotFound(err) || IsNoKind(err) ||
+					apierrors.IsConflict(err) {
+					t.Errorf("%s: it is taken for an answer about the object: %v", verb, err)
+				}
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("%s: it holds its caller for %v", verb, took)
+				}
+			}
+		})
+	}
+}
+
+// TestUnknownWorkspace shows that a 404 for the workspace is not taken for one about the object, even if both have the
+// same name.
+func TestUnknownWorkspace(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,`+
+			`"message":"workspaces.tenancy.kcp.io \"c\" not found","details":{"name":"c","kind":"workspaces"}}`)
+	})
+	for verb, ask := range requests() {
+		err := ask(t.Context(), c)
+		if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `"c" not found`) {
+			t.Errorf("%s: want an error about the workspace that is no NotFound, got %v", verb, err)
+		}
+	}
+}
+
+// TestRedirectsAreNotFollowed shows that no request and no token goes where a server redirects it.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	reached := make(chan string, 100)
+	internal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached <- r.Method + " " + r.URL.Path
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, foreign)
+	}))
+	defer internal.Close()
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, internal.URL+"/latest/meta-data", code)
+		})
+		for verb, ask := range requests() {
+			if err := ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), errRedirect.Error()) {
+				t.Errorf("%s, %d: the error says that it is a redirect: got %v", verb, code, err)
+			}
+		}
+		if _, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%d: a watch is not redirected", code)
+		}
+	}
+	if len(reached) > 0 {
+		t.Errorf("The internal server is not reached: got %s", <-reached)
+	}
+}
+
+// TestRealAnswersPass shows that answers of API servers arrive as they are.
+func TestRealAnswersPass(t *testing.T) {
+	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound",` +
+		`"message":"configmaps \"c\" not found","details":{"name":"c","kind":"configmaps"},"code":404}`
+	for name, tc := range map[string]struct {
+		code int
+		body string
+		want func(error) bool
+	}{
+		"Object": {
+			code: http.StatusOK,
+			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`,
+			want: func(err error) bool { return err == nil },
+		},
+		"SortedKeys": {
+			code: http.StatusOK,
+			body: ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}` + "\n",
+			want: func(err error) bool { return err == nil },
+		},
+		"NotFound": {code: http.StatusNotFound, body: notFound, want: apierrors.IsNotFound},
+		"NoNamespace": {
+			code: http.StatusNotFound,
+			body: strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`),
+			want: apierrors.IsNotFound,
+		},
+		"Forbidden": {
+			code: http.StatusForbidden,
+			body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+			want: apierrors.IsForbidden,
+		},
+		"Refused": {code: http.StatusForbidden, body: "no", want: apierrors.IsForbidden},
+		"NoMethod": {
+			code: http.StatusMethodNotAllowed,
+			body: "405: Method Not Allowed",
+			want: apierrors.IsMethodNotSupported,
+		},
+		"Overloaded":  {code: http.StatusTooManyRequests, body: "later", want: apierrors.IsTooManyRequests},
+		"Unavailable": {code: http.StatusServiceUnavailable, body: "later", want: apierrors.IsServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			})
+			if err := requests()["Get"](t.Context(), c); !tc.want(err) {
+				t.Errorf("it arrives as it is: got %v", err)
+			}
+		})
+	}
+}

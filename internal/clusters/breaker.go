@@ -1,0 +1,341 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// How long requests may take: until the answer is read, or until the headers of the answer to a watch.
+const (
+	readTimeout = 10 * time.Second
+	listTimeout = 60 * time.Second
+	// writeTimeout leaves an admission webhook the 30 seconds that an API server gives it.
+	writeTimeout = 35 * time.Second
+	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
+	slowAfter = 2 * time.Second
+	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and
+	// what is given up must be sent again.
+	lateAfter = 5 * time.Second
+)
+
+const (
+	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other
+	// targets need.
+	lateMost = 20
+	// probeTimeout is how long a probe waits for an answer.
+	probeTimeout = 3 * time.Second
+	// probeInterval is the pause between probes of a target that does not answer.
+	probeInterval = time.Second
+	// connectPatience is how long a user waits for the first probe.
+	connectPatience = 250 * time.Millisecond
+)
+
+// A sight is what is known of a target.
+type sight struct {
+	err     error     // why no request may pass: errConnecting, or what the last probe died of
+	since   time.Time // when the target was last found not to answer
+	version string    // what the target reported last, empty for nothing
+	refused bool      // the target does not accept the credentials
+	// accepted reports whether the target has ever accepted the credentials.
+	accepted bool
+}
+
+// isKnown reports whether the target has been probed.
+func (s sight) isKnown() bool { return !errors.Is(s.err, errConnecting) }
+
+// A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
+// through while the target answers.
+type breaker struct {
+	next   http.RoundTripper // set before the first request
+	url    string            // what a probe asks for
+	paths  paths
+	up     func()          // called when the target answers again, or for the first time
+	down   func()          // called when the target has stopped answering, or does not answer at first
+	health func()          // called when the target may have begun to accept the credentials, or not to
+	ctx    context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
+
+	mu      sync.Mutex
+	seen    sight
+	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
+	flights map[*flight]struct{}
+	slow    map[string]time.Time // when the first late request of a lane began, by lane
+}
+
+// A flight is a request that waits for its answer.
+type flight struct {
+	cancel context.CancelCauseFunc
+	lane   string
+	began  time.Time
+	most   time.Duration // how long it may take
+	timer  *time.Timer   // calls overdue
+	late   bool
+}
+
+func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
+	b := &breaker{
+		seen: sight{err: errConnecting},
+		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
+		flights: map[*flight]struct{}{}, slow: map[string]time.Time{},
+	}
+	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
+	return b
+}
+
+// look returns what is known of the target.
+func (b *breaker) look() sight {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.seen
+}
+
+// ready returns nil if the target answers. While nothing is known yet it waits a moment.
+func (b *breaker) ready(ctx context.Context) error {
+	if !b.look().isKnown() {
+		ctx, cancel := context.WithTimeout(ctx, connectPatience)
+		defer cancel()
+		b.await(ctx)
+	}
+	return b.look().err
+}
+
+// RoundTrip sends a request if the target answers. A transport error makes the target suspect.
+func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := b.paths.call(req)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	f := &flight{cancel: cancel, lane: c.lane, began: time.Now(), most: c.timeout(req.Method)}
+	if err := b.enter(f); err != nil {
+		cancel(nil)
+		if req.Body != nil {
+			_ = req.Body.Close() // A transport must.
+		}
+		return nil, err
+	}
+	defer b.leave(f)
+	res, err := b.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		err = b.explain(ctx, req.Context(), err)
+		cancel(nil)
+		return nil, err
+	}
+	b.noteCredentials(res.StatusCode != http.StatusUnauthorized)
+	if !c.watch || res.StatusCode != http.StatusOK {
+		cancel(nil) // The answer is read. That of a watch ends with the context of the request.
+	}
+	return res, nil
+}
+
+// timeout returns how long the call may take.
+func (c call) timeout(method string) time.Duration {
+	switch {
+	case method != http.MethodGet:
+		return writeTimeout
+	case c.watch, c.one:
+		return readTimeout
+	}
+	return listTimeout
+}
+
+// enter admits a request.
+func (b *breaker) enter(f *flight) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen.err != nil {
+		return b.seen.err
+	}
+	if b.late(f.lane) >= lateMost {
+		return unreachableError{cause: errSlow, since: b.slow[f.lane]}
+	}
+	b.flights[f] = struct{}{}
+	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
+	return nil
+}
+
+// late returns how many requests of a lane are late. The caller holds the lock.
+func (b *breaker) late(lane string) (number int) {
+	for f := range b.flights {
+		if f.late && f.lane == lane {
+			number++
+		}
+	}
+	return number
+}
+
+// overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
+// if there are too many of its lane, to give it up, and at last to give it up in any case.
+func (b *breaker) overdue(f *flight) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, waiting := b.flights[f]; !waiting {
+		return
+	}
+	age := time.Since(f.began)
+	switch late := b.late(f.lane); {
+	case age < lateAfter:
+		b.doubt()
+		f.timer.Reset(lateAfter - age)
+	case f.late:
+		f.cancel(unreachableError{cause: errSlow})
+	case late >= lateMost:
+		f.cancel(unreachableError{cause: errSlow, since: b.slow[f.lane]})
+	default:
+		if late == 0 {
+			b.slow[f.lane] = f.began
+		}
+		f.late = true
+		f.timer.Reset(f.most - age)
+	}
+}
+
+// leave notes that a request is over.
+func (b *breaker) leave(f *flight) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.flights, f)
+	f.timer.Stop()
+	if b.late(f.lane) == 0 {
+		delete(b.slow, f.lane)
+	}
+}
+
+// explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until
+// a probe has decided whether the target is at fault, and the error says so.
+func (b *breaker) explain(ctx, caller context.Context, err error) error {
+	var answer foreignError
+	given := context.Cause(ctx)
+	switch {
+	case IsUnreachable(given) || IsInvalidConnection(given):
+		return given
+	case caller.Err() != nil, errors.As(err, &answer):
+		return err
+	}
+	began := time.Now()
+	b.await(caller)
+	s := b.look()
+	if s.err == nil && !s.since.After(began) {
+		s.since = time.Time{} // The fault is the request's.
+	}
+	return failure(err, s.since)
+}
+
+// noteCredentials notes whether an answer accepts the credentials.
+func (b *breaker) noteCredentials(accepted bool) {
+	b.mu.Lock()
+	changed := b.seen.refused == accepted
+	b.seen.refused, b.seen.accepted = !accepted, b.seen.accepted || accepted
+	b.mu.Unlock()
+	if changed {
+		b.health()
+	}
+}
+
+// suspect has the target probed until it answers, by one goroutine. The channel is closed when the first probe is over.
+func (b *breaker) suspect() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.doubt()
+}
+
+// doubt is suspect for a caller that holds the lock.
+func (b *breaker) doubt() <-chan struct{} {
+	if b.decided == nil {
+		b.decided = make(chan struct{})
+		go b.watchOver(b.decided)
+	}
+	return b.decided
+}
+
+// await waits until it is known whether the target answers.
+func (b *breaker) await(ctx context.Context) {
+	select {
+	case <-b.suspect():
+	case <-ctx.Done():
+	}
+}
+
+// watchOver probes until the target answers.
+func (b *breaker) watchOver(decided chan struct{}) {
+	decide := sync.OnceFunc(func() { close(decided) })
+	defer decide()
+	_ = wait.PollUntilContextCancel(b.ctx, probeInterval, true, func(context.Context) (answers bool, _ error) {
+		version, err := b.probe()
+		if b.ctx.Err() == nil {
+			tell := b.learn(version, err)
+			decide()
+			tell()
+		}
+		return err == nil, nil
+	})
+}
+
+// learn takes in the result of a probe, and returns whom to tell. If the target has stopped answering it gives up all
+// requests.
+func (b *breaker) learn(version string, err error) (tell func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.seen
+	switch tell = func() {}; {
+	case err == nil:
+		b.seen.err, b.decided, b.seen.version = nil, nil, cmp.Or(version, b.seen.version)
+		if was.err != nil {
+			tell = b.up
+		}
+	case was.err == nil || !was.isKnown():
+		b.seen.since, tell = time.Now(), b.down
+		b.seen.err = failure(err, b.seen.since)
+		for f := range b.flights {
+			f.cancel(b.seen.err)
+		}
+	default:
+		b.seen.err = failure(err, b.seen.since)
+	}
+	return tell
+}
+
+// probe asks the target for its version. Any whole answer will do, a refusal included.
+func (b *breaker) probe() (version string, err error) {
+	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, nil)
+	if err != nil {
+		return "", errors.Wrap(err, "cannot make a probe")
+	}
+	var content []byte
+	res, err := b.next.RoundTrip(req)
+	if err == nil {
+		content, err = io.ReadAll(res.Body)
+		_ = res.Body.Close() // All of it is read.
+	}
+	var answer foreignError
+	switch {
+	case err == nil, errors.As(err, &answer):
+		return versionIn(content), nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	}
+	return "", err
+}
+
+// versionForm is what is shown of a version: a server may send anything.
+var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}$`)
+
+// versionIn returns the version in the answer to a probe, empty if it has none.
+func versionIn(answer []byte) string {
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if json.Unmarshal(answer, &v) != nil || !versionForm.MatchString(v.GitVersion) {
+		return ""
+	}
+	return v.GitVersion
+}

@@ -1,0 +1,202 @@
+package clusters
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// purposeCredentials are the Secrets an owner's connection is made from.
+const purposeCredentials informer.Purpose = "credentials"
+
+// A document is what a source of credentials holds. It has no content if the source is InjectedIdentity or None.
+type document struct {
+	source  xpv2.CredentialsSource
+	path    string // of the file it comes from, if it does
+	content []byte
+}
+
+// credentials are what a connection is made from. Who has the same ones has the same connection.
+type credentials struct {
+	kubeconfig   document
+	workspace    string
+	endpoint     string                // URL that is reached instead of the kubeconfig's server, empty if none
+	identityType commonv1.IdentityType // empty if there is no identity
+	identity     document
+	as           rest.ImpersonationConfig
+	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes
+	// down an operator's identity or kubeconfig must not get the operator's connection.
+	writer identity.Writer
+}
+
+// digest returns a name for the credentials that tells nothing about them, as a SHA-256.
+func (c credentials) digest() string {
+	h := sha256.New()
+	for _, part := range append([]string{
+		string(c.kubeconfig.source), c.kubeconfig.path, string(c.kubeconfig.content),
+		string(c.identity.source), c.identity.path, string(c.identity.content),
+		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName,
+	}, c.as.Groups...) {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // A hash takes everything.
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// credentials returns those of a ProviderConfig for an owner, if it may use them.
+func (o Options) credentials(
+	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
+) (credentials, error) {
+	if err := o.admitNamespace(ctx, local, by, c); err != nil {
+		local.watches.Track(by, purposeCredentials)
+		return credentials{}, err
+	}
+	return o.resolve(ctx, local, by, c)
+}
+
+// resolve reads what a ProviderConfig names, for an owner. Secrets come from the control plane; the owner is woken when
+// they change.
+func (o Options) resolve(
+	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
+) (credentials, error) {
+	creds := credentials{writer: o.writer(c)}
+	err := o.admit(c)
+	if err == nil {
+		err = reader{local: local, owner: by, tenant: c.Tenant}.read(ctx, c.Spec, &creds)
+	} else {
+		local.watches.Track(by, purposeCredentials)
+	}
+	switch {
+	case IsUnreachable(err):
+		return creds, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
+	case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		return creds, invalidConnectionError{err} // It is about what they are, and not about reading them.
+	}
+	return creds, err
+}
+
+// A reader reads what ProviderConfigs name.
+type reader struct {
+	local  *Cluster
+	owner  informer.Owner
+	tenant string // empty for an operator
+}
+
+// read fills in credentials.
+func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, creds *credentials) (err error) {
+	if spec.KCP != nil {
+		creds.workspace = spec.KCP.WorkspacePath
+	}
+	if creds.as, err = impersonation(spec.Impersonate, r.owner.Namespace); err != nil {
+		return err
+	}
+	sources := []commonv1.ProviderCredentials{spec.Credentials}
+	if spec.Identity != nil {
+		sources = append(sources, spec.Identity.ProviderCredentials)
+	}
+	var interests []informer.Interest
+	for _, s := range sources {
+		if s.Source == xpv2.CredentialsSourceSecret && s.SecretRef != nil {
+			interests = append(interests, r.interest(s.SecretRef))
+		}
+	}
+	r.local.watches.Track(r.owner, purposeCredentials, interests...)
+	if creds.kubeconfig, err = r.document(ctx, spec.Credentials); err != nil {
+		return err
+	}
+	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
+		return errors.New("spec.credentials.source None gives no kubeconfig: name another source")
+	}
+	if spec.Identity == nil {
+		return nil
+	}
+	creds.identityType = spec.Identity.Type
+	creds.identity, err = r.document(ctx, spec.Identity.ProviderCredentials)
+	return errors.Wrap(err, "cannot get credentials of the identity")
+}
+
+// interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is
+// in its own.
+func (r reader) interest(ref *xpv2.SecretKeySelector) informer.Interest {
+	n := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, r.tenant), Name: ref.Name}
+	return informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
+}
+
+// document returns what a source holds.
+func (r reader) document(ctx context.Context, p commonv1.ProviderCredentials) (d document, err error) {
+	d.source = p.Source
+	switch p.Source {
+	case xpv2.CredentialsSourceSecret:
+		d.content, err = r.secret(ctx, p.SecretRef)
+	case xpv2.CredentialsSourceEnvironment:
+		d.content, err = environment(p.Env)
+	case xpv2.CredentialsSourceFilesystem:
+		d.path, d.content, err = file(p.Fs)
+	case xpv2.CredentialsSourceInjectedIdentity, xpv2.CredentialsSourceNone:
+	default:
+		err = errors.Errorf("credentials source %q is unknown", p.Source)
+	}
+	return d, err
+}
+
+func environment(sel *xpv2.EnvSelector) ([]byte, error) {
+	if sel == nil {
+		return nil, errors.New("credentials source Environment needs env.name")
+	}
+	v := os.Getenv(sel.Name)
+	if v == "" {
+		return nil, errors.Errorf("environment variable %q of the provider is not set", sel.Name)
+	}
+	return []byte(v), nil
+}
+
+func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
+	if sel == nil {
+		return "", nil, errors.New("credentials source Filesystem needs fs.path")
+	}
+	content, err = os.ReadFile(sel.Path)
+	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials in the provider")
+}
+
+// secret returns the value of a key of a Secret on the control plane.
+func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte, error) {
+	if ref == nil {
+		return nil, errors.New("credentials source Secret needs secretRef")
+	}
+	i := r.interest(ref)
+	u, err := r.local.Get(ctx, r.owner, i)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		return nil, errors.Errorf("Secret %s does not exist on the control plane", i.NamespacedName)
+	}
+	v, ok, err := unstructured.NestedString(u.Object, "data", ref.Key)
+	if err != nil || !ok {
+		return nil, errors.Errorf("Secret %s on the control plane has no key %q", i.NamespacedName, ref.Key)
+	}
+	b, err := base64.StdEncoding.DecodeString(v)
+	if err != nil {
+		return nil, errors.Errorf("key %q of Secret %s on the control plane is not base64", ref.Key, i.NamespacedName)
+	}
+	return b, nil
+}

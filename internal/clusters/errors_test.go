@@ -1,0 +1,133 @@
+package clusters
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
+)
+
+// TestUnreachableMessage shows that messages hold nothing that differs from one attempt to the next: they become
+// conditions.
+func TestUnreachableMessage(t *testing.T) {
+	address := func(port int) net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port} }
+	of := func(op string, cause error, port int) error {
+		return &net.OpError{
+			Op: op, Net: "tcp", Source: address(port), Addr: address(6443), Err: os.NewSyscallError(op, cause),
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		cause  func(port int) error // of an attempt from a port of ours
+		want   string               // part of the message
+	}{
+		"Reset": {
+			reason: "A reset read names the server.",
+			cause:  func(port int) error { return of("read", syscall.ECONNRESET, port) },
+			want:   "connection to 127.0.0.1:6443: connection reset by peer",
+		},
+		"Pipe": {
+			reason: "So does a write that broke off.",
+			cause:  func(port int) error { return of("write", syscall.EPIPE, port) },
+			want:   "write tcp 127.0.0.1:6443: write: broken pipe",
+		},
+		"Refused": {reason: "A refused connection has no port of ours.", cause: func(int) error {
+			return &net.OpError{Op: "dial", Net: "tcp", Addr: address(6443), Err: syscall.ECONNREFUSED}
+		}, want: "dial tcp 127.0.0.1:6443: connection refused"},
+		"Wrapped": {
+			reason: "A client may have wrapped the error.", cause: func(port int) error {
+				return &url.Error{
+					Op: "Get", URL: "https://127.0.0.1:6443/version",
+					Err: errors.Wrap(of("read", syscall.ECONNRESET, port), "cannot probe"),
+				}
+			}, want: "connection reset by peer",
+		},
+		"DNS": {
+			reason: "The address of the resolver, and our port, do not matter.", cause: func(port int) error {
+				return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+					Name: "kcp.example.com", Server: "10.0.0.10:53",
+					Err: "read udp " + address(port).String() + "->10.0.0.10:53: i/o timeout",
+				}}
+			}, want: `cannot resolve "kcp.example.com"`,
+		},
+		"Other": {
+			reason: "Any other error is told as it is.",
+			cause:  func(int) error { return io.ErrUnexpectedEOF },
+			want:   "unexpected EOF",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := unreachableError{cause: tc.cause(34567)}.Error(), unreachableError{cause: tc.cause(45678)}.Error()
+			if first != second {
+				t.Errorf("%s\nmessages of two attempts: want the same, got %q and %q", tc.reason, first, second)
+			}
+			if !strings.HasPrefix(first, ErrUnreachable.Error()+": ") || !strings.Contains(first, tc.want) {
+				t.Errorf("%s\nmessage: want it to contain %q, got %q", tc.reason, tc.want, first)
+			}
+		})
+	}
+}
+
+// TestFailuresAreStable shows that errors of connections are equal each time, so that conditions do not flap, and hold
+// nothing that the server has sent.
+func TestFailuresAreStable(t *testing.T) {
+	for _, mode := range []string{
+		"ForeignProtocol", "ForeignHeader", "BombHeaders", "ResetBody", "ResetAccept", "CertificateExpired",
+		"CertificateOfAnother", "AuthorityRotated",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			m := hostile.Find(t, mode)
+			s := hostile.NewServer(t, &rest.Config{Host: "http://127.0.0.1"}, hostile.Options{HTTP1: m.HTTP1})
+			s.Set(m)
+			first := errorText(fail(t, s))
+			for tick := time.Now().Unix(); time.Now().Unix() == tick; { // Errors may hold a time, in seconds.
+				_ = fail(t, s)
+			}
+			second := errorText(fail(t, s))
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("the same failure a second later: -first, +second:\n%s", diff)
+			}
+			if first == "" || strings.Contains(first, "canary") || strings.Contains(first, "stream ID") {
+				t.Errorf("got %q", first)
+			}
+			t.Log(first)
+		})
+	}
+}
+
+// fail returns the error of a request to a server, or of the read of its answer.
+func fail(t *testing.T, s *hostile.Server) error {
+	t.Helper()
+	transport, err := rest.TransportFor(s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Config().Host+"/api", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.ReadAll(res.Body); err != nil {
+		return err
+	}
+	t.Fatal("the request has not failed")
+	return nil
+}

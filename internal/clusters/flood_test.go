@@ -1,0 +1,82 @@
+package clusters
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// A flood is a server of a tenant that shows one resource after another, without an end.
+type flood struct {
+	streamed bool         // it does so while a list comes as a stream; else as changes after a list
+	most     atomic.Int64 // how many bytes one stream has been read at most
+	ended    atomic.Int64 // how many streams were left
+	lists    atomic.Int64
+}
+
+func (f *flood) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case q.Get("watch") == "":
+		f.lists.Add(1)
+		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+	case q.Get("sendInitialEvents") == "true" && !f.streamed:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case q.Get("sendInitialEvents") == "true" || !f.streamed:
+		f.most.Store(max(f.most.Load(), f.pour(w)))
+		f.ended.Add(1)
+	default:
+		<-r.Context().Done()
+	}
+}
+
+// pour shows resources until the client leaves, and returns how many bytes it was sent.
+func (*flood) pour(w http.ResponseWriter) int64 {
+	filling, sent := strings.Repeat("a", 100<<10), int64(0)
+	for i := 2; ; i++ {
+		metadata := fmt.Sprintf(`{"namespace":"n","name":"c%d","resourceVersion":"%d"}`, i, i)
+		n, err := fmt.Fprintf(w,
+			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":%s,"data":{"a":%q}}}`+"\n",
+			metadata, filling)
+		if sent += int64(n); err != nil {
+			return sent
+		}
+	}
+}
+
+// TestFlood shows that no more than so many bytes of a tenant's server are held, whether it shows them as a list or as
+// changes: the stream is left, and listed again.
+func TestFlood(t *testing.T) {
+	const inFlight = 16 * mebibyte // what is on its way
+	for name, tc := range map[string]struct {
+		streamed bool
+		most     int64
+	}{
+		"List":    {streamed: true, most: maxTenantList + inFlight},
+		"Changes": {most: maxTenantCache + inFlight},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &flood{streamed: tc.streamed}
+			c := serve(t, f.ServeHTTP)
+			owner := informer.Owner{Controller: "c"}
+			c.Watches().Track(owner, "test",
+				informer.Interest{
+					Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
+				})
+			eventually(t, "the stream to be left and listed again", func() bool {
+				return f.ended.Load() > 0 && (f.lists.Load() > 1 || tc.streamed && f.lists.Load() > 0)
+			})
+			if got := f.most.Load(); got < mebibyte || got > tc.most {
+				t.Errorf("a stream was read for %d MiB, want at most %d", got>>20, tc.most>>20)
+			}
+		})
+	}
+}

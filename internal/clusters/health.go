@@ -1,0 +1,268 @@
+package clusters
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clientmetrics "k8s.io/client-go/tools/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+const (
+	// outagePatience is how long a target may not answer until its users say so.
+	outagePatience = 10 * time.Second
+	// outageRate is how many users of targets that do not answer are woken in a second, of all targets together: each
+	// of them writes to the control plane.
+	outageRate = 50
+)
+
+// ErrUnauthorized means that a target does not accept the credentials of a ProviderConfig.
+var ErrUnauthorized = errors.New("target does not accept the credentials")
+
+// A Health is what is known of the targets of a ProviderConfig.
+type Health struct {
+	// Err satisfies IsUnreachable or IsInvalidConnection, or is ErrUnauthorized. It is nil if nothing is known to be
+	// wrong.
+	Err error
+	// Known reports whether each target in use has been asked, and at least one is in use. Without it a nil Err says
+	// nothing.
+	Known bool
+	// Server is the URL of the target, empty while nothing is connected.
+	Server string
+	// Version is the version of Kubernetes that the target reported last, empty if it has not.
+	Version string
+}
+
+// OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed, and whether
+// the cause is a good one. It is called for each owner, so it must not block, nor call the Registry.
+func (r *Registry) OnHealth(f func(key string, well bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.health = append(r.health, f)
+}
+
+// Health returns what is known of the targets of the ProviderConfig of a key. It may have several, as kcp names the
+// addresses of virtual workspaces.
+func (r *Registry) Health(key string) Health {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clusters, invalid := map[*Cluster]struct{}{}, error(nil)
+	for o := range r.configs[key] {
+		if c := r.uses[o].cluster; c != nil {
+			clusters[c] = struct{}{}
+		}
+		invalid = firstError(invalid, r.uses[o].invalid)
+	}
+	h := Health{Known: len(clusters) > 0}
+	for c := range clusters {
+		s := c.breaker.look()
+		h.Known = h.Known && s.isKnown()
+		h.Err = firstError(h.Err, c.health())
+		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
+			h.Server, h.Version = c.server, s.version
+		}
+	}
+	if !h.Known && h.Err == nil {
+		h.Err = invalid // One owner without credentials, such as those of its namespace, does not speak for all.
+	}
+	return h
+}
+
+// firstError returns the error whose text comes first, so that of several the same is shown each time.
+func firstError(a, b error) error {
+	if a == nil || b != nil && b.Error() < a.Error() {
+		return b
+	}
+	return a
+}
+
+// health returns why the cluster cannot be used, nil if nothing is known to be wrong.
+func (c *Cluster) health() error {
+	s := c.breaker.look()
+	switch {
+	case s.err != nil && s.isKnown():
+		return s.err
+	case c.tokens != nil && c.tokens.Failure() != nil:
+		return c.tokens.Failure()
+	case s.refused:
+		return ErrUnauthorized
+	}
+	return nil
+}
+
+// TryCredentials sends a request with the credentials, which the probes of a connection have not, unless the target has
+// accepted them before. The error is ErrUnauthorized if it does not accept them, and satisfies IsUnreachable if it does
+// not answer within 3 s.
+func (c *Cluster) TryCredentials(ctx context.Context) error {
+	if s := c.breaker.look(); s.accepted && !s.refused {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, unreachableError{cause: errSlow})
+	defer cancel()
+	err := c.kinds.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return ErrUnauthorized
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case IsUnreachable(err), IsInvalidConnection(err), apierrors.IsConflict(err):
+		return err
+	}
+	return nil // Any other answer will do.
+}
+
+// tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is
+// empty if there is none. The caller holds the lock.
+func (r *Registry) tell(key string, well bool) {
+	for _, f := range r.health {
+		if key != "" {
+			f(key, well)
+		}
+	}
+}
+
+// usersOf returns the owners that use a cluster, and the sorted keys of their ProviderConfigs.
+func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := map[string]struct{}{}
+	for o := range c.users {
+		owners = append(owners, o)
+		keys[r.uses[o].config] = struct{}{}
+	}
+	delete(keys, "")
+	return owners, slices.Sorted(maps.Keys(keys))
+}
+
+// tellHealth reports that the health of a cluster may have changed, and returns its users.
+func (r *Registry) tellHealth(c *Cluster) []informer.Owner {
+	well := c.health() == nil
+	owners, configs := r.usersOf(c)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range configs {
+		r.tell(key, well)
+	}
+	return owners
+}
+
+// tellOutage reports that a cluster does not answer: to its ProviderConfigs, and to its users, one after the other, if
+// that lasts.
+func (r *Registry) tellOutage(c *Cluster) {
+	r.tellHealth(c)
+	since := c.breaker.look().since
+	time.AfterFunc(time.Until(since.Add(outagePatience)), func() {
+		owners, _ := r.usersOf(c)
+		for _, o := range owners {
+			s := c.breaker.look()
+			if s.err == nil || !s.since.Equal(since) || r.outages.Wait(c.breaker.ctx) != nil {
+				return
+			}
+			r.WakeOwner(o)
+		}
+	})
+}
+
+var (
+	readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
+		"Whether the target of a ProviderConfig answers and accepts its credentials.",
+		[]string{"kind", "namespace", "name"}, nil)
+	restores = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "provider_kcp_restored_servers_total",
+		Help: "How often the resourceVersion of a server decreased, as after a restore from a backup, by what the " +
+			"server is.",
+	}, []string{"server"})
+	// Made at once, as zero is there to be seen.
+	restoredTargets, restoredControlPlanes = restores.WithLabelValues("target"), restores.WithLabelValues("control-plane")
+	unreadable                             = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "provider_kcp_unreadable_resources_total",
+		Help: "How often a server showed a resource that is too deep or too large to be read.",
+	})
+)
+
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(restores, unreadable)
+	clientmetrics.RequestResult = requestCounter{clientmetrics.RequestResult}
+}
+
+// operatorHosts are the hosts that operators have named, each a string.
+var operatorHosts sync.Map
+
+// A requestCounter counts requests by host if an operator has named that. Tenants name any.
+type requestCounter struct{ clientmetrics.ResultMetric }
+
+// Increment counts a request.
+func (c requestCounter) Increment(ctx context.Context, code, method, host string) {
+	if _, known := operatorHosts.Load(host); !known {
+		host = "other"
+	}
+	c.ResultMetric.Increment(ctx, code, method, host)
+}
+
+// Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so
+// that none outlives its ProviderConfig.
+func (r *Registry) Metrics() prometheus.Collector {
+	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
+		r.mu.Lock()
+		used := slices.Collect(maps.Keys(r.configs))
+		r.mu.Unlock()
+		for _, key := range used {
+			health, ready := r.Health(key), 0.0
+			if health.Err == nil && !health.Known {
+				continue
+			}
+			if health.Err == nil {
+				ready = 1
+			}
+			kind, place, _ := strings.Cut(key, "/")
+			namespace, name, _ := strings.Cut(place, "/")
+			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
+		}
+	})
+}
+
+// A Restored is a cluster that has gone back in its history, as after a restore of its etcd from a backup.
+type Restored struct {
+	// Server is the URL of the cluster.
+	Server string
+	// Configs are the sorted keys of the ProviderConfigs through which it is used.
+	Configs []string
+	// Owners are those who use it through a ProviderConfig.
+	Owners []informer.Owner
+}
+
+// CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a
+// Registry count themselves.
+func CountRestoredControlPlane() { restoredControlPlanes.Inc() }
+
+// OnRestored has f called when a cluster other than the control plane is found to have been restored. It must
+// not block.
+func (r *Registry) OnRestored(f func(Restored)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restored = append(r.restored, f)
+}
+
+// tellRestored passes on that a cluster has gone back in its history. Of the control plane its informers tell.
+func (r *Registry) tellRestored(c *Cluster) {
+	if c == r.local {
+		return
+	}
+	restoredTargets.Inc()
+	owners, configs := r.usersOf(c)
+	r.mu.Lock()
+	told := slices.Clone(r.restored)
+	r.mu.Unlock()
+	for _, f := range told {
+		f(Restored{Server: c.server, Configs: configs, Owners: owners})
+	}
+}

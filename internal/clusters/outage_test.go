@@ -1,0 +1,180 @@
+package clusters
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// TestIsBrief shows which errors may be over before anybody has to know.
+func TestIsBrief(t *testing.T) {
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   bool
+	}{
+		"None":   {reason: "No error is no outage."},
+		"Other":  {reason: "Other errors are none.", err: errors.New("boom")},
+		"Begins": {reason: "An outage that begins is brief.", err: failure(errors.New("boom"), now), want: true},
+		"Wrapped": {
+			reason: "What was tried does not matter.",
+			err:    errors.Wrap(failure(errors.New("boom"), now.Add(-outagePatience/2)), "cannot"), want: true,
+		},
+		"Lasts": {
+			reason: "One that lasts is not.",
+			err:    failure(errors.New("boom"), now.Add(-outagePatience)),
+		},
+		"Unknown": {
+			reason: "An outage that nobody has seen begin is not known to be brief.",
+			err:    failure(errors.New("boom"), time.Time{}),
+		},
+		"Silent": {
+			reason: "A target that answers nothing but probes may be back soon, too.",
+			err:    unreachableError{cause: errSlow, since: now}, want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := IsBrief(tc.err); got != tc.want {
+				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestBreakerTellsOutages shows that an error tells since when the target does not answer, and that a request whose
+// connection breaks while the target answers is no outage.
+func TestBreakerTellsOutages(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/breaks" {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
+	}))
+	b, up, down := newTestBreaker(t, s.URL)
+	b.suspect()
+	await(t, "the first probe", up)
+	if err := send(t.Context(), t, b, s.URL+"/breaks"); !IsUnreachable(err) || IsBrief(err) {
+		t.Errorf("a target that breaks one connection answers: got %v, brief %t", err, IsBrief(err))
+	}
+	s.Close()
+	if err := send(t.Context(), t, b, s.URL); !IsUnreachable(err) || !IsBrief(err) {
+		t.Errorf("the first request that fails: got %v, brief %t", err, IsBrief(err))
+	}
+	await(t, "the breaker to open", down)
+	if err := b.look().err; !IsBrief(err) {
+		t.Errorf("a target that has gone may be back soon: got %v", err)
+	}
+}
+
+// wakes are when the owners of one controller were woken.
+type wakes struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (w *wakes) add(types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = append(w.at, time.Now())
+}
+
+func (w *wakes) since(t time.Time) []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var after []time.Duration
+	for _, at := range w.at {
+		if d := at.Sub(t); d > 0 {
+			after = append(after, d)
+		}
+	}
+	return after
+}
+
+// TestOutageWakesUsersLate shows that an outage is told of the ProviderConfig at once, but to the users only when it
+// lasts, and not to all at the same time. All hear at once that it is over.
+func TestOutageWakesUsersLate(t *testing.T) {
+	const users, config = 100, "config"
+	joined := make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-joined
+		http.NotFound(w, r)
+	})
+	s := httptest.NewServer(handler)
+	addr := s.Listener.Addr().String()
+	r, err := NewRegistry(Options{Injected: &rest.Config{Host: s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	woken := &wakes{}
+	r.OnChange("controller", woken.add)
+	nobodyWaits, cancel := context.WithCancel(t.Context())
+	cancel()
+	var c *Cluster
+	for i := range users {
+		o := informer.Owner{Controller: "controller", NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
+		r.Bind(o, config)
+		if c, err = r.Connect(nobodyWaits, o, injectedAs("somebody")); c == nil {
+			t.Fatal(err)
+		}
+	}
+	told := make(chan string, users)
+	r.OnHealth(func(key string, _ bool) { told <- key })
+	if h := r.Health(config); h.Known || h.Err != nil {
+		t.Errorf("before the first probe nothing is known, got %+v", h)
+	}
+	close(joined)
+	awaitHealth(t, r, config, "the target to answer", func(h Health) bool { return h.Known && h.Err == nil })
+	eventually(t, "users", func() bool { return len(woken.since(time.Time{})) == users })
+
+	s.CloseClientConnections()
+	s.Close()
+	began := time.Now()
+	c.breaker.suspect()
+	awaitHealth(t, r, config, "the target to be lost", func(h Health) bool { return IsUnreachable(h.Err) })
+	eventually(t, "users", func() bool { return len(woken.since(began)) == users })
+	after := woken.since(began)
+	const least = (users - 1) * time.Second / outageRate
+	if first, last := after[0], after[users-1]; first < outagePatience || last-first < least-time.Second/outageRate {
+		t.Errorf("users: want the first after %s and the last %s later, got %s and %s", outagePatience, least, first,
+			last-first)
+	}
+
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+	defer again.Close()
+	back := time.Now()
+	go func() { _ = again.Serve(l) }()
+	eventually(t, "users", func() bool { return len(woken.since(back)) >= users })
+	awaitHealth(t, r, config, "the target to be back", func(h Health) bool { return h.Known && h.Err == nil })
+	for len(told) > 0 {
+		if key := <-told; key != config {
+			t.Errorf("it tells of %q", key)
+		}
+	}
+	if h := r.Health("other"); h.Known || h.Err != nil {
+		t.Errorf("of what nobody uses nothing is known, got %+v", h)
+	}
+}
+
+func awaitHealth(t *testing.T, r *Registry, key, what string, is func(Health) bool) {
+	t.Helper()
+	eventually(t, what, func() bool { return is(r.Health(key)) })
+}

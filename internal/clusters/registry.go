@@ -1,0 +1,273 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// Options of a Registry.
+type Options struct {
+	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of
+	// InjectedIdentity.
+	Injected *rest.Config
+	// UserAgent is sent to every target.
+	UserAgent string
+	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
+	AllowExec bool
+	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
+	AllowCrossNamespace bool
+	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its
+	// environment, its file system and its ServiceAccount, and files that identities name.
+	AllowProviderCredentials bool
+	// RestrictClusterConfigs keeps ClusterProviderConfigs that list no allowed namespaces from all namespaced owners.
+	RestrictClusterConfigs bool
+	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
+	Addresses Addresses
+	// Fence stands between all connections and their servers. Nil for none.
+	Fence *fence.Fence
+}
+
+// A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may
+// be called concurrently.
+type Registry struct {
+	options Options
+	routes  map[identity.Writer]route
+	local   *Cluster
+	// Connections of many users to one cluster hold the same resources.
+	interner *informer.Interner
+	outages  *rate.Limiter // paces who is woken because of them
+
+	mu       sync.Mutex
+	sinks    map[string]func(types.NamespacedName) // by controller
+	clusters map[string]*Cluster                   // by digest
+	uses     map[informer.Owner]use
+	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
+	restored []func(Restored)
+	health   []func(key string, well bool)
+}
+
+// A use is what one owner has of the Registry.
+type use struct {
+	config  string // the key of its ProviderConfig, empty for none
+	cluster *Cluster
+	last    *credentials // of the last cluster, kept when that is given up
+	invalid error        // why there is no cluster, nil if there is one
+	known   bool         // the ProviderConfig has been told of these
+}
+
+// NewRegistry returns a Registry that is connected to the control plane only. Close ends all of its connections.
+func NewRegistry(o Options) (*Registry, error) {
+	r := &Registry{
+		options:  o,
+		routes:   newRoutes(o.Addresses, o.Fence),
+		outages:  rate.NewLimiter(outageRate, 1),
+		sinks:    map[string]func(types.NamespacedName){},
+		clusters: map[string]*Cluster{},
+		uses:     map[informer.Owner]use{},
+		configs:  map[string]map[informer.Owner]struct{}{},
+	}
+	cfg := rest.CopyConfig(o.Injected)
+	cfg.UserAgent = o.UserAgent
+	var err error
+	r.local, err = newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r)
+	r.interner = informer.NewInterner() // There is one connection to the control plane, which shares nothing.
+	return r, errors.Wrap(err, "cannot connect to the control plane")
+}
+
+// OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not
+// block.
+func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sinks[controller] = enqueue
+}
+
+// Bind records that an owner's connection is described by the ProviderConfig of a key, whether that exists or not. The
+// owner is woken by Wake with that key.
+func (r *Registry) Bind(o informer.Owner, key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.uses[o]
+	if u.config == key {
+		return
+	}
+	r.unbind(o)
+	r.uses[o] = use{config: key, cluster: u.cluster}
+	if r.configs[key] == nil {
+		r.configs[key] = map[informer.Owner]struct{}{}
+	}
+	r.configs[key][o] = struct{}{}
+}
+
+// unbind takes an owner off its ProviderConfig. The caller holds the lock.
+func (r *Registry) unbind(o informer.Owner) {
+	key := r.uses[o].config
+	delete(r.configs[key], o)
+	if len(r.configs[key]) == 0 {
+		delete(r.configs, key)
+	}
+}
+
+// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
+// whom to impersonate. The owner is woken when the credentials change, when the cluster has not answered for 10 s, and
+// when it answers again. Errors satisfy IsNamespaceNotAllowed, IsInvalidConnection, IsUnreachable, or are conflicts
+// while it is too early to tell.
+func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
+	return r.ConnectTo(ctx, o, described, "")
+}
+
+// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
+// virtual workspace of kcp. It is reached with the same credentials.
+func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
+	url string,
+) (*Cluster, error) {
+	creds, err := r.options.credentials(ctx, r.local, o, described)
+	creds.endpoint = url
+	return r.join(ctx, o, creds, err)
+}
+
+// Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
+// tell, and connects to nothing. The owner is woken when the labels of its namespace change.
+func (r *Registry) Admit(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
+	return r.options.admitNamespace(ctx, r.local, o, described)
+}
+
+// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
+// was connected with last will do.
+func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
+	creds, err := r.options.credentials(ctx, r.local, o, described)
+	r.mu.Lock()
+	last := r.uses[o].last
+	r.mu.Unlock()
+	if IsInvalidConnection(err) && last != nil {
+		creds, err = *last, nil
+	}
+	return r.join(ctx, o, creds, err)
+}
+
+// join makes an owner a user of the cluster of credentials, if they could be read.
+func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials, err error) (*Cluster, error) {
+	digest := creds.digest()
+	r.mu.Lock()
+	var c *Cluster
+	if err == nil {
+		c, err = r.cluster(digest, creds)
+	}
+	switch {
+	case err == nil || IsInvalidConnection(err):
+		r.use(o, c, err)
+	case IsNamespaceNotAllowed(err):
+		r.use(o, nil, nil) // Of the ProviderConfig it tells nothing.
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Ready(ctx)
+}
+
+// cluster returns the cluster of credentials, connected if need be. The caller holds the lock.
+func (r *Registry) cluster(digest string, creds credentials) (*Cluster, error) {
+	if c, ok := r.clusters[digest]; ok {
+		return c, nil
+	}
+	a, err := r.options.access(creds)
+	if err != nil {
+		return nil, invalidConnectionError{err}
+	}
+	a.route = r.routes[creds.writer]
+	c, err := newCluster(a, r)
+	if err != nil {
+		return nil, invalidConnectionError{err}
+	}
+	c.digest, c.credentials = digest, &creds
+	r.clusters[digest] = c
+	return c, nil
+}
+
+// use records which cluster an owner uses from now on, nil for none, and why there is none. It closes the cluster that
+// the owner has used if that has no other user, and tells the ProviderConfig of news. The caller holds the lock.
+func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
+	u := r.uses[o]
+	was := u
+	if left := was.cluster; left != nil && left != c {
+		left.forget(o)
+		delete(left.users, o)
+		if len(left.users) == 0 {
+			delete(r.clusters, left.digest)
+			left.close()
+		}
+	}
+	if c != nil {
+		c.users[o] = struct{}{}
+		u.last = c.credentials
+	}
+	u.cluster, u.invalid, u.known = c, invalid, true
+	r.uses[o] = u
+	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
+		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
+	}
+}
+
+// Wake wakes all owners bound to a ProviderConfig.
+func (r *Registry) Wake(key string) {
+	r.mu.Lock()
+	owners := slices.Collect(maps.Keys(r.configs[key]))
+	r.mu.Unlock()
+	for _, o := range owners {
+		r.WakeOwner(o)
+	}
+}
+
+// WakeOwner wakes one owner.
+func (r *Registry) WakeOwner(o informer.Owner) {
+	r.mu.Lock()
+	enqueue, ok := r.sinks[o.Controller]
+	r.mu.Unlock()
+	if ok {
+		enqueue(o.NamespacedName)
+	}
+}
+
+// Local returns the control plane. What an owner has of it ends with Forget.
+func (r *Registry) Local() *Cluster { return r.local }
+
+// Release gives up the cluster an owner uses, because it has no valid connection any more.
+func (r *Registry) Release(o informer.Owner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.use(o, nil, nil)
+}
+
+// Forget ends all that an owner has.
+func (r *Registry) Forget(o informer.Owner) {
+	r.local.forget(o)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.use(o, nil, nil)
+	r.unbind(o)
+	delete(r.uses, o)
+}
+
+// Close ends all connections.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.clusters {
+		c.close()
+	}
+	r.local.close()
+}
