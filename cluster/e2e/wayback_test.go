@@ -34,7 +34,6 @@ func TestWayBack(t *testing.T) {
 		s.byServer = true
 	}
 	legacy(t, p, c, tc, all, at.namespace)
-	former := specs(t, c, all)
 
 	const page = "../../docs/migrate-from-provider-kubernetes.md"
 	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
@@ -57,6 +56,7 @@ func TestWayBack(t *testing.T) {
 	back := guide.Commands(t, page, "## Back")
 	shell.Run(t, back[0])
 	shell.Run(t, back[1])
+	former := specs(t, c, all)
 	awaitSilence(t)
 	forget(t, c, meanwhile)
 	awaitSilence(t)
