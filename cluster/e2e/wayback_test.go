@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
@@ -34,6 +35,7 @@ func TestWayBack(t *testing.T) {
 		s.byServer = true
 	}
 	legacy(t, p, c, tc, all, at.namespace)
+	former := specs(t, c, all)
 
 	const page = "../../docs/migrate-from-provider-kubernetes.md"
 	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
@@ -56,7 +58,6 @@ func TestWayBack(t *testing.T) {
 	back := guide.Commands(t, page, "## Back")
 	shell.Run(t, back[0])
 	shell.Run(t, back[1])
-	former := specs(t, c, all)
 	awaitSilence(t)
 	forget(t, c, meanwhile)
 	awaitSilence(t)
@@ -145,7 +146,7 @@ func awaitBack(t *testing.T, c, tc client.Client, all []*subject) {
 	awaitMade(t, c, all)
 }
 
-// specs returns the specs of Objects, by name.
+// specs returns the specs of Objects, by name, with references to Objects of the version that the way back leads to.
 func specs(t *testing.T, c client.Client, some []*subject) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -155,7 +156,7 @@ func specs(t *testing.T, c client.Client, some []*subject) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[s.GetName()] = string(spec)
+		found[s.GetName()] = strings.ReplaceAll(string(spec), objectv1alpha2.Group+"/v1alpha1", objectv1alpha2.Group+"/v1alpha2")
 	}
 	return found
 }
