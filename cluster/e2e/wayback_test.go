@@ -156,7 +156,8 @@ func specs(t *testing.T, c client.Client, some []*subject) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[s.GetName()] = strings.ReplaceAll(string(spec), objectv1alpha2.Group+"/v1alpha1", objectv1alpha2.Group+"/v1alpha2")
+		const group = objectv1alpha2.Group
+		found[s.GetName()] = strings.ReplaceAll(string(spec), group+"/v1alpha1", group+"/v1alpha2")
 	}
 	return found
 }
