@@ -2,7 +2,7 @@
 //
 // A Queue is client-go's workqueue with lanes. A lane is what may hold workers together, such as a target or a
 // workspace, and belongs to a tenant. Lanes take turns, and in a lane those that somebody waits for and all others,
-// which both keep their order. So what is changed is not delayed by thousands of items that are looked at after a start.
+// which both keep their order: what is changed does not wait for thousands of items that are looked at after a start.
 //
 // # One rule
 //

@@ -56,8 +56,8 @@ func ForController[T comparable](
 	}
 }
 
-// Add has an item handed out, after those of its lane that are as urgent. One that waits keeps its place, and one that is under way
-// comes again when it is done.
+// Add has an item handed out, after those of its lane that are as urgent. One that waits keeps its place unless it has
+// become urgent, and one that is under way comes again when it is done.
 func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -55,14 +55,15 @@ func Sharing[T client.Object](o controller.Options, local client.Reader, blank f
 ) ctrlcontroller.Options {
 	opts := Retrying(o)
 	opts.MaxConcurrentReconciles = fairqueue.Shares * max(1, o.MaxConcurrentReconciles)
-	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) (fairqueue.Lane, bool) {
+	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
 		obj, name := blank(), ""
 		// What has gone from the cache has a lane of its own.
 		if err := local.Get(context.Background(), r.NamespacedName, obj, client.UnsafeDisableDeepCopy); err == nil {
 			name = config(obj)
 		}
 		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, name), Name: name}, isChanged(obj)
-	})
+	}
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
 	return opts
 }
 

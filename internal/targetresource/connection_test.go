@@ -44,7 +44,7 @@ func TestSharing(t *testing.T) {
 		func() *v1alpha2.Object { return &v1alpha2.Object{} },
 		func(*v1alpha2.Object) string { return "config" })
 	q := opts.NewQueue("sharing-test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	for _, name := range strings.Fields("known fails new changed deleted") {
+	for name := range strings.FieldsSeq("known fails new changed deleted") {
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 	}
 	var got []string
