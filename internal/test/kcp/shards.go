@@ -25,22 +25,22 @@ const (
 	RootShard = "root"
 
 	// Clients with a certificate. The front proxy lets no groups through that are the servers' own.
-	master        = "master"      // a program, to another one
-	administrator = "admin"       // a test
-	external      = "external"    // a shard, to the front proxy
-	frontProxy    = "front-proxy" // the front proxy, for a user
+	master        = "master"   // a program, to another one
+	administrator = "admin"    // a test
+	external      = "external" // a shard, to the front proxy
+	// frontProxy is the front proxy, for a user. Shards must not take it for a user: another authority signs it.
+	frontProxy = "front-proxy"
 )
 
-// Shards are a kcp of several shards, with a cache server and a front proxy. Set Others before Run; use it after.
+// Shards are a kcp of several shards, with a cache server and a front proxy, in which workspaces can move. Set Others
+// before Run; use it after.
 type Shards struct {
 	// Others are the names of shards beside RootShard.
 	Others []string
 
 	dir      string
-	ca       *authority
-	front    string // URL of the front proxy
-	cache    string // path of the kubeconfig of the cache server
-	released []func()
+	ca       *authority // of all but the front proxy as a client
+	front    string     // URL of the front proxy
 	programs []*local.Program
 	shards   map[string]*local.Program
 }
@@ -59,21 +59,34 @@ func (s *Shards) Start(ctx context.Context) (stop func() error, err error) {
 }
 
 // start starts all programs, each when those it asks are there.
-func (s *Shards) start(ctx context.Context) error {
-	if err := s.certify(); err != nil {
+func (s *Shards) start(ctx context.Context) (err error) {
+	if s.ca, err = newAuthority(filepath.Join(s.dir, "ca")); err != nil {
 		return err
 	}
-	port, err := s.port()
-	if err != nil {
-		return err
-	}
-	s.front = urlOf(port)
-	for name, user := range map[string]string{"logical-clusters": master, "external": external} {
-		if err := s.writeKubeconfig(name, s.ca.config(s.front, user)); err != nil {
+	for name, group := range map[string]string{
+		master: "system:masters", administrator: "system:kcp:admin",
+		external: "system:kcp:external-logical-cluster-admin",
+	} {
+		if err := s.ca.issue(name, group); err != nil {
 			return err
 		}
 	}
+	front, url, err := s.program("front", "kcp-front-proxy")
+	if err != nil {
+		return err
+	}
+	s.front = url
+	if err := s.writeKubeconfig(external, s.ca.config(s.front, external)); err != nil {
+		return err
+	}
 	if err := s.startCache(ctx); err != nil {
+		return err
+	}
+	requests, err := newAuthority(filepath.Join(s.dir, frontProxy))
+	if err != nil {
+		return err
+	}
+	if err := requests.issue(frontProxy); err != nil {
 		return err
 	}
 	for _, name := range append([]string{RootShard}, s.Others...) {
@@ -81,160 +94,126 @@ func (s *Shards) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.startFront(ctx, port)
+	return s.startFront(ctx, front, requests)
 }
 
-// certify makes the certificates of all.
-func (s *Shards) certify() (err error) {
-	if s.ca, err = newAuthority(s.dir); err != nil {
+// program returns a server that serves at a URL once it is started.
+func (s *Shards) program(dir, name string) (p *local.Program, url string, err error) {
+	p = &local.Program{Dir: filepath.Join(s.dir, dir), Name: name}
+	s.programs = append(s.programs, p)
+	port, err := p.Port()
+	p.Args = []string{
+		"--root-directory=" + p.Dir,
+		"--bind-address=" + loopback,
+		"--secure-port=" + port,
+		"--tls-cert-file=" + s.ca.path(master+".crt"),
+		"--tls-private-key-file=" + s.ca.path(master+".key"),
+		"--client-ca-file=" + s.ca.path("ca.crt"),
+	}
+	return p, "https://" + loopback + ":" + port, err
+}
+
+// withEtcd is program with an etcd of its own.
+func (s *Shards) withEtcd(dir, name string) (p *local.Program, url string, err error) {
+	if p, url, err = s.program(dir, name); err != nil {
+		return nil, "", err
+	}
+	for _, of := range []string{"client", "peer"} {
+		port, err := p.Port()
+		if err != nil {
+			return nil, "", err
+		}
+		p.Args = append(p.Args, "--embedded-etcd-"+of+"-port="+port)
+	}
+	return p, url, nil
+}
+
+// run starts a program, which is ready when it answers a user at a path.
+func (s *Shards) run(ctx context.Context, p *local.Program, url, user, path string) (err error) {
+	if p.Ready, err = local.Answers(s.ca.config(url, user), path); err != nil {
 		return err
 	}
-	for name, groups := range map[string][]string{
-		master:        {"system:masters"},
-		administrator: {"system:kcp:admin"},
-		external:      {"system:kcp:external-logical-cluster-admin"},
-		frontProxy:    nil,
-	} {
-		if err := s.ca.issue(name, groups...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.Start(ctx)
 }
-
-func (s *Shards) port() (string, error) {
-	number, release, err := local.ReservePort()
-	if err == nil {
-		s.released = append(s.released, release)
-	}
-	return number, err
-}
-
-func urlOf(port string) string { return "https://" + loopback + ":" + port }
 
 // startCache starts the cache server, by which shards know of each other's APIs.
 func (s *Shards) startCache(ctx context.Context) error {
-	args, port, err := s.serving("cache", "--client-ca-file="+s.ca.path("ca.crt"))
+	p, url, err := s.withEtcd("cache", "cache-server")
 	if err != nil {
 		return err
 	}
-	cfg := s.ca.config(urlOf(port), master)
-	if err := s.writeKubeconfig("cache", cfg); err != nil {
+	if err := s.writeKubeconfig("cache", s.ca.config(url, master)); err != nil {
 		return err
 	}
-	s.cache = s.kubeconfig("cache")
-	_, err = s.run(ctx, "cache", "cache-server", cfg, "/readyz", args...)
-	return err
-}
-
-// serving returns the arguments of a server with an etcd of its own, and its port.
-func (s *Shards) serving(name string, more ...string) (args []string, port string, err error) {
-	var ports [3]string
-	for i := range ports {
-		if ports[i], err = s.port(); err != nil {
-			return nil, "", err
-		}
-	}
-	return append([]string{
-		"--root-directory=" + filepath.Join(s.dir, name),
-		"--bind-address=" + loopback,
-		"--secure-port=" + ports[0],
-		"--tls-cert-file=" + s.ca.path(master+".crt"),
-		"--tls-private-key-file=" + s.ca.path(master+".key"),
-		"--embedded-etcd-client-port=" + ports[1],
-		"--embedded-etcd-peer-port=" + ports[2],
-	}, more...), ports[0], nil
+	return s.run(ctx, p, url, master, "/readyz")
 }
 
 // startShard starts a new shard. The first is the root shard.
 func (s *Shards) startShard(ctx context.Context, name string) error {
-	args, port, err := s.serving(name,
+	p, url, err := s.withEtcd(name, "kcp")
+	if err != nil {
+		return err
+	}
+	s.shards[name] = p
+	p.Args = append(append([]string{"start"}, p.Args...),
 		"--shard-name="+name,
+		"--shard-base-url="+url,
 		"--shard-external-url="+s.front,
 		"--external-hostname="+loopback,
-		"--client-ca-file="+s.ca.path("ca.crt"),
-		"--requestheader-client-ca-file="+s.ca.path("ca.crt"),
-		"--requestheader-allowed-names="+frontProxy,
+		"--requestheader-client-ca-file="+filepath.Join(s.dir, frontProxy, "ca.crt"),
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--service-account-key-file="+s.ca.path("ca.key"),
 		"--service-account-private-key-file="+s.ca.path("ca.key"),
 		"--service-account-signing-key-file="+s.ca.path("ca.key"),
-		"--logical-cluster-admin-kubeconfig="+s.kubeconfig("logical-clusters"),
-		"--external-logical-cluster-admin-kubeconfig="+s.kubeconfig("external"),
+		"--logical-cluster-admin-kubeconfig="+s.kubeconfig(RootShard),
+		"--external-logical-cluster-admin-kubeconfig="+s.kubeconfig(external),
 		"--shard-client-cert-file="+s.ca.path(master+".crt"),
 		"--shard-client-key-file="+s.ca.path(master+".key"),
 		"--shard-virtual-workspace-ca-file="+s.ca.path("ca.crt"),
-		"--cache-kubeconfig="+s.cache,
+		"--cache-kubeconfig="+s.kubeconfig("cache"),
+		"--feature-gates=LogicalClusterMigration=true",
 		// Open watches would otherwise keep it from stopping for a minute.
 		"--shutdown-watch-termination-grace-period=1s",
 	)
-	if err != nil {
-		return err
-	}
-	url := urlOf(port)
-	cfg := s.ca.config(url, master)
-	args = append([]string{"start", "--shard-base-url=" + url}, args...)
 	if name != RootShard {
-		args = append(args, "--root-shard-kubeconfig-file="+s.kubeconfig(RootShard))
-	} else if err := s.writeKubeconfig(RootShard, cfg); err != nil {
+		p.Args = append(p.Args, "--root-shard-kubeconfig-file="+s.kubeconfig(RootShard))
+	} else if err := s.writeKubeconfig(RootShard, s.ca.config(url, master)); err != nil {
 		return err
 	}
-	s.shards[name], err = s.run(ctx, name, "kcp", cfg, "/readyz", args...)
-	return err
+	return s.run(ctx, p, url, master, "/readyz")
 }
 
 // startFront starts the front proxy, which finds the shard of a workspace.
-func (s *Shards) startFront(ctx context.Context, port string) error {
-	mapping := s.ca.path("mapping.yaml")
+func (s *Shards) startFront(ctx context.Context, p *local.Program, requests *authority) error {
+	mapping := filepath.Join(s.dir, "mapping.yaml")
 	// The backend is not asked: each workspace's shard is.
 	content := fmt.Sprintf("- path: /clusters/\n  backend: %s\n  backend_server_ca: %s\n  proxy_client_cert: %s\n"+
-		"  proxy_client_key: %s\n", s.front, s.ca.path("ca.crt"), s.ca.path(frontProxy+".crt"),
-		s.ca.path(frontProxy+".key"))
+		"  proxy_client_key: %s\n", s.front, s.ca.path("ca.crt"), requests.path(frontProxy+".crt"),
+		requests.path(frontProxy+".key"))
 	if err := os.WriteFile(mapping, []byte(content), 0o600); err != nil {
 		return errors.Wrap(err, "cannot write mapping of front proxy")
 	}
-	_, err := s.run(ctx, "front", "kcp-front-proxy", s.ca.config(s.front, administrator),
-		"/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal",
-		"--root-directory="+filepath.Join(s.dir, "front"),
-		"--bind-address="+loopback,
-		"--secure-port="+port,
-		"--tls-cert-file="+s.ca.path(master+".crt"),
-		"--tls-private-key-file="+s.ca.path(master+".key"),
-		"--client-ca-file="+s.ca.path("ca.crt"),
+	p.Args = append(p.Args,
 		"--mapping-file="+mapping,
 		"--root-kubeconfig="+s.kubeconfig(RootShard),
 		"--shards-kubeconfig="+s.kubeconfig(RootShard),
 	)
-	return err
-}
-
-// run starts a program in a folder.
-func (s *Shards) run(ctx context.Context, dir, name string, cfg *rest.Config, path string, args ...string,
-) (*local.Program, error) {
-	p, err := local.StartProgram(ctx, local.ProgramOptions{
-		Dir: filepath.Join(s.dir, dir), Name: name, Args: args, Ready: cfg, ReadyPath: path,
-	})
-	if err == nil {
-		s.programs = append(s.programs, p)
-	}
-	return p, err
+	return s.run(ctx, p, s.front, administrator,
+		"/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal")
 }
 
 // stop ends all programs.
 func (s *Shards) stop() error {
 	errs := make([]error, 0, len(s.programs)+1)
 	for _, p := range s.programs {
-		errs = append(errs, p.Stop())
-	}
-	for _, release := range s.released {
-		release()
+		errs = append(errs, p.Close())
 	}
 	return kerrors.NewAggregate(append(errs, os.RemoveAll(s.dir)))
 }
 
-func (s *Shards) kubeconfig(name string) string { return s.ca.path(name + ".kubeconfig") }
+func (s *Shards) kubeconfig(name string) string { return filepath.Join(s.dir, name+".kubeconfig") }
 
 // writeKubeconfig writes one whose context has the name that kcp asks for.
 func (s *Shards) writeKubeconfig(name string, cfg *rest.Config) error {
@@ -261,11 +240,7 @@ func (s *Shards) Config(workspace string) *rest.Config {
 // configuration for it.
 func (s *Shards) Workspace(tb testing.TB, shard string) (path string, cfg *rest.Config) {
 	tb.Helper()
-	c, err := client.New(s.Config(root), client.Options{})
-	if err != nil {
-		tb.Fatalf("cannot make client: %v", err)
-	}
-	ws := newWorkspace()
+	c, ws := Client(tb, s.Config(root)), newWorkspace()
 	if err := unstructured.SetNestedStringMap(ws.Object, map[string]string{"name": shard},
 		"spec", "location", "selector", "matchLabels"); err != nil {
 		tb.Fatal(err)
@@ -278,7 +253,35 @@ func (s *Shards) Workspace(tb testing.TB, shard string) (path string, cfg *rest.
 	return path, s.Config(path)
 }
 
-// Stop ends a shard: its address refuses connections until Return, or until the test ends. Its data stay.
+// Move begins to move the workspace of a path to another shard, and returns what reports whether it is there, and what
+// kcp says of it.
+func (s *Shards) Move(tb testing.TB, path, shard string) (moved func() (bool, string)) {
+	tb.Helper()
+	above, name, _ := lastPart(path)
+	ws := newWorkspace()
+	if err := Client(tb, s.Config(above)).Get(tb.Context(), client.ObjectKey{Name: name}, ws); err != nil {
+		tb.Fatalf("cannot get workspace: %v", err)
+	}
+	cluster, _, _ := unstructured.NestedString(ws.Object, "spec", "cluster")
+	_, cfg := s.Workspace(tb, RootShard)
+	AwaitBound(tb, cfg, Bind(tb, cfg, root, "migration.kcp.io"))
+	c, m := Client(tb, cfg), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "migration.kcp.io/v1alpha1",
+		"kind":       "LogicalClusterMigration",
+		"metadata":   map[string]any{"name": "move"},
+		"spec":       map[string]any{"logicalCluster": cluster, "destinationShard": shard},
+	}}
+	if err := c.Create(tb.Context(), m); err != nil {
+		tb.Fatalf("cannot create LogicalClusterMigration: %v", err)
+	}
+	return func() (bool, string) {
+		err := c.Get(tb.Context(), client.ObjectKeyFromObject(m), m)
+		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
+		return phase == "Completed", fmt.Sprint(m.Object["status"], err)
+	}
+}
+
+// Stop ends a shard: its address refuses connections until Return. Its data stay.
 func (s *Shards) Stop(tb testing.TB, shard string) {
 	tb.Helper()
 	if err := s.shards[shard].Stop(); err != nil {
