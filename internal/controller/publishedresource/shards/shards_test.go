@@ -1,5 +1,5 @@
 // Package shards_test shows that the workspaces of a kcp of several shards are synced each by its shard: one that is
-// down delays no other and loses nothing, and one that is added is served.
+// down delays no other and loses nothing, one that is added is served, and a workspace that moves loses nothing.
 package shards_test
 
 import (
@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -47,9 +48,10 @@ type shop struct {
 	offer *v1alpha1.PublishedResource
 }
 
-// open makes a shop on a shard.
-func open(t *testing.T, c client.Client, shard string) *shop {
+// open makes a shop on a shard, which says what becomes of copies without their workspaces.
+func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *shop {
 	t.Helper()
+	c := provider.Once(t, &local, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	path, admin := shards.Workspace(t, shard)
 	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
 	ns := local.Namespace(t)
@@ -61,7 +63,15 @@ func open(t *testing.T, c client.Client, shard string) *shop {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	o.Spec.EnableWorkspacePaths = true
-	kube.Create(t, c, build.Definition(group, "hats", "size"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
+	o.Spec.UnboundWorkspaces = unbound
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+				Reference: &v1alpha1.FieldReference{Path: "spec.keyName"},
+			},
+		},
+	}}
+	kube.Create(t, c, build.Definition(group, "hats", "keyName"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
 		build.ClusterConfig(ns, spec), o)
 	s := &shop{c: c, path: path, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Hat"}, offer: o}
 	kube.Eventually(t, "the API to be offered", func() (bool, string) {
@@ -91,9 +101,11 @@ func (s *shop) consumer(t *testing.T, shard string) consumer {
 	return consumer{Client: kcp.Client(t, cfg), shop: s, cfg: cfg, path: path}
 }
 
-// hat returns an object of the kind of a shop.
+// hat returns an object of the kind of a shop, which names a Secret of its name.
 func (s *shop) hat(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "1"}}}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"size": "1", "keyName": name},
+	}}
 	u.SetGroupVersionKind(s.kind)
 	u.SetNamespace(metav1.NamespaceDefault)
 	u.SetName(name)
@@ -126,19 +138,26 @@ func (in consumer) copied(t *testing.T, name string) []unstructured.Unstructured
 }
 
 // awaitCopy waits for the copy of a consumer's object, with a size.
-func (in consumer) awaitCopy(t *testing.T, name, size string) types.UID {
+func (in consumer) awaitCopy(t *testing.T, name, size string) (copied unstructured.Unstructured) {
 	t.Helper()
-	var uid types.UID
 	kube.Eventually(t, "the copy of "+name+" of "+in.path, func() (bool, string) {
 		all := in.copied(t, name)
 		if len(all) != 1 {
 			return false, fmt.Sprintf("there are %d; %s", len(all), in.shop.describe(t))
 		}
-		uid = all[0].GetUID()
-		is, _, _ := unstructured.NestedString(all[0].Object, "spec", "size")
-		return is == size && all[0].GetDeletionTimestamp() == nil, "its size is " + is + "; " + in.shop.describe(t)
+		copied = all[0]
+		is, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
+		return is == size && copied.GetDeletionTimestamp() == nil, "its size is " + is + "; " + in.shop.describe(t)
 	})
-	return uid
+	return copied
+}
+
+// want fails unless the copy of a consumer's object is the one that it was, with a size.
+func (in consumer) want(t *testing.T, was unstructured.Unstructured, name, size string) {
+	t.Helper()
+	if now := in.awaitCopy(t, name, size); now.GetUID() != was.GetUID() {
+		t.Errorf("the copy of %s of %s was made again", name, in.path)
+	}
 }
 
 // describe returns the status of a PublishedResource as text.
@@ -169,13 +188,10 @@ func (s *shop) awaitEndpoints(t *testing.T, n, bound int) {
 // TestShards shows consumers on two shards, with an APIExport on either; one shard that ends, and comes back; one that
 // is added; and one that has no consumers any more.
 func TestShards(t *testing.T) {
-	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-	provider.Start(t, local.User(t, "provider", "system:masters"))
-	c := local.Client(t, apis.AddToScheme)
-	shops := map[string]*shop{kcp.RootShard: open(t, c, kcp.RootShard), east: open(t, c, east)}
+	up, down := open(t, kcp.RootShard, xpv2.DeletionOrphan), open(t, east, xpv2.DeletionOrphan)
 	at := map[*shop]map[string]consumer{}
-	first := map[consumer]types.UID{}
-	for _, s := range shops {
+	first := map[consumer]unstructured.Unstructured{}
+	for _, s := range []*shop{up, down} {
 		at[s] = map[string]consumer{}
 		for _, shard := range []string{kcp.RootShard, east} {
 			in := s.consumer(t, shard)
@@ -189,40 +205,106 @@ func TestShards(t *testing.T) {
 	}
 
 	shards.Stop(t, east)
-	for name, s := range shops {
-		kube.Eventually(t, "the shop on "+name+" to tell that a shard does not answer", func() (bool, string) {
+	for s := range at {
+		kube.Eventually(t, "the shop "+s.path+" to tell that a shard does not answer", func() (bool, string) {
 			state := s.describe(t)
-			return s.offer.GetCondition(v1alpha1.TypeEndpointsReady).Reason != v1alpha1.ReasonServing, state
+			return s.offer.GetCondition(v1alpha1.TypeEndpointsReady).Reason != v1alpha1.ReasonServing ||
+				s.offer.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, state
 		})
-		at[s][kcp.RootShard].order(t, "meanwhile")
-		at[s][kcp.RootShard].awaitCopy(t, "meanwhile", "1")
-		if uid := at[s][east].awaitCopy(t, "first", "1"); uid != first[at[s][east]] {
-			t.Errorf("the copy of a workspace on a shard that is down was made again")
+	}
+	// Other shards accept a ServiceAccount of one that is down for a minute only, such as that of the other shop.
+	at[up][kcp.RootShard].order(t, "meanwhile")
+	at[up][kcp.RootShard].awaitCopy(t, "meanwhile", "1")
+	for _, in := range at {
+		for _, shard := range []string{kcp.RootShard, east} {
+			in[shard].want(t, first[in[shard]], "first", "1")
 		}
 	}
 
 	shards.Return(t, east)
-	for _, s := range shops {
+	for s, in := range at {
 		s.awaitEndpoints(t, 2, 2)
-		in := at[s][east]
-		in.order(t, "after")
-		in.awaitCopy(t, "after", "1")
-		kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
-		if uid := in.awaitCopy(t, "first", "2"); uid != first[in] {
-			t.Errorf("the copy of a workspace on a shard that is back was made again")
-		}
+		in[east].order(t, "after")
+		in[east].awaitCopy(t, "after", "1")
+		kube.Patch(t, in[east], s.hat("first"), `{"spec":{"size":"2"}}`)
+		in[east].want(t, first[in[east]], "first", "2")
 	}
 
 	shards.Add(t, west)
-	for _, s := range shops {
+	for s := range at {
 		in := s.consumer(t, west)
 		in.order(t, "first")
 		in.awaitCopy(t, "first", "1")
 		s.awaitEndpoints(t, 3, 3)
-		kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+		in.leave(t)
 		s.awaitEndpoints(t, 2, 2)
 		if all := in.copied(t, "first"); len(all) != 1 || !objectsync.IsOrphaned(&all[0]) {
 			t.Errorf("want the copy of a workspace that has left kept and marked, got %v", all)
 		}
 	}
+}
+
+// leave unbinds the API of the shop.
+func (in consumer) leave(t *testing.T) {
+	t.Helper()
+	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+}
+
+// TestMovedWorkspace shows that a workspace that moves to a shard without another consumer keeps its copies, whatever
+// is to become of those of workspaces that leave; that it is synced there; and that it can leave from there.
+func TestMovedWorkspace(t *testing.T) {
+	for _, unbound := range []xpv2.DeletionPolicy{xpv2.DeletionDelete, xpv2.DeletionOrphan} {
+		t.Run(string(unbound), func(t *testing.T) {
+			s := open(t, kcp.RootShard, unbound)
+			in, stays := s.consumer(t, kcp.RootShard), s.consumer(t, kcp.RootShard)
+			kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
+			in.order(t, "first")
+			stays.order(t, "first")
+			first, other := in.awaitCopy(t, "first", "1"), stays.awaitCopy(t, "first", "1")
+			key := s.awaitKey(t, first.GetNamespace(), "first", "a")
+			s.awaitEndpoints(t, 1, 2)
+
+			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
+			s.awaitEndpoints(t, 2, 2)
+			in.order(t, "second")
+			in.awaitCopy(t, "second", "1")
+			in.want(t, first, "first", "1")
+			kube.Patch(t, in, secret(metav1.NamespaceDefault, "first", ""), `{"stringData":{"key":"b"}}`)
+			if uid := s.awaitKey(t, first.GetNamespace(), "first", "b"); uid != key {
+				t.Error("the copy of the Secret was made again")
+			}
+			kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
+			in.want(t, first, "first", "2")
+			stays.want(t, other, "first", "1")
+
+			kube.Delete(t, in, s.hat("second"))
+			kube.Eventually(t, "no second copy", func() (bool, string) {
+				return len(in.copied(t, "second")) == 0, s.describe(t)
+			})
+			in.leave(t)
+			s.awaitEndpoints(t, 1, 1)
+			all := in.copied(t, "first")
+			if kept := len(all) == 1 && objectsync.IsOrphaned(&all[0]); kept != (unbound == xpv2.DeletionOrphan) {
+				t.Errorf("the workspace has left, its copies: %v", all)
+			}
+		})
+	}
+}
+
+// secret returns a Secret.
+func secret(namespace, name, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"key": []byte(value)},
+	}
+}
+
+// awaitKey waits for the copy of a consumer's Secret, with a value.
+func (s *shop) awaitKey(t *testing.T, namespace, name, value string) types.UID {
+	t.Helper()
+	u := secret(namespace, name, "")
+	kube.Eventually(t, "the copy of a Secret", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), u)
+		return err == nil && string(u.Data["key"]) == value, fmt.Sprint(u.Data, err, s.describe(t))
+	})
+	return u.GetUID()
 }
