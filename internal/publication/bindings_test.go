@@ -286,7 +286,6 @@ func TestDepartureIsConfirmed(t *testing.T) {
 // neither.
 func TestMissingIsConfirmed(t *testing.T) {
 	absent := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
 		_ = json.NewEncoder(w).Encode(apierrors.NewNotFound( // Who does not get it fails.
 			schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status())
@@ -320,6 +319,7 @@ func TestMissingIsConfirmed(t *testing.T) {
 			item.Namespace = "default"
 			s := &server{copies: []any{copyOfWebIn("moves")}}
 			url, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
 				switch r.URL.Path {
 				case "/clusters/moves/apis/ws.example.com/v1/namespaces/default/things/web":
 					asked.Add(1)
