@@ -287,8 +287,9 @@ func TestDepartureIsConfirmed(t *testing.T) {
 func TestMissingIsConfirmed(t *testing.T) {
 	absent := func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(apierrors.NewNotFound( // Who does not get it fails.
-			schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status())
+		is := apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status()
+		is.APIVersion, is.Kind = "v1", "Status"
+		_ = json.NewEncoder(w).Encode(is) // Who does not get it fails.
 	}
 	showing := func(o runtime.Object) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(o) }
