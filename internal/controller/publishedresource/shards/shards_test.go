@@ -266,6 +266,8 @@ func TestMovedWorkspace(t *testing.T) {
 
 			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
 			s.awaitEndpoints(t, 2, 2)
+			in.want(t, first, "first", "1")
+			s.consumer(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
 			in.order(t, "second")
 			in.awaitCopy(t, "second", "1")
 			in.want(t, first, "first", "1")
@@ -282,7 +284,7 @@ func TestMovedWorkspace(t *testing.T) {
 				return len(in.copied(t, "second")) == 0, s.describe(t)
 			})
 			in.leave(t)
-			s.awaitEndpoints(t, 1, 1)
+			s.awaitEndpoints(t, 2, 2)
 			all := in.copied(t, "first")
 			if kept := len(all) == 1 && objectsync.IsOrphaned(&all[0]); kept != (unbound == xpv2.DeletionOrphan) {
 				t.Errorf("the workspace has left, its copies: %v", all)
