@@ -29,7 +29,7 @@ type syncWorker struct {
 // process syncs an object whose turn it is.
 func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	p := w.newPass(ctx, item)
-	if !p.home.shown && !p.home.gone && p.endpoint != nil {
+	if !p.home.shown && !w.workspaces.get(item.Cluster).gone && p.endpoint != nil {
 		w.objects.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
 		return
 	}
