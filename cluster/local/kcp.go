@@ -72,9 +72,7 @@ func (k *KCP) start(ctx context.Context) error {
 }
 
 // StartServer starts kcp again after StopServer: with the same address, data and users.
-func (k *KCP) StartServer(ctx context.Context) error {
-	return k.program.Start(ctx)
-}
+func (k *KCP) StartServer(ctx context.Context) error { return k.program.Start(ctx) }
 
 // StopServer ends kcp and returns when it is gone. Its ports refuse connections until StartServer.
 func (k *KCP) StopServer() error { return k.program.Stop() }

@@ -289,7 +289,7 @@ func TestMissingIsConfirmed(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		is := apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status()
 		is.APIVersion, is.Kind = "v1", "Status"
-		_ = json.NewEncoder(w).Encode(is) // Who does not get it fails.
+		_ = json.NewEncoder(w).Encode(is) //nolint:errchkjson // Who does not get it fails.
 	}
 	showing := func(o runtime.Object) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(o) }
