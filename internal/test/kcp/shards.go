@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,12 +202,14 @@ func (s *Shards) startFront(ctx context.Context, p *local.Program, requests *aut
 		"/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal")
 }
 
-// stop ends all programs.
+// stop ends all programs at the same time: one that waits for another takes long to end.
 func (s *Shards) stop() error {
-	errs := make([]error, 0, len(s.programs)+1)
-	for _, p := range s.programs {
-		errs = append(errs, p.Close())
+	errs := make([]error, len(s.programs))
+	var stops sync.WaitGroup
+	for i, p := range s.programs {
+		stops.Go(func() { errs[i] = p.Close() })
 	}
+	stops.Wait()
 	return kerrors.NewAggregate(append(errs, os.RemoveAll(s.dir)))
 }
 

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -244,14 +246,33 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// confine has the endpoints of the shop be those of one shard, or of all without a name.
+func (s *shop) confine(t *testing.T, shard string) {
+	t.Helper()
+	c, partition := kcp.Client(t, shards.Config(s.path)), "null"
+	if shard != "" {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"name": shard}},
+		}}}
+		u.SetAPIVersion("topology.kcp.io/v1alpha1")
+		u.SetKind("Partition")
+		u.SetName(shard)
+		kube.Create(t, c, u)
+		partition = `"` + shard + `"`
+	}
+	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	kube.Patch(t, c, slice, `{"spec":{"partition":`+partition+`}}`)
+}
+
 // leave unbinds the API of the shop.
 func (in consumer) leave(t *testing.T) {
 	t.Helper()
 	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 }
 
-// TestMovedWorkspace shows that a workspace that moves to a shard without another consumer keeps its copies, whatever
-// is to become of those of workspaces that leave; that it is synced there; and that it can leave from there.
+// TestMovedWorkspace shows that a workspace that moves to a shard keeps its copies, whatever is to become of those of
+// workspaces that leave, while no endpoint of that shard is known and then; that it is synced there; and that it can
+// leave from there.
 func TestMovedWorkspace(t *testing.T) {
 	for _, unbound := range []xpv2.DeletionPolicy{xpv2.DeletionDelete, xpv2.DeletionOrphan} {
 		t.Run(string(unbound), func(t *testing.T) {
@@ -264,7 +285,15 @@ func TestMovedWorkspace(t *testing.T) {
 			key := s.awaitKey(t, first.GetNamespace(), "first", "a")
 			s.awaitEndpoints(t, 1, 2)
 
+			s.confine(t, kcp.RootShard)
 			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
+			s.awaitEndpoints(t, 1, 1)
+			kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
+				all := in.copied(t, "first")
+				return len(all) == 1 && all[0].GetUID() == first.GetUID() && all[0].GetDeletionTimestamp() == nil &&
+					!objectsync.IsOrphaned(&all[0]), fmt.Sprint(all)
+			})
+			s.confine(t, "")
 			s.awaitEndpoints(t, 2, 2)
 			in.want(t, first, "first", "1")
 			s.consumer(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
