@@ -210,7 +210,7 @@ func (s *Shards) stop() error {
 		stops.Go(func() { errs[i] = p.Close() })
 	}
 	stops.Wait()
-	return kerrors.NewAggregate(append(errs, os.RemoveAll(s.dir)))
+	return kerrors.NewAggregate([]error{kerrors.NewAggregate(errs), os.RemoveAll(s.dir)})
 }
 
 func (s *Shards) kubeconfig(name string) string { return filepath.Join(s.dir, name+".kubeconfig") }
