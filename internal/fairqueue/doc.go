@@ -1,8 +1,9 @@
 // Package fairqueue decides whose resource gets the next worker of a controller.
 //
 // A Queue is client-go's workqueue with lanes. A lane is what may hold workers together, such as a target or a
-// workspace, and belongs to a tenant. Lanes take turns, and in a lane those that somebody waits for and all others,
-// which both keep their order: what is changed does not wait for thousands of items that are looked at after a start.
+// workspace, and belongs to a tenant. Lanes take turns. In a lane urgent items, which somebody waits for,
+// take turns with the others, and both keep their order. So a change does not wait for thousands of items that a start
+// brings.
 //
 // # One rule
 //

@@ -47,9 +47,9 @@ func Retrying(o controller.Options) ctrlcontroller.Options {
 }
 
 // Sharing returns the options of Retrying for a controller whose reconciles wait for targets. It reconciles
-// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. Of one target those
-// that are new, changed or deleted take turns with all others, of which there may be thousands after a start. blank
-// returns an empty resource, and config the key of the ProviderConfig of one.
+// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one target, what
+// is new, changed or deleted takes turns with all other resources. After a start these may be thousands. blank returns
+// an empty resource, and config the key of the ProviderConfig of one.
 func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
 	config func(T) string,
 ) ctrlcontroller.Options {

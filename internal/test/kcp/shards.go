@@ -199,7 +199,7 @@ func (s *Shards) startFront(ctx context.Context, p *local.Program, requests *aut
 		"--shards-kubeconfig="+s.kubeconfig(RootShard),
 	)
 	return s.run(ctx, p, s.front, administrator,
-		"/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal")
+		"/clusters/"+root+"/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal")
 }
 
 // stop ends all programs at the same time: one that waits for another takes long to end.
