@@ -27,9 +27,10 @@ const (
 	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
-	// cutWithin is how long a watch lasts that is not cut, and for how long all have to be until the stream counts as cut
-	// again and again: a server that starts cuts some, too.
-	cutWithin = 20 * time.Second
+	// cutWithin is how long a watch lasts that is not cut, and cutFor for how long all have to be until the stream counts
+	// as cut again and again: a server cuts some when it starts, and API servers two when a CRD changes.
+	cutWithin = 10 * time.Second
+	cutFor    = 30 * time.Second
 )
 
 // errListAgain makes a reflector list instead of resuming a watch. Reflectors take io.EOF for the usual end of one.
@@ -123,7 +124,7 @@ func (s *source) begin(now time.Time) {
 // isCut reports whether the server has ended one watch after the other soon.
 func (s *source) isCut() bool {
 	begun, unrest := time.Unix(s.begun.Load(), 0), s.unrest.Load()
-	return unrest != 0 && begun.Sub(time.Unix(unrest, 0)) >= cutWithin && time.Since(begun) < cutWithin
+	return unrest != 0 && begun.Sub(time.Unix(unrest, 0)) >= cutFor && time.Since(begun) < cutWithin
 }
 
 // hasCome reports whether the server says that it has come to a resource version. The answer is empty.

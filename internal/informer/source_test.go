@@ -190,28 +190,28 @@ func TestSteady(t *testing.T) {
 		"AgainAndAgain": {
 			reason: "A server that ends each watch soon shows what changes late.",
 			do:     cut,
-			every:  10 * time.Second,
-			times:  5,
-			want:   []int{3, 4, 5},
+			every:  9 * time.Second,
+			times:  6,
+			want:   []int{5, 6},
 		},
 		"Flapping": {
 			reason: "So does one that is away each time.",
 			do:     func(s *script, _ *Table) { s.end(errDown) },
-			every:  10 * time.Second,
-			times:  4,
-			want:   []int{3, 4},
+			every:  7 * time.Second,
+			times:  6,
+			want:   []int{6},
 		},
 		"Starting": {
 			reason: "One that starts, or changes an API, ends some within a moment.",
 			do:     cut,
 			every:  time.Second,
-			times:  15,
+			times:  25,
 		},
-		"Twice": {
-			reason: "Two are no habit, however far apart they are.",
-			do:     cut,
-			every:  cutWithin - time.Second,
-			times:  2,
+		"Definition": {
+			reason: "So does one whose CRD is changed every few seconds, for a while.",
+			do:     func(s *script, t *Table) { cut(s, t); time.Sleep(2 * time.Second); cut(s, t) },
+			every:  7 * time.Second,
+			times:  3,
 		},
 		"Lasting": {
 			reason: "One that ends watches which have lasted may be told to.",
@@ -222,13 +222,13 @@ func TestSteady(t *testing.T) {
 		"Renewed": {
 			reason: "What is listed again for a schema is not cut.",
 			do:     renew,
-			every:  10 * time.Second,
+			every:  9 * time.Second,
 			times:  10,
 		},
 		"SchemaChanges": {
 			reason: "Nor is what a server ends for a schema.",
 			do:     func(s *script, t *Table) { cut(s, t); renew(s, t) },
-			every:  10 * time.Second,
+			every:  9 * time.Second,
 			times:  10,
 		},
 	} {
