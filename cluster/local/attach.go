@@ -26,8 +26,8 @@ func AttachCluster(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{o: ClusterOptions{Dir: dir, Audit: true}, admin: admin, users: users{dir: filepath.Join(dir, certsDir)}}
-	return c, c.users.load()
+	a, err := openAuthority(filepath.Join(dir, certsDir, usersDir))
+	return &Cluster{o: ClusterOptions{Dir: dir, Audit: true}, admin: admin, users: users{a}}, err
 }
 
 // AttachKCP returns a kcp that another process has started in a folder, with Audit, and runs. It can neither be stopped

@@ -27,10 +27,10 @@ const (
 	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
-	// cutFor is for how long no watch has to last cutWithin until the stream counts as cut again and again. kcp cuts some
-	// while the schema of an API changes.
+	// cutWithin is how long a watch lasts that is not cut, and cutFor for how long all have to be until the stream counts
+	// as cut again and again: a server cuts some when it starts, and API servers two when a CRD changes.
+	cutWithin = 10 * time.Second
 	cutFor    = 30 * time.Second
-	cutWithin = 20 * time.Second
 )
 
 // errListAgain makes a reflector list instead of resuming a watch. Reflectors take io.EOF for the usual end of one.
@@ -48,8 +48,8 @@ type source struct {
 	late   atomic.Bool  // the watch before had to be ended
 	until  time.Time    // when the server was to end the watch before
 	cut    bool         // it has ended that before, or has refused one since
-	begun  atomic.Int64 // when the watch under way began, as Unix time
-	unrest atomic.Int64 // since when none has lasted cutWithin, as Unix time
+	begun  atomic.Int64 // when the watch under way began, as Unix time; zero if that does not matter
+	unrest atomic.Int64 // when the first of the watches before was cut, as Unix time; zero if the last one was not
 }
 
 func newSource(server cache.ListerWatcherWithContext, page int64) *source {
@@ -84,10 +84,6 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 // watch begins or resumes a watch. One that begins with a list has listMost for that.
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.stop()
-	now := time.Now()
-	if begun := s.begun.Swap(now.Unix()); now.Sub(time.Unix(begun, 0)) >= cutWithin {
-		s.unrest.Store(now.Unix())
-	}
 	s.cut = s.cut || time.Now().Before(s.until)
 	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.hasCome(ctx, o.ResourceVersion) {
 		return nil, errListAgain
@@ -106,6 +102,9 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	s.stop = func() { deadline.Stop(); cancel() }
 	s.listed = func() { deadline.Reset(lasts) }
 	w, err := s.server.WatchWithContext(ctx, o)
+	if err == nil {
+		s.begin(time.Now())
+	}
 	s.until, s.cut = time.Now().Add(lasts-overdue-early), err != nil
 	if utilnet.IsConnectionRefused(err) || apierrors.IsInternalError(err) {
 		err = errListAgain // The reflector would resume.
@@ -113,9 +112,19 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	return w, err
 }
 
-// isCut reports whether one watch after the other has ended soon.
+// begin takes that a watch begins.
+func (s *source) begin(now time.Time) {
+	if begun := s.begun.Swap(now.Unix()); now.Sub(time.Unix(begun, 0)) >= cutWithin {
+		s.unrest.Store(0)
+	} else {
+		s.unrest.CompareAndSwap(0, now.Unix())
+	}
+}
+
+// isCut reports whether the server has ended one watch after the other soon.
 func (s *source) isCut() bool {
-	return time.Since(time.Unix(s.unrest.Load(), 0)) >= cutFor && time.Since(time.Unix(s.begun.Load(), 0)) < cutWithin
+	begun, unrest := time.Unix(s.begun.Load(), 0), s.unrest.Load()
+	return unrest != 0 && begun.Sub(time.Unix(unrest, 0)) >= cutFor && time.Since(begun) < cutWithin
 }
 
 // hasCome reports whether the server says that it has come to a resource version. The answer is empty.

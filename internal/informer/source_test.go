@@ -176,6 +176,93 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestSteady shows when a stream says that its watches are cut again and again.
+func TestSteady(t *testing.T) {
+	cut := func(s *script, _ *Table) { s.end(nil) }
+	renew := func(_ *script, t *Table) { t.Renew() }
+	for name, tc := range map[string]struct {
+		reason string
+		do     func(*script, *Table)
+		every  time.Duration
+		times  int
+		want   []int // times after which it says so, until the next
+	}{
+		"AgainAndAgain": {
+			reason: "A server that ends each watch soon shows what changes late.",
+			do:     cut,
+			every:  9 * time.Second,
+			times:  6,
+			want:   []int{5, 6},
+		},
+		"Flapping": {
+			reason: "So does one that is away each time.",
+			do:     func(s *script, _ *Table) { s.end(errDown) },
+			every:  7 * time.Second,
+			times:  6,
+			want:   []int{6},
+		},
+		"Starting": {
+			reason: "One that starts, or changes an API, ends some within a moment.",
+			do:     cut,
+			every:  time.Second,
+			times:  25,
+		},
+		"Definition": {
+			reason: "So does one whose CRD is changed every few seconds, for a while.",
+			do:     func(s *script, t *Table) { cut(s, t); time.Sleep(2 * time.Second); cut(s, t) },
+			every:  7 * time.Second,
+			times:  3,
+		},
+		"Lasting": {
+			reason: "One that ends watches which have lasted may be told to.",
+			do:     cut,
+			every:  cutWithin,
+			times:  10,
+		},
+		"Renewed": {
+			reason: "What is listed again for a schema is not cut.",
+			do:     renew,
+			every:  9 * time.Second,
+			times:  10,
+		},
+		"SchemaChanges": {
+			reason: "Nor is what a server ends for a schema.",
+			do:     func(s *script, t *Table) { cut(s, t); renew(s, t) },
+			every:  9 * time.Second,
+			times:  10,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{}
+				set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
+				table := set.Table(Interest{}, nil)
+				var got []int
+				for i := range tc.times {
+					time.Sleep(tc.every)
+					if table.Steady() != nil {
+						got = append(got, i)
+					}
+					tc.do(s, table)
+				}
+				time.Sleep(cutWithin - time.Second)
+				if table.Steady() != nil {
+					got = append(got, tc.times)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s\nsaid: -want, +got:\n%s", tc.reason, diff)
+				}
+				time.Sleep(retryFailed + time.Second)
+				if err := table.Steady(); err != nil {
+					t.Errorf("the last watch lasts, got %v", err)
+				}
+				set.Close()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
 // TestStalledList shows that a list which came as a stream without an end is asked for otherwise.
 func TestStalledList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

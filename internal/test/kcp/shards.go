@@ -40,8 +40,8 @@ type Shards struct {
 	Others []string
 
 	dir      string
-	ca       *authority // of all but the front proxy as a client
-	front    string     // URL of the front proxy
+	ca       *local.Authority // of all but the front proxy as a client
+	front    string           // URL of the front proxy
 	programs []*local.Program
 	shards   map[string]*local.Program
 }
@@ -61,14 +61,14 @@ func (s *Shards) Start(ctx context.Context) (stop func() error, err error) {
 
 // start starts all programs, each when those it asks are there.
 func (s *Shards) start(ctx context.Context) (err error) {
-	if s.ca, err = newAuthority(filepath.Join(s.dir, "ca")); err != nil {
+	if s.ca, err = local.NewAuthority(filepath.Join(s.dir, "ca")); err != nil {
 		return err
 	}
 	for name, group := range map[string]string{
 		master: "system:masters", administrator: "system:kcp:admin",
 		external: "system:kcp:external-logical-cluster-admin",
 	} {
-		if err := s.ca.issue(name, group); err != nil {
+		if err := s.ca.Write(name, group); err != nil {
 			return err
 		}
 	}
@@ -77,17 +77,17 @@ func (s *Shards) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.front = url
-	if err := s.writeKubeconfig(external, s.ca.config(s.front, external)); err != nil {
+	if err := s.writeKubeconfig(external, s.ca.Client(s.front, external)); err != nil {
 		return err
 	}
 	if err := s.startCache(ctx); err != nil {
 		return err
 	}
-	requests, err := newAuthority(filepath.Join(s.dir, frontProxy))
+	requests, err := local.NewAuthority(filepath.Join(s.dir, frontProxy))
 	if err != nil {
 		return err
 	}
-	if err := requests.issue(frontProxy); err != nil {
+	if err := requests.Write(frontProxy); err != nil {
 		return err
 	}
 	for _, name := range append([]string{RootShard}, s.Others...) {
@@ -107,9 +107,9 @@ func (s *Shards) program(dir, name string) (p *local.Program, url string, err er
 		"--root-directory=" + p.Dir,
 		"--bind-address=" + loopback,
 		"--secure-port=" + port,
-		"--tls-cert-file=" + s.ca.path(master+".crt"),
-		"--tls-private-key-file=" + s.ca.path(master+".key"),
-		"--client-ca-file=" + s.ca.path("ca.crt"),
+		"--tls-cert-file=" + s.ca.Cert(master),
+		"--tls-private-key-file=" + s.ca.Key(master),
+		"--client-ca-file=" + s.ca.CA(),
 	}
 	return p, "https://" + loopback + ":" + port, err
 }
@@ -131,7 +131,7 @@ func (s *Shards) withEtcd(dir, name string) (p *local.Program, url string, err e
 
 // run starts a program, which is ready when it answers a user at a path.
 func (s *Shards) run(ctx context.Context, p *local.Program, url, user, path string) (err error) {
-	if p.Ready, err = local.Answers(s.ca.config(url, user), path); err != nil {
+	if p.Ready, err = local.Answers(s.ca.Client(url, user), path); err != nil {
 		return err
 	}
 	return p.Start(ctx)
@@ -143,7 +143,7 @@ func (s *Shards) startCache(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.writeKubeconfig("cache", s.ca.config(url, master)); err != nil {
+	if err := s.writeKubeconfig("cache", s.ca.Client(url, master)); err != nil {
 		return err
 	}
 	return s.run(ctx, p, url, master, "/readyz")
@@ -164,12 +164,12 @@ func (s *Shards) startShard(ctx context.Context, name string) error {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--service-account-private-key-file="+s.ca.path("ca.key"),
+		"--service-account-private-key-file="+s.ca.Key(master),
 		"--logical-cluster-admin-kubeconfig="+s.kubeconfig(RootShard),
 		"--external-logical-cluster-admin-kubeconfig="+s.kubeconfig(external),
-		"--shard-client-cert-file="+s.ca.path(master+".crt"),
-		"--shard-client-key-file="+s.ca.path(master+".key"),
-		"--shard-virtual-workspace-ca-file="+s.ca.path("ca.crt"),
+		"--shard-client-cert-file="+s.ca.Cert(master),
+		"--shard-client-key-file="+s.ca.Key(master),
+		"--shard-virtual-workspace-ca-file="+s.ca.CA(),
 		"--cache-kubeconfig="+s.kubeconfig("cache"),
 		"--feature-gates=LogicalClusterMigration=true",
 		// Open watches would otherwise keep it from stopping for a minute.
@@ -177,19 +177,18 @@ func (s *Shards) startShard(ctx context.Context, name string) error {
 	)
 	if name != RootShard {
 		p.Args = append(p.Args, "--root-shard-kubeconfig-file="+s.kubeconfig(RootShard))
-	} else if err := s.writeKubeconfig(RootShard, s.ca.config(url, master)); err != nil {
+	} else if err := s.writeKubeconfig(RootShard, s.ca.Client(url, master)); err != nil {
 		return err
 	}
 	return s.run(ctx, p, url, master, "/readyz")
 }
 
 // startFront starts the front proxy, which finds the shard of a workspace.
-func (s *Shards) startFront(ctx context.Context, p *local.Program, requests *authority) error {
+func (s *Shards) startFront(ctx context.Context, p *local.Program, requests *local.Authority) error {
 	mapping := filepath.Join(s.dir, "mapping.yaml")
 	// The backend is not asked: each workspace's shard is.
 	content := fmt.Sprintf("- path: /clusters/\n  backend: %s\n  backend_server_ca: %s\n  proxy_client_cert: %s\n"+
-		"  proxy_client_key: %s\n", s.front, s.ca.path("ca.crt"), requests.path(frontProxy+".crt"),
-		requests.path(frontProxy+".key"))
+		"  proxy_client_key: %s\n", s.front, s.ca.CA(), requests.Cert(frontProxy), requests.Key(frontProxy))
 	if err := os.WriteFile(mapping, []byte(content), 0o600); err != nil {
 		return errors.Wrap(err, "cannot write mapping of front proxy")
 	}
@@ -228,7 +227,7 @@ func (s *Shards) writeKubeconfig(name string, cfg *rest.Config) error {
 
 // Config returns the administrator's configuration for a workspace, through the front proxy.
 func (s *Shards) Config(workspace string) *rest.Config {
-	cfg := s.ca.config(s.front+"/clusters/"+workspace, administrator)
+	cfg := s.ca.Client(s.front+"/clusters/"+workspace, administrator)
 	// ServiceAccount and Kubeconfig know no files.
 	if err := rest.LoadTLSFiles(cfg); err != nil {
 		panic(err)
