@@ -3,6 +3,7 @@ package local
 import (
 	"bufio"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,11 +49,9 @@ func Binary(name string) (string, error) {
 			path = filepath.Join(dir, "..", version, name)
 		}
 	}
-	if info, err := os.Stat(path); err != nil {
+	if _, err := exec.LookPath(path); err != nil {
 		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.e2e for OLM, KWOK and Crossplane",
 			name)
-	} else if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-		return "", errors.Errorf("%s is not a program, run make tools", path)
 	}
 	return path, nil
 }
