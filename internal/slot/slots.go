@@ -1,0 +1,58 @@
+package slot
+
+import (
+	"hash/fnv"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// none is the slot of a process that holds no Lease.
+const none = -1
+
+// Slots are the slots of a number, and which of them is that of this process. Its methods may be called concurrently. A
+// nil *Slots is one slot for all, that of this process.
+type Slots struct {
+	number int
+	mine   atomic.Int32
+}
+
+// New returns Slots of a number, none of which is that of this process yet. It returns nil for one slot.
+func New(number int) *Slots {
+	if number <= 1 {
+		return nil
+	}
+	s := &Slots{number: number}
+	s.mine.Store(none)
+	return s
+}
+
+// Owns reports whether the ProviderConfig of a key is in the slot of this process. The key is empty for what goes
+// through no ProviderConfig.
+func (s *Slots) Owns(key string) bool {
+	return s == nil || s.Of(key) == int(s.mine.Load())
+}
+
+// Of returns the slot of the ProviderConfig of a key: FNV-1a of the key, modulo the number of slots. Slot 0 also has
+// what goes through no ProviderConfig.
+func (s *Slots) Of(key string) int {
+	if s == nil || key == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))              // A hash takes everything.
+	return int(h.Sum32() % uint32(s.number)) //nolint:gosec // A number of slots is small.
+}
+
+// Metrics returns a collector of which slot is that of this process. Its value is the number of slots.
+func (s *Slots) Metrics() prometheus.Collector {
+	desc := prometheus.NewDesc("provider_kcp_slot",
+		"The slot of this replica, where replicas share the work. The value is the number of slots.",
+		[]string{"slot"}, nil)
+	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
+		if mine := s.mine.Load(); mine != none {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), strconv.Itoa(int(mine)))
+		}
+	})
+}
