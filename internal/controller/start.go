@@ -20,6 +20,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -45,7 +46,8 @@ type starter struct {
 	manager ctrl.Manager
 	options controller.Options
 	log     logging.Logger
-	failed  chan error // holds the first error that a part is set up with while the manager runs
+	owned   func(client.Object) bool // reports whether a resource is this replica's, nil if all are
+	failed  chan error               // holds the first error that a part is set up with while the manager runs
 
 	mu     sync.Mutex                           // one part is set up at a time
 	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
@@ -53,9 +55,11 @@ type starter struct {
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
 // kinds if all are served.
-func start(mgr ctrl.Manager, o controller.Options, log logging.Logger, parts []part) error {
+func start(mgr ctrl.Manager, o controller.Options, log logging.Logger, owned func(client.Object) bool,
+	parts []part,
+) error {
 	s := &starter{
-		manager: mgr, options: o, log: log, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+		manager: mgr, options: o, log: log, owned: owned, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
 	}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
@@ -136,7 +140,7 @@ func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error
 		return nil
 	}
 	s.logged[k] = struct{}{}
-	_, err := i.AddEventHandler(failureLog{log: s.log, kind: k, elected: s.manager.Elected()})
+	_, err := i.AddEventHandler(failureLog{log: s.log, kind: k, elected: s.manager.Elected(), owned: s.owned})
 	return errors.Wrap(err, "cannot log failures")
 }
 

@@ -27,6 +27,10 @@ const (
 	// AnnotationKeyDryRun, if "true", makes an Object say what it would change on its target instead of changing it.
 	AnnotationKeyDryRun = "kubernetes.crossplane.io/dry-run"
 
+	// AnnotationKeyClaim is written where several replicas share the work, together with the finalizer: the
+	// ProviderConfig through which an Object may be about to make a resource that its status does not show yet.
+	AnnotationKeyClaim = "kubernetes.crossplane.io/claimed-through"
+
 	// AnnotationKeyRunOnce, if "true", keeps an Object from making its resource again that has gone, such as a Job with
 	// ttlSecondsAfterFinished. A change of the manifest has it made once more.
 	AnnotationKeyRunOnce = "kubernetes.crossplane.io/run-once"

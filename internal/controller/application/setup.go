@@ -54,10 +54,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(m.Changed())).
+		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&resource{}, r.users()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
-		Complete(managedadapter.Reconciler(r))
+		Complete(handlers.Slot(o.Registry, mgr.GetCache(), r.kind.New, nil, managedadapter.Reconciler(r)))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

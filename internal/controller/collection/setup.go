@@ -31,11 +31,12 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(m.Changed())).
+		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
+	own := handlers.Slot(o.Registry, mgr.GetCache(), k.New, r.forget, managedadapter.Reconciler(r))
+	return errors.Wrapf(b.Complete(own), "cannot set up controller %s", name)
 }

@@ -241,7 +241,11 @@ func (r *reconciliation) explainDeletion(o Object) {
 
 // AddFinalizer keeps our finalizer on an Object, and on what it refers to.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := (managedadapter.Finalizer{Client: c.local}).AddFinalizer(ctx, obj); err != nil {
+	add := managedadapter.Finalizer{Client: c.local}.AddFinalizer
+	if c.mustClaim(ctx, obj) {
+		add = c.claim
+	}
+	if err := add(ctx, obj); err != nil {
 		return reconciliationOf(ctx).fail(err)
 	}
 	return c.hold(ctx, obj)

@@ -93,17 +93,17 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(m.Changed())).
-		Watches(k.New(), c.early.Handler()).
+		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
 	for _, config := range k.Configs {
 		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
-	if err := b.Complete(c); err != nil {
+	if err := b.Complete(handlers.Slot(o.Registry, mgr.GetCache(), k.New, c.forget, c)); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList())
+	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList(), handlers.Owned(o.Registry))
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
@@ -145,8 +145,9 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: 1}).
-		For(k.New(), builder.WithPredicates(usageChanged(k))).
-		Complete(managedadapter.Reconciler(reconcile.Func(record)))
+		For(k.New(), builder.WithPredicates(handlers.InSlot(opts.Registry, usageChanged(k)))).
+		Complete(handlers.Slot(opts.Registry, mgr.GetCache(), k.New, nil,
+			managedadapter.Reconciler(reconcile.Func(record))))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -63,11 +65,11 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
-		For(c.New()).
+		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
-		Build(g)
+		Build(handlers.Slot(o.Registry, mgr.GetCache(), c.New, nil, g))
 	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
 		errors.Wrapf(err, "cannot set up controller %s", name)
 }

@@ -29,8 +29,9 @@ type connections struct {
 	publisher  *scope.Publisher
 }
 
-// connect returns the cluster of a ClusterProviderConfig, and what that says.
-func (c *connections) connect(ctx context.Context, owner informer.Owner, config string,
+// connect returns the cluster of a ClusterProviderConfig, and what that says. That of a workspace may be in the slot of
+// another replica.
+func (c *connections) connect(ctx context.Context, owner informer.Owner, config string, service bool,
 ) (commonv1.Connection, *clusters.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(config))
 	connection, err := c.publisher.Config(ctx, config)
@@ -40,7 +41,12 @@ func (c *connections) connect(ctx context.Context, owner informer.Owner, config 
 	if err != nil {
 		return connection, nil, errors.Wrap(err, "cannot use ClusterProviderConfig")
 	}
-	cluster, err := c.registry.Connect(ctx, owner, connection)
+	var cluster *clusters.Cluster
+	if service {
+		cluster, err = c.registry.Connect(ctx, owner, connection)
+	} else {
+		cluster, err = c.registry.ConnectTo(ctx, owner, connection, "")
+	}
 	return connection, cluster, errors.Wrapf(err, "cannot connect through ClusterProviderConfig %q", config)
 }
 
@@ -56,7 +62,7 @@ func (c *connections) service(ctx context.Context,
 	}
 	c.registry.Local().Watches().Track(owner, purposeSource)
 	c.registry.Local().Watches().Track(owner, purposeRelated)
-	_, cluster, err := c.connect(ctx, owner, ref.Name)
+	_, cluster, err := c.connect(ctx, owner, ref.Name, true)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
 

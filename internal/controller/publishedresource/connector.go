@@ -47,7 +47,7 @@ func (c *connector) open(ctx context.Context, p *pass, o *v1alpha1.PublishedReso
 		}
 	}
 	owner := c.connections.owner(o.GetName(), "")
-	connection, cluster, err := c.connections.connect(ctx, owner, c.connections.publisher.Ref(o))
+	connection, cluster, err := c.connections.connect(ctx, owner, c.connections.publisher.Ref(o), false)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -73,17 +74,20 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(m.Changed())).
+			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
+		Complete(handlers.Slot(o.Registry, mgr.GetCache(),
+			func() *v1alpha1.PublishedResource { return &v1alpha1.PublishedResource{} },
+			func(n types.NamespacedName) { c.forget(n.Name) },
+			&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)}))
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
+	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{}, handlers.Owned(o.Registry))
 }
 
 func newConnector(local client.Client, controller string, o Options) *connector {

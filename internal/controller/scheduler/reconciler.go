@@ -144,7 +144,7 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloa
 	defer r.mu.Lock()
 	there := at(app, p.ClusterReference)
 	c, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
-		Key:  r.kind.Key(there),
+		Key: r.kind.Key(there), Visits: true,
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
 	})
 	if err != nil {

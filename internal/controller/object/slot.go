@@ -1,0 +1,67 @@
+package object
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+)
+
+// passOnPoll is how soon after its resource is dealt with the claim of an Object is given up.
+const passOnPoll = 50 * time.Millisecond
+
+// handOver leaves an Object to the slot of the ProviderConfig that it has moved to, once this one has dealt with its
+// resource. If the other ProviderConfig leads to the same resource, that goes along.
+func (e *external) handOver(o Object) {
+	e.retry = passOnPoll
+	o.Observed().ProviderConfigReference = nil
+	if identity(o) != nil {
+		ref := e.config
+		o.Observed().ProviderConfigReference = &ref
+	}
+}
+
+// mustClaim reports whether an Object must be claimed before its resource is written to: replicas share the work, and
+// nothing that the control plane has tells in which slot the resource is.
+func (c *reconciler[T]) mustClaim(ctx context.Context, obj client.Object) bool {
+	known, ok := reconciliationOf(ctx).Last().(Object)
+	return c.registry.Slots() != nil && ok && known.Observed().ProviderConfigReference == nil &&
+		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != c.kind.Key(obj.(T)) //nolint:forcetypeassert // It is one.
+}
+
+// claim puts the claim of a ProviderConfig on an Object, and our finalizer, unless somebody has changed it meanwhile.
+func (c *reconciler[T]) claim(ctx context.Context, obj resource.Object) error {
+	key := c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
+	return managedadapter.PatchMetadata(ctx, c.local, obj, func(o client.Object) {
+		meta.AddFinalizer(o, managed.FinalizerName)
+		if meta.GetExternalName(o) == "" {
+			meta.SetExternalName(o, o.GetName())
+		}
+		meta.AddAnnotations(o, map[string]string{commonv1.AnnotationKeyClaim: key})
+	})
+}
+
+// passOn takes the claim of a ProviderConfig off an Object that refers to another one by now, and reports whether there
+// was one. This replica has nothing under way for the Object, and its status shows no resource.
+func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (bool, error) {
+	o := c.kind.New()
+	if c.registry.Slots() == nil || c.cache.Get(ctx, n, o) != nil || o.Observed().ProviderConfigReference != nil {
+		return false, nil
+	}
+	claim := o.GetAnnotations()[commonv1.AnnotationKeyClaim]
+	if claim == "" || claim == c.kind.Key(o) {
+		return false, nil
+	}
+	err := managedadapter.PatchMetadata(ctx, c.local, o, func(o client.Object) {
+		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
+	})
+	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot leave the Object to another slot")
+}
