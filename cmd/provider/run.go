@@ -76,7 +76,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	registry, err := clusters.NewRegistry(clusters.Options{
 		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		Fence:               replica.fence,
+		Fence: replica.fence, Slots: replica.slots,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	})
@@ -85,6 +85,9 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer registry.Close()
 	metrics.Registry.MustRegister(registry.Metrics())
+	if replica.slots != nil {
+		metrics.Registry.MustRegister(replica.slots.Metrics())
+	}
 	o := options(f, reconcilerLog(f.debug, log), registry)
 	if err := f.published.apply(&o); err != nil {
 		return err
