@@ -84,10 +84,7 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
-	metrics.Registry.MustRegister(registry.Metrics())
-	if replica.slots != nil {
-		metrics.Registry.MustRegister(replica.slots.Metrics())
-	}
+	metrics.Registry.MustRegister(registry.Metrics(), replica.slots.Metrics())
 	o := options(f, reconcilerLog(f.debug, log), registry)
 	if err := f.published.apply(&o); err != nil {
 		return err

@@ -31,9 +31,9 @@
 // # Replicas
 //
 // Where replicas share the work, Connect refuses a ProviderConfig of another replica's slot. Some owners of this slot
-// need such a ProviderConfig, and ask by ConnectTo: the scheduler, which asks each cluster whether it answers; an Object
-// that moves, to find out whether the other ProviderConfig leads to its resource; and a PublishedResource, whose slot
-// is that of its service cluster, for its workspace in kcp.
+// need such a ProviderConfig, and ask by ConnectTo: the scheduler, which asks each cluster whether it answers; an
+// Object that moves, to find out whether the other ProviderConfig leads to its resource; and a PublishedResource, whose
+// slot is that of its service cluster, for its workspace in kcp.
 //
 // # Layers of a connection
 //

@@ -59,7 +59,8 @@ func start(mgr ctrl.Manager, o controller.Options, log logging.Logger, owned fun
 	parts []part,
 ) error {
 	s := &starter{
-		manager: mgr, options: o, log: log, owned: owned, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+		manager: mgr, options: o, log: log, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+		owned: owned,
 	}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {

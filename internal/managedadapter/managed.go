@@ -58,8 +58,8 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.Ma
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient(), owned}, o.Logger, o.MetricOptions.MRStateMetrics, list,
-		o.MetricOptions.PollStateMetricInterval)
+	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient(), owned}, o.Logger,
+		o.MetricOptions.MRStateMetrics, list, o.MetricOptions.PollStateMetricInterval)
 	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
 }
 

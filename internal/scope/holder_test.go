@@ -57,7 +57,7 @@ func TestHolder(t *testing.T) {
 		"New":       {reason: "A new Object is where its spec says.", o: object(&refA, nil, ""), want: sharedA},
 		"NoRef":     {reason: "Without a reference it is in slot 0.", o: object(nil, nil, ""), want: ""},
 		"Seen":      {reason: "One that moves is where its resource is.", o: object(&refB, &refA, sharedB), want: sharedA},
-		"Claimed":   {reason: "One that is being made is where it was claimed.", o: object(&refB, nil, sharedA), want: sharedA},
+		"Claimed":   {reason: "One in the making is where it is claimed.", o: object(&refB, nil, sharedA), want: sharedA},
 		"Cluster":   {reason: "So is a cluster-scoped one.", o: old, want: clusterA},
 		"Collected": {reason: "A collection is where its target is.", o: oc, want: clusterA},
 		"Config": {

@@ -2,12 +2,12 @@ package slot
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,7 +139,8 @@ func (p *process) date() metav1.Time {
 func (p *process) try(raw *string, seen *resourcelock.LeaderElectionRecord, since *time.Duration) bool {
 	ctx, now, us := context.Background(), p.clock(), p.lock.Identity()
 	r := resourcelock.LeaderElectionRecord{
-		HolderIdentity: us, LeaseDurationSeconds: int(leaseDuration / time.Second), RenewTime: p.date(), AcquireTime: p.date(),
+		HolderIdentity: us, LeaseDurationSeconds: int(leaseDuration / time.Second),
+		RenewTime: p.date(), AcquireTime: p.date(),
 	}
 	valid := func() bool { return *since+time.Duration(seen.LeaseDurationSeconds)*time.Second > now }
 	if seen.HolderIdentity == us && valid() {
@@ -381,9 +382,10 @@ func run(w *world) error {
 }
 
 // String lists the Leases.
-func (w *world) String() (s string) {
+func (w *world) String() string {
+	all := make([]string, 0, len(w.leases))
 	for name, l := range w.leases {
-		s += fmt.Sprintf("\n%s: %v", name, *l.Spec.HolderIdentity)
+		all = append(all, name+": "+*l.Spec.HolderIdentity)
 	}
-	return s
+	return strings.Join(all, "\n")
 }

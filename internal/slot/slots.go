@@ -1,8 +1,8 @@
 package slot
 
 import (
+	"fmt"
 	"hash/fnv"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,14 +45,14 @@ func (s *Slots) Of(key string) int {
 	return int(h.Sum32() % uint32(s.number)) //nolint:gosec // A number of slots is small.
 }
 
-// Metrics returns a collector of which slot is that of this process. Its value is the number of slots.
+// Metrics returns a collector of which slot is that of this process, if there are several. Its value is their number.
 func (s *Slots) Metrics() prometheus.Collector {
 	desc := prometheus.NewDesc("provider_kcp_slot",
 		"The slot of this replica, where replicas share the work. The value is the number of slots.",
 		[]string{"slot"}, nil)
 	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
-		if mine := s.mine.Load(); mine != none {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), strconv.Itoa(int(mine)))
+		if s != nil && s.mine.Load() != none {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), fmt.Sprint(s.mine.Load()))
 		}
 	})
 }

@@ -49,19 +49,22 @@ func (c *reconciler[T]) claim(ctx context.Context, obj resource.Object) error {
 	})
 }
 
-// passOn takes the claim of a ProviderConfig off an Object that refers to another one by now, and reports whether there
-// was one. This replica has nothing under way for the Object, and its status shows no resource.
+// passOn takes its claim off an Object that refers to another ProviderConfig by now, and reports whether it had one.
+// Nothing is under way for the Object, and its status shows no resource.
 func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (bool, error) {
-	o := c.kind.New()
-	if c.registry.Slots() == nil || c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy) != nil ||
-		o.Observed().ProviderConfigReference != nil {
+	if c.registry.Slots() == nil {
 		return false, nil
+	}
+	o := c.kind.New()
+	err := c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy)
+	if err != nil || o.Observed().ProviderConfigReference != nil {
+		return false, client.IgnoreNotFound(err)
 	}
 	claim := o.GetAnnotations()[commonv1.AnnotationKeyClaim]
 	if claim == "" || claim == c.kind.Key(o) {
 		return false, nil
 	}
-	err := managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
+	err = managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
 		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
 	})
 	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot leave the Object to another slot")
