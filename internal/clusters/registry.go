@@ -9,8 +9,6 @@ import (
 
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -18,11 +16,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
-
-// errOtherSlot is the cause of the conflict of a ProviderConfig that this replica has nothing to do with.
-var errOtherSlot = errors.New("another replica has its slot")
 
 // Options of a Registry.
 type Options struct {
@@ -44,8 +38,6 @@ type Options struct {
 	Addresses Addresses
 	// Fence stands between all connections and their servers. Nil for none.
 	Fence *fence.Fence
-	// Slots are how the work is shared among replicas. Nil if it is not.
-	Slots *slot.Slots
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may
@@ -132,31 +124,13 @@ func (r *Registry) unbind(o informer.Owner) {
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
 // whom to impersonate. The owner is woken when the credentials change, when the cluster has not answered for 10 s, and
 // when it answers again. Errors satisfy IsNamespaceNotAllowed, IsInvalidConnection, IsUnreachable, or are conflicts
-// while it is too early to tell, and if the ProviderConfig that the owner is bound to is in the slot of another replica.
+// while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	if err := r.admitSlot(o); err != nil {
-		return nil, err
-	}
 	return r.ConnectTo(ctx, o, described, "")
 }
 
-// admitSlot returns a conflict if the ProviderConfig of an owner is in the slot of another replica.
-func (r *Registry) admitSlot(o informer.Owner) error {
-	r.mu.Lock()
-	key := r.uses[o].config
-	r.mu.Unlock()
-	if r.options.Slots.Owns(key) {
-		return nil
-	}
-	return apierrors.NewConflict(schema.GroupResource{Resource: "providerconfigs"}, key, errOtherSlot)
-}
-
-// Slots returns how the work is shared among replicas, nil if it is not.
-func (r *Registry) Slots() *slot.Slots { return r.options.Slots }
-
 // ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
-// virtual workspace of kcp. It is reached with the same credentials. Without a URL it is the cluster itself, for an
-// owner that is in the slot of this replica while its ProviderConfig may not be.
+// virtual workspace of kcp. It is reached with the same credentials.
 func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
 	url string,
 ) (*Cluster, error) {
@@ -174,9 +148,6 @@ func (r *Registry) Admit(ctx context.Context, o informer.Owner, described common
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
 // was connected with last will do.
 func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	if err := r.admitSlot(o); err != nil {
-		return nil, err
-	}
 	creds, err := r.options.credentials(ctx, r.local, o, described)
 	r.mu.Lock()
 	last := r.uses[o].last

@@ -82,8 +82,6 @@ type Config struct {
 	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last
 	// connection will do.
 	Ends bool
-	// Visits says that the owner is in the slot of this replica although its ProviderConfig may not be.
-	Visits bool
 }
 
 // Connect returns the cluster of a ProviderConfig. The owner is woken when the ProviderConfig or what it names changes.
@@ -97,12 +95,7 @@ func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Conf
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
 	connect := r.Connect
-	switch {
-	case c.Visits:
-		connect = func(ctx context.Context, o informer.Owner, c commonv1.Connection) (*clusters.Cluster, error) {
-			return r.ConnectTo(ctx, o, c, "")
-		}
-	case c.Ends:
+	if c.Ends {
 		connect = r.Reconnect
 	}
 	cluster, err := connect(ctx, o, connection)

@@ -57,7 +57,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&resource{}, r.users()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
-		Complete(handlers.Slot(o.Registry, mgr.GetCache(), r.kind.New, nil, managedadapter.Reconciler(r)))
+		Complete(managedadapter.Reconciler(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

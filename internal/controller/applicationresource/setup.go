@@ -41,6 +41,5 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	own := handlers.Slot(o.Registry, mgr.GetCache(), r.kind.New, r.forget, managedadapter.Reconciler(r))
-	return errors.Wrapf(b.Complete(own), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }

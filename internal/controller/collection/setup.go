@@ -37,6 +37,5 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	own := handlers.Slot(o.Registry, mgr.GetCache(), k.New, r.forget, managedadapter.Reconciler(r))
-	return errors.Wrapf(b.Complete(own), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }

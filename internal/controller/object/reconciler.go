@@ -54,15 +54,15 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if poll, ok := c.rests(ctx, req.NamespacedName); ok {
 		return poll, nil
 	}
-	if passes, err := c.passOn(ctx, req.NamespacedName); passes || err != nil {
-		return reconcile.Result{}, err
-	}
 	p := &reconciliation{}
 	p.Amend, p.Shrink, p.Publish = p.amend, shrink, p.publish
 	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
 	ctx = managedadapter.With(context.WithValue(ctx, reconciliationKey{}, p), &p.Reconciliation)
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
 	if c.finish(ctx, req.NamespacedName) {
+		if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
+			return reconcile.Result{}, err
+		}
 		res, err = p.Run(ctx, req, c.managed)
 		if p.gone && p.err == nil {
 			res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.

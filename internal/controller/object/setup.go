@@ -100,7 +100,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	for _, config := range k.Configs {
 		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
-	if err := b.Complete(handlers.Slot(o.Registry, mgr.GetCache(), k.New, c.forget, c)); err != nil {
+	if err := b.Complete(c); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList(), handlers.Owned(o.Registry))
@@ -121,7 +121,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		// A record cannot be made again in a namespace that is going away:
 		// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has
 		// moved is dealt with, its record keeps the old ProviderConfig.
-		if meta.WasDeleted(o) || moved(k, o) {
+		if meta.WasDeleted(o) || moved(k, o) || !handlers.Owns(opts.Registry, o) {
 			return reconcile.Result{}, nil
 		}
 		by := informer.Owner{
@@ -146,8 +146,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		Named(name).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: 1}).
 		For(k.New(), builder.WithPredicates(handlers.InSlot(opts.Registry, usageChanged(k)))).
-		Complete(handlers.Slot(opts.Registry, mgr.GetCache(), k.New, nil,
-			managedadapter.Reconciler(reconcile.Func(record))))
+		Complete(managedadapter.Reconciler(reconcile.Func(record)))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

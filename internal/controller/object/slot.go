@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
@@ -49,22 +50,25 @@ func (c *reconciler[T]) claim(ctx context.Context, obj resource.Object) error {
 	})
 }
 
-// passOn takes its claim off an Object that refers to another ProviderConfig by now, and reports whether it had one.
-// Nothing is under way for the Object, and its status shows no resource.
+// passOn reports whether an Object is left to another slot. If it refers to a ProviderConfig there by now, its claim is
+// taken off first: nothing is under way for it, and its status shows no resource.
 func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (bool, error) {
 	if c.registry.Slots() == nil {
 		return false, nil
 	}
 	o := c.kind.New()
-	err := c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy)
-	if err != nil || o.Observed().ProviderConfigReference != nil {
+	if err := c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
+	if !handlers.Owns(c.registry, o) {
+		c.forget(n)
+		return true, nil
+	}
 	claim := o.GetAnnotations()[commonv1.AnnotationKeyClaim]
-	if claim == "" || claim == c.kind.Key(o) {
+	if o.Observed().ProviderConfigReference != nil || claim == "" || claim == c.kind.Key(o) {
 		return false, nil
 	}
-	err = managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
+	err := managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
 		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
 	})
 	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot leave the Object to another slot")

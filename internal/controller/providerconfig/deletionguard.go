@@ -18,15 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // A deletionGuard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its
 // target. Records of use do not tell in a namespace that is going away, as nothing keeps them from going first.
 type deletionGuard struct {
-	client client.Client
-	config scope.Config
-	next   reconcile.Reconciler
+	client   client.Client
+	registry *clusters.Registry
+	config   scope.Config
+	next     reconcile.Reconciler
 
 	mu       sync.Mutex
 	followed []scope.User
@@ -45,6 +48,9 @@ func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (r
 	pc := g.config.New()
 	if err := resource.IgnoreNotFound(g.client.Get(ctx, req.NamespacedName, pc)); err != nil {
 		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
+	}
+	if pc.GetUID() != "" && !handlers.Owns(g.registry, pc) {
+		return g.tellVacancy(ctx, pc)
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
 		n, err := g.users(ctx, req.NamespacedName)

@@ -61,15 +61,15 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	reach := &readiness{
 		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c, events: events, next: r,
 	}
-	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reach}
+	g := &deletionGuard{client: mgr.GetClient(), registry: o.Registry, config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
-		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+		For(c.New(), builder.WithPredicates(predicate.Or(handlers.InSlot(o.Registry, predicate.Funcs{}), first()))).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
-		Build(handlers.Slot(o.Registry, mgr.GetCache(), c.New, nil, g))
+		Build(g)
 	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
 		errors.Wrapf(err, "cannot set up controller %s", name)
 }

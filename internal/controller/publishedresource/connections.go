@@ -29,9 +29,8 @@ type connections struct {
 	publisher  *scope.Publisher
 }
 
-// connect returns the cluster of a ClusterProviderConfig, and what that says. That of a workspace may be in the slot of
-// another replica.
-func (c *connections) connect(ctx context.Context, owner informer.Owner, config string, service bool,
+// connect returns the cluster of a ClusterProviderConfig, and what that says.
+func (c *connections) connect(ctx context.Context, owner informer.Owner, config string,
 ) (commonv1.Connection, *clusters.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(config))
 	connection, err := c.publisher.Config(ctx, config)
@@ -41,12 +40,7 @@ func (c *connections) connect(ctx context.Context, owner informer.Owner, config 
 	if err != nil {
 		return connection, nil, errors.Wrap(err, "cannot use ClusterProviderConfig")
 	}
-	var cluster *clusters.Cluster
-	if service {
-		cluster, err = c.registry.Connect(ctx, owner, connection)
-	} else {
-		cluster, err = c.registry.ConnectTo(ctx, owner, connection, "")
-	}
+	cluster, err := c.registry.Connect(ctx, owner, connection)
 	return connection, cluster, errors.Wrapf(err, "cannot connect through ClusterProviderConfig %q", config)
 }
 
@@ -62,7 +56,7 @@ func (c *connections) service(ctx context.Context,
 	}
 	c.registry.Local().Watches().Track(owner, purposeSource)
 	c.registry.Local().Watches().Track(owner, purposeRelated)
-	_, cluster, err := c.connect(ctx, owner, ref.Name, true)
+	_, cluster, err := c.connect(ctx, owner, ref.Name)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
 

@@ -47,7 +47,7 @@ func (c *connector) open(ctx context.Context, p *pass, o *v1alpha1.PublishedReso
 		}
 	}
 	owner := c.connections.owner(o.GetName(), "")
-	connection, cluster, err := c.connections.connect(ctx, owner, c.connections.publisher.Ref(o), false)
+	connection, cluster, err := c.connections.connect(ctx, owner, c.connections.publisher.Ref(o))
 	if err != nil {
 		return err
 	}

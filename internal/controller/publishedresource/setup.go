@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -80,10 +79,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Complete(handlers.Slot(o.Registry, mgr.GetCache(),
-			func() *v1alpha1.PublishedResource { return &v1alpha1.PublishedResource{} },
-			func(n types.NamespacedName) { c.forget(n.Name) },
-			&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)}))
+		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}

@@ -107,7 +107,7 @@ func (w *workspace) followSlice(ctx context.Context) error {
 		w.connections.registry.Forget(exporter)
 		return nil
 	}
-	cluster, err := w.connections.registry.ConnectTo(ctx, exporter, inWorkspace(w.connection, at), "")
+	cluster, err := w.connections.registry.Connect(ctx, exporter, inWorkspace(w.connection, at))
 	if err != nil {
 		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is",
 			at, w.plan.slice)

@@ -19,6 +19,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -58,7 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	delete(r.chosen, req.NamespacedName)
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, req.NamespacedName, app)
-	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
+	if apierrors.IsNotFound(err) ||
+		err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil || !handlers.Owns(r.registry, app)) {
 		r.consider(req.NamespacedName, nil)
 		return reconcile.Result{}, nil
 	}

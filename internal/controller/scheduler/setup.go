@@ -45,8 +45,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
 			predicate.LabelChangedPredicate{})))
 	}
-	own := handlers.Slot(o.Registry, mgr.GetCache(), r.kind.New, nil, managedadapter.Reconciler(r))
-	return errors.Wrapf(b.Complete(own), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }
 
 // applicationOf returns the application that is connected to a cluster as an owner.
