@@ -76,8 +76,7 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 	if wrong := validation.IsDNS1123Subdomain(e.id); len(wrong) > 0 {
 		return candidate{}, errors.Errorf("--leader-election-id: %s", strings.Join(wrong, "; "))
 	}
-	slots := slot.New(e.shards)
-	lock, err := e.newLock(cfg, namespace, slots, log)
+	lock, err := e.lock(cfg, namespace)
 	if err != nil {
 		return candidate{}, errors.Wrap(err, "cannot prepare leader election")
 	}
@@ -85,35 +84,35 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 		log.Info("This replica has lost its Lease and ends at once", "reason", reason)
 		os.Exit(1)
 	})
-	return candidate{lock: f.Lock(lock), fence: f, slots: slots}, nil
+	lock.Log = log
+	slots := slot.New(e.shards)
+	return candidate{lock: f.Lock(slot.NewLock(slots, lock)), fence: f, slots: slots}, nil
 }
 
-// newLock returns the lock that controller-runtime would make, which it does only for itself.
-func (e *election) newLock(cfg *rest.Config, namespace string, slots *slot.Slots,
-	log logging.Logger,
-) (resourcelock.Interface, error) {
+// lock describes the lock that controller-runtime would make, which it does only for itself.
+func (e *election) lock(cfg *rest.Config, namespace string) (slot.Options, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	cfg.Timeout = max(e.renewDeadline/2, time.Second)
 	core, err := coreclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	identity := host + "_" + string(uuid.NewUUID())
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: core.Events("")})
-	return slot.NewLock(slots, slot.Options{
-		Client: leases, Namespace: namespace, ID: e.id, Log: log,
+	return slot.Options{
+		Client: leases, Namespace: namespace, ID: e.id,
 		Config: resourcelock.ResourceLockConfig{
 			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme,
 				corev1.EventSource{Component: identity}),
 		},
-	}), nil
+	}, nil
 }

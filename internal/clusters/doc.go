@@ -28,13 +28,6 @@
 // grows, because nobody would notice the cure. We rejected one owner that stands for all, because it may be the one
 // that is not cured.
 //
-// # Replicas
-//
-// Where replicas share the work, Connect refuses a ProviderConfig of another replica's slot. Some owners of this slot
-// need such a ProviderConfig, and ask by ConnectTo: the scheduler, which asks each cluster whether it answers; an
-// Object that moves, to find out whether the other ProviderConfig leads to its resource; and a PublishedResource, whose
-// slot is that of its service cluster, for its workspace in kcp.
-//
 // # Layers of a connection
 //
 // A request passes, in this order, the deadline and the breaker, which are one layer, the wall and the fence:

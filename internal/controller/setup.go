@@ -46,7 +46,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	return start(mgr, o.Options, log, handlers.Owned(o.Registry), append(parts,
+	return start(mgr, o.Options, failureLog{log: log, owned: handlers.Owned(o.Registry)}, append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),

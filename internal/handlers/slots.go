@@ -35,7 +35,6 @@ func InSlot(r *clusters.Registry, next predicate.Predicate) predicate.Predicate 
 			was, is := owned(e.ObjectOld), owned(e.ObjectNew)
 			return was != is || is && next.Update(e)
 		},
-		DeleteFunc:  func(e event.DeleteEvent) bool { return owned(e.Object) && next.Delete(e) },
-		GenericFunc: func(e event.GenericEvent) bool { return owned(e.Object) && next.Generic(e) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return owned(e.Object) && next.Delete(e) },
 	}
 }

@@ -50,8 +50,8 @@ var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "How many resources of a kind have a condition that is False, without those that are paused.",
 }, []string{"gvk", "condition"})
 
-// AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced, and of which owned
-// reports that they are this process's. It is nil if all are.
+// AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced, if owned reports
+// that they are this process's. It is nil if all are.
 func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.ManagedList,
 	owned func(client.Object) bool,
 ) error {

@@ -19,7 +19,6 @@
 // writes to the gate unless that has changed. If it finds that a process of another number holds a Lease, it gives its
 // own up and tries again later. Of two processes the one that passes later sees the Lease of the other. A gate shows
 // that somebody has passed, so that a process of one slot for all has nothing to list before it takes the gate itself:
-// where the number never changes it makes the requests of client-go, and no others. Programs that know no slots, such
-// as provider-kubernetes, wait for the gate as for any Lease that is held. We rejected a list after the Lease is taken
-// for K = 1: it would cost a right that nobody else needs.
+// where the number never changes it makes the requests of client-go, and needs no other rights. Programs that know no
+// slots, such as provider-kubernetes, wait for the gate as for any Lease that is held.
 package slot

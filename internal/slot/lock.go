@@ -20,9 +20,6 @@ type record = resourcelock.LeaderElectionRecord
 // begins with it.
 const passed = "slots="
 
-// errNotFree is the error of who takes a Lease that Get has not given: client-go may have another clock.
-var errNotFree = errors.New("no Lease can be taken")
-
 // Options of a Lock.
 type Options struct {
 	// Client reads and writes Leases.
@@ -130,7 +127,7 @@ func (l *Lock) Update(ctx context.Context, r record) error {
 // write writes the Lease. A process that gets it passes the gate, or gives it up.
 func (l *Lock) write(ctx context.Context, r record, write func(context.Context, record) error) error {
 	if !l.held && !l.free {
-		return errNotFree
+		return errors.New("no Lease can be taken") // Get has given none, and client-go may have another clock.
 	}
 	l.free = false
 	if err := write(ctx, r); err != nil || l.held {

@@ -2,8 +2,8 @@ package slot
 
 import (
 	"context"
-	"fmt"
 	"hash/fnv"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +16,6 @@ const (
 	none = -1
 	// vacantAfter is how long nobody has taken a slot that is vacant: longer than its next holder takes to start.
 	vacantAfter = 30 * time.Second
-	// lookEvery is how often Leases are listed, at most, to see which slots are vacant.
-	lookEvery = 5 * time.Second
 )
 
 // Slots are the slots of a number, and which of them is that of this process. Its methods may be called concurrently. A
@@ -59,12 +57,12 @@ func (s *Slots) Of(key string) int {
 	return int(h.Sum32() % uint32(s.number)) //nolint:gosec // A number of slots is small.
 }
 
-// Vacant reports whether no process has the Lease of a slot, and none has had it for some time.
+// Vacant reports whether no process has had the Lease of a slot for some time. It lists Leases every 5 s at most.
 func (s *Slots) Vacant(ctx context.Context, slot int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.others.now()
-	if s.seen == nil || now-s.looked >= lookEvery {
+	if s.seen == nil || now-s.looked >= 5*time.Second {
 		all, err := s.others.list(ctx)
 		if err != nil {
 			return false, err
@@ -82,7 +80,7 @@ func (s *Slots) Metrics() prometheus.Collector {
 		[]string{"slot"}, nil)
 	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
 		if s != nil && s.mine.Load() != none {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), fmt.Sprint(s.mine.Load()))
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), strconv.Itoa(int(s.mine.Load())))
 		}
 	})
 }

@@ -173,8 +173,8 @@ func (s *sharedStage) checkWriters(t *testing.T, m kube.Mark) {
 	}
 }
 
-// TestSharedWork has replicas share the work while they are killed, frozen and cut off from the control plane, and while
-// their number changes.
+// TestSharedWork has replicas share the work while they are killed, frozen and cut off from the control plane, and
+// while their number changes.
 func TestSharedWork(t *testing.T) {
 	s := newSharedStage(t)
 	m := target.Audit(t).Mark()

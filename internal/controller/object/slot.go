@@ -25,8 +25,7 @@ func (e *external) handOver(o Object) {
 	e.retry = passOnPoll
 	o.Observed().ProviderConfigReference = nil
 	if identity(o) != nil {
-		ref := e.config
-		o.Observed().ProviderConfigReference = &ref
+		o.Observed().ProviderConfigReference = new(e.config)
 	}
 }
 

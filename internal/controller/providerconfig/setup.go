@@ -65,7 +65,8 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
-		For(c.New(), builder.WithPredicates(predicate.Or(handlers.InSlot(o.Registry, predicate.Funcs{}), first()))).
+		For(c.New(), builder.WithPredicates(predicate.Or(handlers.InSlot(o.Registry, predicate.Funcs{}),
+			predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }}))). // To tell of vacancies.
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).

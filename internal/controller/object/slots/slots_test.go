@@ -27,6 +27,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
@@ -39,7 +40,7 @@ import (
 
 const (
 	admins = "system:masters"
-	number = 2 // of slots
+	number = 3 // of slots, the last of which has no replica at first
 	// movers is how many Objects move at a time, and moves how often each does.
 	movers = 12
 	moves  = 25
@@ -52,8 +53,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
-// A world has a ProviderConfig in each slot: that of slot 0 leads to the target, and that of slot 1 to the control
-// plane. Both have a namespace of one name.
+// A world has a ProviderConfig in each slot. That of slot 1 leads to the control plane, the others to the target. Both
+// have a namespace of one name.
 type world struct {
 	c, tc     client.Client
 	scope     build.Scope
@@ -66,21 +67,20 @@ func newWorld(t *testing.T, s build.Scope) world {
 	t.Helper()
 	once.Do(func() {
 		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-		for i := range number {
-			start(t, fmt.Sprintf("replica-%d", i))
-		}
+		start(t, 0)
+		start(t, 1)
 	})
 	w := world{
 		c: local.Client(t, apis.AddToScheme), tc: target.Client(t), scope: s, namespace: local.Namespace(t),
 		target: target.Namespace(t),
 	}
 	kube.Create(t, w.c, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
-	for i, server := range []*kube.Server{&target, &local} {
+	for i, server := range []*kube.Server{&target, &local, &target} {
 		name := "to-" + strconv.Itoa(i)
 		kube.Create(t, w.c, build.Credentials(w.namespace, name, kube.Kubeconfig(t, server.User(t, "provider", admins))))
 		for n := 0; w.configs[i] == ""; n++ {
 			pc := s.Config(w.namespace, fmt.Sprintf("%s-%d", w.namespace, n), build.FromSecret(w.namespace, name))
-			if slot.New(number).Of(scope.Holder(pc)) == i && pc.GetName() != w.configs[0] {
+			if slot.New(number).Of(scope.Holder(pc)) == i {
 				w.configs[i] = pc.GetName()
 				kube.Create(t, w.c, pc)
 			}
@@ -89,10 +89,14 @@ func newWorld(t *testing.T, s build.Scope) world {
 	return w
 }
 
-// start runs a replica in a slot that no other has.
-func start(t *testing.T, user string) {
+// start runs a replica in a slot.
+func start(t *testing.T, of int) {
 	t.Helper()
-	cfg, slots := local.User(t, user, admins), slot.New(number)
+	slots, user := slot.New(number), "replica"
+	for slots.Of(user) != of { // It takes the slot of its name.
+		user += "-x"
+	}
+	cfg := local.User(t, user, admins)
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +126,7 @@ func (w world) object(name string, slot int, value string) build.Object {
 }
 
 // server returns a client of the server that the ProviderConfig of a slot leads to.
-func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c}[slot] }
+func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c, w.tc}[slot] }
 
 // TestLostObjectMakesWay shows that an Object which is gone in spite of its finalizer is finished with by its slot,
 // although there is one of its name in another slot by then.
@@ -194,10 +198,10 @@ func TestMovers(t *testing.T) {
 	}
 	busy.Wait()
 	kube.Eventually(t, "each Object to have its resource, and no other", func() (bool, string) {
-		var want, got [number]map[string]string
+		var want, got [2]map[string]string
 		objects, waits := &objectv1alpha2.ObjectList{}, 0
 		kube.List(t, w.c, objects)
-		for i := range number {
+		for i := range 2 {
 			want[i], got[i] = map[string]string{}, map[string]string{}
 			there := &corev1.ConfigMapList{}
 			kube.List(t, w.server(i), there, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged})
@@ -223,7 +227,7 @@ func TestMovers(t *testing.T) {
 
 // move creates an Object, deletes it, or has it refer to the ProviderConfig of a slot and want a value.
 func (w world) move(ctx context.Context, name string) error {
-	o, to, value := w.object(name, rand.IntN(number), "new"), rand.IntN(number), strconv.Itoa(rand.Int())
+	o, to, value := w.object(name, rand.IntN(2), "new"), rand.IntN(2), strconv.Itoa(rand.Int())
 	if err := client.IgnoreAlreadyExists(w.c.Create(ctx, o)); err != nil {
 		return err
 	}
@@ -234,4 +238,31 @@ func (w world) move(ctx context.Context, name string) error {
 		`{"spec":{"providerConfigRef":{"name":%q},"forProvider":{"manifest":{"data":{"value":%q}}}}}`,
 		w.configs[to], value)))
 	return client.IgnoreNotFound(err)
+}
+
+// TestNoReplica shows that slot 0 says of a ProviderConfig that no replica has its slot, and the replica that takes it
+// that it can be used.
+func TestNoReplica(t *testing.T) {
+	w := newWorld(t, build.Cluster())
+	pc := &pcv1alpha1.ProviderConfig{ObjectMeta: build.Meta("", w.configs[2])}
+	await := func(want xpv2.ConditionReason) {
+		t.Helper()
+		kube.Await(t, w.c, pc, "reason "+string(want), func() (bool, string) {
+			got := pc.GetCondition(xpv2.TypeReady)
+			return got.Reason == want, string(got.Reason) + ": " + got.Message
+		})
+	}
+	await(commonv1.ReasonNoReplica)
+	start(t, 2)
+	await(commonv1.ReasonTargetAnswers)
+	o := w.object("late", 2, "late")
+	kube.Create(t, w.c, o)
+	provider.AwaitReady(t, w.c, o)
+	kube.Remove(t, w.c, o)
+	for i := range 2 {
+		kube.Get(t, w.c, types.NamespacedName{Name: w.configs[i]}, pc)
+		if got := pc.GetCondition(xpv2.TypeReady).Reason; got != commonv1.ReasonTargetAnswers {
+			t.Errorf("slot %d, which has a replica: want reason %s, got %s", i, commonv1.ReasonTargetAnswers, got)
+		}
+	}
 }
