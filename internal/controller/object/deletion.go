@@ -295,6 +295,7 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 	}
 	c.forget(key)
 	c.early.Finished(key)
+	reconciliationOf(ctx).gone = false // Nothing is known of one that has its name by now.
 	return true
 }
 
