@@ -128,9 +128,9 @@ func (w world) object(name string, slot int, value string) build.Object {
 // server returns a client of the server that the ProviderConfig of a slot leads to.
 func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c, w.tc}[slot] }
 
-// TestLostObjectMakesWay shows that an Object which is gone in spite of its finalizer is finished with by its slot,
+// TestLostInOtherSlot shows that an Object which is gone in spite of its finalizer is finished with by its slot,
 // although there is one of its name in another slot by then.
-func TestLostObjectMakesWay(t *testing.T) {
+func TestLostInOtherSlot(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			w := newWorld(t, s)
