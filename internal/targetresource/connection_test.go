@@ -64,8 +64,8 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// TestConnectOfOtherSlot shows that nobody connects through a ProviderConfig of another replica's slot who does not have
-// to.
+// TestConnectOfOtherSlot shows that nobody connects through a ProviderConfig of another replica's slot who does not
+// have to.
 func TestConnectOfOtherSlot(t *testing.T) {
 	errRead := errors.New("read")
 	for name, tc := range map[string]struct {

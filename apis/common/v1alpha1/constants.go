@@ -54,8 +54,8 @@ const (
 // in its history, as after a restore of its etcd from a backup. All that was seen of it is compared again.
 const ReasonTargetRestored = "TargetRestored"
 
-// ReasonNoReplica is the reason of condition Ready of a ProviderConfig that no replica looks after, where replicas share
-// the work.
+// ReasonNoReplica is the reason of condition Ready of a ProviderConfig that no replica looks after, where replicas
+// share the work.
 const ReasonNoReplica xpv2.ConditionReason = "NoReplica"
 
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
