@@ -92,8 +92,7 @@ type Config struct {
 // The error is a conflict if the ProviderConfig is in the slot of another replica.
 func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) (*clusters.Cluster, error) {
 	if !c.Visits && !r.Slots().Owns(c.Key) {
-		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "providerconfigs"}, c.Key,
-			errors.New("another replica has its slot"))
+		return nil, apierrors.NewConflict(schema.GroupResource{}, c.Key, errors.New("another replica has its slot"))
 	}
 	r.Bind(o, c.Key)
 	connection, err := c.Read(ctx)

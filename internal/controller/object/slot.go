@@ -16,13 +16,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
-// passOnPoll is how soon after its resource is dealt with the claim of an Object is given up.
-const passOnPoll = 50 * time.Millisecond
-
 // handOver leaves an Object to the slot of the ProviderConfig that it has moved to, once this one has dealt with its
 // resource. If the other ProviderConfig leads to the same resource, that goes along.
 func (e *external) handOver(o Object) {
-	e.retry = passOnPoll
+	e.retry = 50 * time.Millisecond // Then it may have a claim to give up.
 	o.Observed().ProviderConfigReference = nil
 	if identity(o) != nil {
 		o.Observed().ProviderConfigReference = new(e.config)

@@ -66,7 +66,7 @@ func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (r
 // tellVacancy says in condition Ready of a ProviderConfig of another slot that no replica has that. The replica that
 // takes it sets the condition anew. Slot 0 looks after all others in this.
 func (g *deletionGuard) tellVacancy(ctx context.Context, pc resource.ProviderConfig) (reconcile.Result, error) {
-	slots, poll := g.registry.Slots(), reconcile.Result{RequeueAfter: retryAfter}
+	slots := g.registry.Slots()
 	if !slots.Owns("") {
 		return reconcile.Result{}, nil
 	}
@@ -75,12 +75,14 @@ func (g *deletionGuard) tellVacancy(ctx context.Context, pc resource.ProviderCon
 		fmt.Sprintf("No replica has slot %d, so nothing is done here: have as many replicas as --shards says", slot))
 	is.Reason = commonv1.ReasonNoReplica
 	vacant, err := slots.Vacant(ctx, slot)
-	if err != nil || !vacant || pc.GetCondition(xpv2.TypeReady).Equal(is) {
-		return poll, errors.Wrap(err, "cannot find out whether a replica has a slot")
+	if vacant && !pc.GetCondition(xpv2.TypeReady).Equal(is) {
+		pc.SetConditions(is)
+		err = resource.IgnoreNotFound(g.client.Status().Update(ctx, pc))
 	}
-	pc.SetConditions(is)
-	return poll, errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)),
-		"cannot update status of ProviderConfig")
+	if err != nil {
+		return reconcile.Result{}, errors.Wrap(err, "cannot say whether a replica has a slot")
+	}
+	return reconcile.Result{RequeueAfter: retryAfter}, nil
 }
 
 // users counts the resources that refer to a ProviderConfig and carry our finalizer.
