@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
+	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
 
 // leaderElectionID is the default name of the Lease. provider-kubernetes uses the same name, so that the two providers
@@ -30,6 +30,7 @@ const leaderElectionID = "crossplane-leader-election-provider-kubernetes"
 type election struct {
 	enabled       bool
 	id            string // name of the Lease
+	shards        int    // how many replicas work at a time
 	leaseDuration time.Duration
 	renewDeadline time.Duration
 	retryPeriod   time.Duration
@@ -41,6 +42,8 @@ func (e *election) addTo(app *kingpin.Application) {
 	app.Flag("leader-election-id",
 		"Name of the Lease. Providers that work side by side in one namespace need one each.").
 		Default(leaderElectionID).StringVar(&e.id)
+	app.Flag("shards", "How many replicas share the work, each with the ProviderConfigs of its slot. "+
+		"More than one need --leader-election.").Default("1").IntVar(&e.shards)
 	app.Flag("leader-election-lease-duration",
 		"How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
 		Default("15s").DurationVar(&e.leaseDuration)
@@ -56,10 +59,14 @@ func (e *election) addTo(app *kingpin.Application) {
 type candidate struct {
 	lock  resourcelock.Interface
 	fence *fence.Fence
+	slots *slot.Slots // nil if one replica does all the work
 }
 
 // candidate returns this replica as a candidate, with a Lease in a namespace of the control plane.
 func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Logger) (candidate, error) {
+	if e.shards < 1 || e.shards > 1 && !e.enabled {
+		return candidate{}, errors.New("--shards must be 1 or more, and more than 1 need --leader-election")
+	}
 	if !e.enabled {
 		return candidate{}, nil
 	}
@@ -69,7 +76,7 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 	if wrong := validation.IsDNS1123Subdomain(e.id); len(wrong) > 0 {
 		return candidate{}, errors.Errorf("--leader-election-id: %s", strings.Join(wrong, "; "))
 	}
-	lock, err := e.newLock(cfg, namespace)
+	lock, err := e.lock(cfg, namespace)
 	if err != nil {
 		return candidate{}, errors.Wrap(err, "cannot prepare leader election")
 	}
@@ -77,32 +84,33 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 		log.Info("This replica has lost its Lease and ends at once", "reason", reason)
 		os.Exit(1)
 	})
-	return candidate{lock: f.Lock(lock), fence: f}, nil
+	lock.Log = log
+	slots := slot.New(e.shards)
+	return candidate{lock: f.Lock(slot.NewLock(slots, lock)), fence: f, slots: slots}, nil
 }
 
-// newLock returns the lock that controller-runtime would make, which it does only for itself.
-func (e *election) newLock(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
+// lock describes the lock that controller-runtime would make, which it does only for itself.
+func (e *election) lock(cfg *rest.Config, namespace string) (slot.Options, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	cfg.Timeout = max(e.renewDeadline/2, time.Second)
 	core, err := coreclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, err
+		return slot.Options{}, err
 	}
 	identity := host + "_" + string(uuid.NewUUID())
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: core.Events("")})
-	return &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: e.id},
-		Client:    leases,
-		LockConfig: resourcelock.ResourceLockConfig{
+	return slot.Options{
+		Client: leases, Namespace: namespace, ID: e.id,
+		Config: resourcelock.ResourceLockConfig{
 			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme,
 				corev1.EventSource{Component: identity}),
 		},

@@ -22,7 +22,7 @@ func defaults() flags {
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
 		published:        published{stateNamespace: "crossplane-system", defaultConfig: "default"},
 		election: election{
-			id:            "crossplane-leader-election-provider-kubernetes",
+			id: "crossplane-leader-election-provider-kubernetes", shards: 1,
 			leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 500 * time.Millisecond,
 		},
 	}
@@ -122,6 +122,11 @@ func TestFlags(t *testing.T) {
 			env:   prefix + "LEADER_ELECTION_ID",
 			value: "team-a",
 			want:  func(f *flags) { f.election.id = "team-a" },
+		},
+		"Shards": {
+			args: []string{"--shards=3"},
+			env:  prefix + "SHARDS", value: "3",
+			want: func(f *flags) { f.election.shards = 3 },
 		},
 		"LeaseDuration": {
 			args: []string{"--leader-election-lease-duration=9s"},

@@ -76,7 +76,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	registry, err := clusters.NewRegistry(clusters.Options{
 		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		Fence:               replica.fence,
+		Fence: replica.fence, Slots: replica.slots,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	})
@@ -84,7 +84,7 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
-	metrics.Registry.MustRegister(registry.Metrics())
+	metrics.Registry.MustRegister(registry.Metrics(), replica.slots.Metrics())
 	o := options(f, reconcilerLog(f.debug, log), registry)
 	if err := f.published.apply(&o); err != nil {
 		return err

@@ -217,7 +217,7 @@ func (r *Registry) Metrics() prometheus.Collector {
 		r.mu.Unlock()
 		for _, key := range used {
 			health, ready := r.Health(key), 0.0
-			if health.Err == nil && !health.Known {
+			if health.Err == nil && !health.Known || !r.options.Slots.Owns(key) {
 				continue
 			}
 			if health.Err == nil {

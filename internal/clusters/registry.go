@@ -16,6 +16,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
 
 // Options of a Registry.
@@ -38,6 +39,8 @@ type Options struct {
 	Addresses Addresses
 	// Fence stands between all connections and their servers. Nil for none.
 	Fence *fence.Fence
+	// Slots are how the work is shared among replicas. Nil if it is not.
+	Slots *slot.Slots
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may
@@ -241,6 +244,9 @@ func (r *Registry) WakeOwner(o informer.Owner) {
 		enqueue(o.NamespacedName)
 	}
 }
+
+// Slots returns how the work is shared among replicas, nil if it is not.
+func (r *Registry) Slots() *slot.Slots { return r.options.Slots }
 
 // Local returns the control plane. What an owner has of it ends with Forget.
 func (r *Registry) Local() *Cluster { return r.local }

@@ -28,7 +28,8 @@ type conditioned interface {
 type failureLog struct {
 	log     logging.Logger
 	kind    schema.GroupVersionKind
-	elected <-chan struct{} // closed when this replica leads
+	elected <-chan struct{}          // closed when this replica leads
+	owned   func(client.Object) bool // reports whether a resource is this replica's, nil if all are
 }
 
 // OnAdd logs what is wrong with a resource that fails when it is first seen.
@@ -57,6 +58,9 @@ func (l failureLog) compare(was, is conditioned) {
 	case <-l.elected:
 	default:
 		return // The leader logs it.
+	}
+	if l.owned != nil && !l.owned(is) {
+		return // So does the replica that has its slot.
 	}
 	for _, t := range loggedConditions {
 		before, after := xpv2.Condition{Type: t}, is.GetCondition(t)

@@ -203,7 +203,9 @@ func TestMissingKindsAreLogged(t *testing.T) {
 	var got []string
 	s := &starter{
 		manager: mapped{mapper: mapper},
-		log:     logging.NewLogrLogger(funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{})),
+		failures: failureLog{
+			log: logging.NewLogrLogger(funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{})),
+		},
 	}
 	both := part{kinds: []schema.GroupVersionKind{served, missing}}
 	s.logMissing([]part{both, both})

@@ -18,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -45,7 +46,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	return start(mgr, o.Options, log, append(parts,
+	return start(mgr, o.Options, failureLog{log: log, owned: handlers.Owned(o.Registry)}, append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),

@@ -8,7 +8,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/pkg/errors"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -42,10 +41,10 @@ type part struct {
 // A starter sets parts up, each once its kinds are served. With Crossplane's safe start a kind is not until somebody
 // wants it.
 type starter struct {
-	manager ctrl.Manager
-	options controller.Options
-	log     logging.Logger
-	failed  chan error // holds the first error that a part is set up with while the manager runs
+	manager  ctrl.Manager
+	options  controller.Options
+	failures failureLog // without a kind
+	failed   chan error // holds the first error that a part is set up with while the manager runs
 
 	mu     sync.Mutex                           // one part is set up at a time
 	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
@@ -53,9 +52,9 @@ type starter struct {
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
 // kinds if all are served.
-func start(mgr ctrl.Manager, o controller.Options, log logging.Logger, parts []part) error {
+func start(mgr ctrl.Manager, o controller.Options, l failureLog, parts []part) error {
 	s := &starter{
-		manager: mgr, options: o, log: log, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+		manager: mgr, options: o, failures: l, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
 	}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
@@ -86,7 +85,7 @@ func (s *starter) logMissing(missing []part) {
 		}
 	}
 	slices.Sort(names)
-	s.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
+	s.failures.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
 }
 
 // setUp sets up the parts whose kinds are served, and returns the others.
@@ -136,7 +135,9 @@ func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error
 		return nil
 	}
 	s.logged[k] = struct{}{}
-	_, err := i.AddEventHandler(failureLog{log: s.log, kind: k, elected: s.manager.Elected()})
+	l := s.failures
+	l.kind, l.elected = k, s.manager.Elected()
+	_, err := i.AddEventHandler(l)
 	return errors.Wrap(err, "cannot log failures")
 }
 

@@ -44,10 +44,11 @@ type Fence struct {
 // New returns a Fence that is closed until its Lock is acquired. It calls lost, once it is closed for good, if the
 // Lease has run out or another replica has held it. lost must end the process.
 func New(lost func(reason string)) *Fence {
-	return newFence(uptime, lost)
+	return NewWithClock(uptime, lost)
 }
 
-func newFence(now func() time.Duration, lost func(reason string)) *Fence {
+// NewWithClock is New with another clock, which must only go forward.
+func NewWithClock(now func() time.Duration, lost func(reason string)) *Fence {
 	f := &Fence{now: now, lost: lost, conns: map[*conn]struct{}{}}
 	f.expire = time.AfterFunc(math.MaxInt64, f.closeExpired)
 	return f
@@ -69,7 +70,7 @@ type transport struct {
 
 // RoundTrip sends a request unless the Fence forbids it.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if t.fence.holds() || !changes(req) {
+	if t.fence.Holds() || !changes(req) {
 		return t.next.RoundTrip(req)
 	}
 	if req.Body != nil {
@@ -89,8 +90,8 @@ func changes(req *http.Request) bool {
 		!strings.Contains(req.URL.Path, "/apis/authentication.k8s.io/")
 }
 
-// holds reports whether this replica holds the Lease now.
-func (f *Fence) holds() bool {
+// Holds reports whether this replica holds the Lease now.
+func (f *Fence) Holds() bool {
 	e := f.expiry.Load()
 	return e > 0 && int64(f.now()) < e
 }
@@ -110,7 +111,7 @@ func usable(lease time.Duration) time.Duration { return lease - lease/marginShar
 // isFresh reports whether this replica holds a Lease of a duration, and has renewed it a moment ago.
 func (f *Fence) isFresh(lease time.Duration) bool {
 	renewed := time.Duration(f.expiry.Load()) - usable(lease)
-	return f.holds() && f.now()-renewed < lease/renewals
+	return f.Holds() && f.now()-renewed < lease/renewals
 }
 
 // renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out

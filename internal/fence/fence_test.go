@@ -34,7 +34,7 @@ type world struct {
 func newWorld() *world {
 	w := &world{lease: &fakeLease{}}
 	w.clock.Store(int64(begin))
-	w.fence = newFence(func() time.Duration { return time.Duration(w.clock.Load()) }, func(string) { w.lost++ })
+	w.fence = NewWithClock(func() time.Duration { return time.Duration(w.clock.Load()) }, func(string) { w.lost++ })
 	w.lock = w.fence.Lock(w.lease)
 	return w
 }
@@ -97,7 +97,7 @@ func TestRenewals(t *testing.T) {
 	for range looks {
 		w.pass(3 * lease / looks)
 		w.renew(t)
-		if !w.fence.holds() {
+		if !w.fence.Holds() {
 			t.Fatalf("Lease after %s: want it held, got lost", w.fence.now()-begin)
 		}
 	}
@@ -375,7 +375,7 @@ func TestReleaseComesLast(t *testing.T) {
 	w := newWorld()
 	w.renew(t)
 	held := true
-	w.lease.during = func() { held = w.fence.holds() }
+	w.lease.during = func() { held = w.fence.Holds() }
 	if err := w.lock.Update(t.Context(), record("")); err != nil || held {
 		t.Errorf("held while the release is under way: want false, got %t, %v", held, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -48,20 +50,27 @@ var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "How many resources of a kind have a condition that is False, without those that are paused.",
 }, []string{"gvk", "condition"})
 
-// AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced.
-func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.ManagedList) error {
+// AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced, if owned reports
+// that they are this process's. It is nil if all are.
+func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.ManagedList,
+	owned func(client.Object) bool,
+) error {
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient()}, o.Logger, o.MetricOptions.MRStateMetrics, list,
-		o.MetricOptions.PollStateMetricInterval)
+	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient(), owned}, o.Logger,
+		o.MetricOptions.MRStateMetrics, list, o.MetricOptions.PollStateMetricInterval)
 	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
 }
 
 // A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources
 // each few seconds and only reads them; copies of ten thousand Objects would be its memory and most of an idle
 // provider's CPU. What it lists is counted for failing, too.
-type sharingClient struct{ client.Client }
+type sharingClient struct {
+	client.Client
+
+	owned func(client.Object) bool // nil if all are
+}
 
 // List lists shared objects, which must not be changed.
 func (c sharingClient) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
@@ -69,6 +78,17 @@ func (c sharingClient) List(ctx context.Context, list client.ObjectList, o ...cl
 	all, ok := list.(resource.ManagedList)
 	if err != nil || !ok {
 		return err
+	}
+	if c.owned != nil {
+		var own []runtime.Object
+		for _, mg := range all.GetItems() {
+			if c.owned(mg) {
+				own = append(own, mg)
+			}
+		}
+		if err := apimeta.SetList(list, own); err != nil {
+			return err
+		}
 	}
 	gvk, err := c.GroupVersionKindFor(list)
 	for _, t := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {

@@ -51,7 +51,7 @@ func TestFailingAreCounted(t *testing.T) {
 		l.items = append(l.items, o)
 	}
 	count := func() map[string]float64 {
-		if err := (sharingClient{l}).List(t.Context(), &mobjectv1alpha1.ObjectList{}); err != nil {
+		if err := (sharingClient{Client: l}).List(t.Context(), &mobjectv1alpha1.ObjectList{}); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]float64{}

@@ -84,9 +84,7 @@ func (c Config) in(namespace, name string) client.ObjectKey {
 // through which it was last seen.
 func (c Config) Refs(user client.Object) []client.ObjectKey {
 	refs := []xpv2.ProviderConfigReference{Configs{c}.ref(user)}
-	if o, ok := user.(interface {
-		Observed() *commonv1.ObjectObservation
-	}); ok && o.Observed().ProviderConfigReference != nil {
+	if o, ok := user.(observed); ok && o.Observed().ProviderConfigReference != nil {
 		refs = append(refs, *o.Observed().ProviderConfigReference)
 	}
 	var found []client.ObjectKey

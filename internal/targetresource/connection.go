@@ -10,6 +10,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -82,10 +84,16 @@ type Config struct {
 	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last
 	// connection will do.
 	Ends bool
+	// Visits says that the owner is in the slot of this replica although its ProviderConfig may not be.
+	Visits bool
 }
 
 // Connect returns the cluster of a ProviderConfig. The owner is woken when the ProviderConfig or what it names changes.
+// The error is a conflict if the ProviderConfig is in the slot of another replica.
 func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) (*clusters.Cluster, error) {
+	if !c.Visits && !r.Slots().Owns(c.Key) {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, c.Key, errors.New("another replica has its slot"))
+	}
 	r.Bind(o, c.Key)
 	connection, err := c.Read(ctx)
 	if errors.Is(err, scope.ErrNoConfig) {

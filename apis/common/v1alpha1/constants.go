@@ -27,6 +27,10 @@ const (
 	// AnnotationKeyDryRun, if "true", makes an Object say what it would change on its target instead of changing it.
 	AnnotationKeyDryRun = "kubernetes.crossplane.io/dry-run"
 
+	// AnnotationKeyClaim is written where several replicas share the work, together with the finalizer: the
+	// ProviderConfig through which an Object may be about to make a resource that its status does not show yet.
+	AnnotationKeyClaim = "kubernetes.crossplane.io/claimed-through"
+
 	// AnnotationKeyRunOnce, if "true", keeps an Object from making its resource again that has gone, such as a Job with
 	// ttlSecondsAfterFinished. A change of the manifest has it made once more.
 	AnnotationKeyRunOnce = "kubernetes.crossplane.io/run-once"
@@ -49,6 +53,10 @@ const (
 // ReasonTargetRestored is the reason of the event on a ProviderConfig or a PublishedResource whose server has gone back
 // in its history, as after a restore of its etcd from a backup. All that was seen of it is compared again.
 const ReasonTargetRestored = "TargetRestored"
+
+// ReasonNoReplica is the reason of condition Ready of a ProviderConfig that no replica looks after, where replicas
+// share the work.
+const ReasonNoReplica xpv2.ConditionReason = "NoReplica"
 
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
 // refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized. A

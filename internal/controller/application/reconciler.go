@@ -15,6 +15,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -62,6 +63,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		}
 		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
 			req.Name)
+	}
+	if !handlers.Owns(r.registry, app) {
+		return reconcile.Result{}, nil
 	}
 	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) && !meta.IsPaused(app) {
 		return reconcile.Result{}, nil // The scheduler has the word.

@@ -18,6 +18,7 @@ import (
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -69,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		o = &workloadv1alpha1.KubernetesApplicationResource{}
 		err = r.local.Get(ctx, req.NamespacedName, o)
 	}
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && !early && !handlers.Owns(r.registry, o) {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}

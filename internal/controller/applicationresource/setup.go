@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
@@ -33,8 +34,9 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(m.Changed())).
-		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).
+			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler(),
+			builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -56,7 +57,7 @@ type step[T Collection] = subreconciler.Step[*pass[T]]
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
 	c := r.kind.New()
 	err := r.local.Get(ctx, req.NamespacedName, c)
-	if apierrors.IsNotFound(err) || err == nil && meta.WasDeleted(c) {
+	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(c) || !handlers.Owns(r.registry, c)) {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}

@@ -241,7 +241,11 @@ func (r *reconciliation) explainDeletion(o Object) {
 
 // AddFinalizer keeps our finalizer on an Object, and on what it refers to.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := (managedadapter.Finalizer{Client: c.local}).AddFinalizer(ctx, obj); err != nil {
+	add := managedadapter.Finalizer{Client: c.local}.AddFinalizer
+	if c.mustClaim(ctx, obj) {
+		add = c.claim
+	}
+	if err := add(ctx, obj); err != nil {
 		return reconciliationOf(ctx).fail(err)
 	}
 	return c.hold(ctx, obj)
@@ -291,6 +295,7 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 	}
 	c.forget(key)
 	c.early.Finished(key)
+	reconciliationOf(ctx).gone = false // Nothing is known of one that has its name by now.
 	return true
 }
 

@@ -73,6 +73,10 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if done, err := (replacement{e.remote}).replace(ctx, o); err != nil || !done {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
+	if e.leaves {
+		e.handOver(o)
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	}
 	if previews(o) {
 		return e.preview(ctx, o)
 	}

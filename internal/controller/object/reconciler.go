@@ -60,6 +60,9 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	ctx = managedadapter.With(context.WithValue(ctx, reconciliationKey{}, p), &p.Reconciliation)
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
 	if c.finish(ctx, req.NamespacedName) {
+		if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
+			return reconcile.Result{}, err
+		}
 		res, err = p.Run(ctx, req, c.managed)
 		if p.gone && p.err == nil {
 			res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
@@ -143,7 +146,7 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		via, moved = c.before(o), false
 	}
 	owner := c.owner(client.ObjectKeyFromObject(o))
-	cluster, err := c.connect(ctx, owner, via)
+	cluster, err := c.connect(ctx, owner, via, moved)
 	if err != nil {
 		// An owner whose target or credentials are missing is woken when they are there.
 		p.woken = targetresource.IsCutOff(err)
@@ -153,14 +156,14 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		reconciliation: p, Resource: targetresource.Resource{
 			Cluster: cluster, Owner: owner, Purpose: purposeManifest,
 			Admit: func(ctx context.Context) error {
-				_, err := c.connect(ctx, owner, via)
+				_, err := c.connect(ctx, owner, via, moved)
 				return err
 			},
 		},
 		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
-		config: c.kind.Ref(via), moved: moved,
+		config: c.kind.Ref(via), moved: moved, leaves: moved && !c.registry.Slots().Owns(c.kind.Key(o)),
 		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
-			return c.connect(ctx, previousOwner(owner), c.before(o))
+			return c.connect(ctx, previousOwner(owner), c.before(o), false)
 		},
 		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
 	}
@@ -171,9 +174,11 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	return &external{remote: r}, nil
 }
 
-func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T) (*clusters.Cluster, error) {
+// connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves.
+func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T, moves bool,
+) (*clusters.Cluster, error) {
 	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
-		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
+		Key: c.kind.Key(o), Ends: c.ends(ctx, o), Visits: moves,
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
 	})
 }

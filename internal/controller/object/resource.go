@@ -44,6 +44,7 @@ type remote struct {
 	// one last.
 	config xpv2.ProviderConfigReference
 	moved  bool
+	leaves bool // the other ProviderConfig is in the slot of another replica
 	// connectPrevious connects to the target the Object has left, and forgetPrevious ends that connection.
 	connectPrevious func(context.Context) (*clusters.Cluster, error)
 	forgetPrevious  func()

@@ -65,7 +65,7 @@ func (c *reconciler[T]) rests(ctx context.Context, n types.NamespacedName) (reco
 	if c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy) != nil || o.GetResourceVersion() != last.version {
 		return reconcile.Result{}, false
 	}
-	cluster, err := c.connect(ctx, c.owner(n), o)
+	cluster, err := c.connect(ctx, c.owner(n), o, false)
 	if err != nil {
 		return reconcile.Result{}, false
 	}

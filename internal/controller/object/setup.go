@@ -93,8 +93,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(m.Changed())).
-		Watches(k.New(), c.early.Handler()).
+		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
 	for _, config := range k.Configs {
@@ -103,7 +103,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if err := b.Complete(c); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList())
+	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList(), handlers.Owned(o.Registry))
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
@@ -121,7 +121,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		// A record cannot be made again in a namespace that is going away:
 		// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has
 		// moved is dealt with, its record keeps the old ProviderConfig.
-		if meta.WasDeleted(o) || moved(k, o) {
+		if meta.WasDeleted(o) || moved(k, o) || !handlers.Owns(opts.Registry, o) {
 			return reconcile.Result{}, nil
 		}
 		by := informer.Owner{
@@ -145,7 +145,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: 1}).
-		For(k.New(), builder.WithPredicates(usageChanged(k))).
+		For(k.New(), builder.WithPredicates(handlers.InSlot(opts.Registry, usageChanged(k)))).
 		Complete(managedadapter.Reconciler(reconcile.Func(record)))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -59,11 +61,12 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	reach := &readiness{
 		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c, events: events, next: r,
 	}
-	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reach}
+	g := &deletionGuard{client: mgr.GetClient(), registry: o.Registry, config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
-		For(c.New()).
+		For(c.New(), builder.WithPredicates(predicate.Or(handlers.InSlot(o.Registry, predicate.Funcs{}),
+			predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }}))). // To tell of vacancies.
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
@@ -40,7 +41,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c, o := r.connector, &v1alpha1.PublishedResource{}
 	known := c.local.Get(ctx, req.NamespacedName, o) == nil
-	if known && !r.selects(o) {
+	if known && (!r.selects(o) || !handlers.Owns(c.connections.registry, o)) {
 		c.forget(req.Name)
 		return reconcile.Result{}, nil
 	}

@@ -73,7 +73,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(m.Changed())).
+			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
@@ -83,7 +83,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{})
+	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{}, handlers.Owned(o.Registry))
 }
 
 func newConnector(local client.Client, controller string, o Options) *connector {

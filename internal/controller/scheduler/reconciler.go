@@ -19,6 +19,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -58,7 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	delete(r.chosen, req.NamespacedName)
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, req.NamespacedName, app)
-	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
+	if apierrors.IsNotFound(err) ||
+		err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil || !handlers.Owns(r.registry, app)) {
 		r.consider(req.NamespacedName, nil)
 		return reconcile.Result{}, nil
 	}
@@ -144,7 +146,7 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloa
 	defer r.mu.Lock()
 	there := at(app, p.ClusterReference)
 	c, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
-		Key:  r.kind.Key(there),
+		Key: r.kind.Key(there), Visits: true,
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
-		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(m.Changed())).
+		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),

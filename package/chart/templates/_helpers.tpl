@@ -45,6 +45,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
 - --leader-election-renew-deadline={{ .Values.leaderElection.renewDeadline }}
 - --leader-election-retry-period={{ .Values.leaderElection.retryPeriod }}
+{{- if gt (int .Values.shards) 1 }}
+- --shards={{ .Values.shards }}
+{{- end }}
 {{- end }}
 - --state-namespace={{ include "provider-kcp.stateNamespace" . }}
 {{- with .Values.publishing.selector }}
@@ -67,13 +70,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) -}}
 {{- fail "replicas: more than one needs leaderElection.enabled" -}}
 {{- end -}}
+{{- if and (gt (int .Values.shards) 1) (gt (int .Values.shards) (int .Values.replicas)) -}}
+{{- fail "shards: needs as many replicas" -}}
+{{- end -}}
 {{- if and .Values.metrics.service.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.service.enabled: needs metrics.enabled" -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
 {{- end -}}
-{{- $values := dict "leader-election" "leaderElection" "state-namespace" "publishing.stateNamespace" "published-resource-selector" "publishing.selector" "restrict-cluster-provider-configs" "tenancy.restrictClusterProviderConfigs" "log-format" "log.format" "debug" "log.debug" "metrics-bind-address" "metrics.enabled" "health-probe-bind-addr" "" -}}
+{{- $values := dict "leader-election" "leaderElection" "shards" "shards" "state-namespace" "publishing.stateNamespace" "published-resource-selector" "publishing.selector" "restrict-cluster-provider-configs" "tenancy.restrictClusterProviderConfigs" "log-format" "log.format" "debug" "log.debug" "metrics-bind-address" "metrics.enabled" "health-probe-bind-addr" "" -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := regexReplaceAll "^--(no-)?(leader-election|[a-z-]+).*$" . "${2}" -}}
 {{- if eq $flag "health-probe-bind-addr" -}}
