@@ -61,7 +61,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	}
 	_, other := p.servers.of(c.rule.origin)
 	if plan.patch != nil {
-		if err := patch(ctx, other.Writer, c.to, plan.patch); err != nil {
+		if err := patchOf(ctx, other.Writer, c.to, c.copied, plan.patch); err != nil {
 			return p.replace(ctx, c, err)
 		}
 	}
@@ -79,7 +79,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	if err := p.holdOrigin(ctx, plan); err != nil || plan.status == nil {
 		return cmp.Or(err, plan.noStatus)
 	}
-	return patch(ctx, other.Writer, c.to, plan.status, statusField)
+	return patchOf(ctx, other.Writer, c.to, c.copied, plan.status, statusField)
 }
 
 // replace deletes the copy of a related object that a server refuses to change, if another object has taken the place
@@ -178,7 +178,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 		return err
 	}
 	w, ref, source := p.servers.workspace, p.view.ref, p.view.source
-	if err := patch(ctx, w.Writer, ref, body, statusField); err != nil {
+	if err := patchOf(ctx, w.Writer, ref, source, body, statusField); err != nil {
 		return err
 	}
 	now, err := get(w.Side, ref)

@@ -29,7 +29,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, f.known), p.save(ctx))
 	body, err := p.planner.planAnnotations(all, f.known, &p.state)
 	if err == nil && body != nil {
-		err = patch(ctx, p.servers.workspace.Writer, p.view.ref, body)
+		err = patchOf(ctx, p.servers.workspace.Writer, p.view.ref, p.view.source, body)
 	}
 	errs = append(errs, err)
 	for i := range p.result.Related {

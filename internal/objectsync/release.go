@@ -221,7 +221,7 @@ func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
 		annotations[AnnotationPublication] = nil
 		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
 			to := p.syncer.copyRef(nameOf(p.view.copied))
-			if err := patch(ctx, p.servers.service.Writer, to, body); err != nil {
+			if err := patchOf(ctx, p.servers.service.Writer, to, p.view.copied, body); err != nil {
 				return err
 			}
 		}

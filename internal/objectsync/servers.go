@@ -151,6 +151,16 @@ func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
+// patchOf sends a JSON merge patch of an object as it was read. It is a conflict if another one has taken its place.
+func patchOf(ctx context.Context, w Writer, o Ref, u *unstructured.Unstructured, body map[string]any,
+	subresources ...string,
+) error {
+	if uid := u.GetUID(); uid != "" {
+		body = merged(body, at([]string{"metadata", "uid"}, string(uid)))
+	}
+	return patch(ctx, w, o, body, subresources...)
+}
+
 // patch sends a JSON merge patch.
 func patch(ctx context.Context, w Writer, o Ref, body map[string]any, subresources ...string) error {
 	b, err := json.Marshal(body)
