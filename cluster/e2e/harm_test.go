@@ -50,19 +50,22 @@ func checkUnharmed(t *testing.T, all []*subject, before, after map[string]*unstr
 			}
 			unstructured.RemoveNestedField(is.Object, "metadata", "labels", commonv1.LabelKeyManaged)
 		}
-		for _, u := range []*unstructured.Unstructured{was, is} {
-			u.SetManagedFields(nil)
-			u.SetResourceVersion("")
-			for _, m := range []string{"labels", "annotations"} {
-				if content, _, _ := unstructured.NestedMap(u.Object, "metadata", m); len(content) == 0 {
-					unstructured.RemoveNestedField(u.Object, "metadata", m)
-				}
-			}
-		}
-		if diff := cmp.Diff(was.Object, is.Object); diff != "" {
+		if diff := cmp.Diff(content(was), content(is)); diff != "" {
 			t.Errorf("resource of Object %s after the takeover: -before, +after:\n%s", s.GetName(), diff)
 		}
 	}
+}
+
+// content returns a resource without what each write changes.
+func content(u *unstructured.Unstructured) map[string]any {
+	u.SetManagedFields(nil)
+	u.SetResourceVersion("")
+	for _, m := range []string{"labels", "annotations"} {
+		if content, _, _ := unstructured.NestedMap(u.Object, "metadata", m); len(content) == 0 {
+			unstructured.RemoveNestedField(u.Object, "metadata", m)
+		}
+	}
+	return u.Object
 }
 
 // checkOwned checks that the fields of a resource are ours, and no longer the peer's.

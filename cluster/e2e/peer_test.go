@@ -54,12 +54,18 @@ func newPeer(t *testing.T) peer {
 // start starts provider-kubernetes with flags, and installs its CRDs.
 func (p peer) start(t *testing.T, c client.Client, args ...string) *provider.Process {
 	t.Helper()
-	process := program.Start(t, local.User(t, "peer", admins), provider.Options{
+	process := p.run(t, args...)
+	p.install(t, c, "https://"+process.Webhook()+"/convert")
+	return process
+}
+
+// run starts provider-kubernetes with flags.
+func (p peer) run(t *testing.T, args ...string) *provider.Process {
+	t.Helper()
+	return program.Start(t, local.User(t, "peer", admins), provider.Options{
 		Binary: p.binary, KubeconfigByEnv: true, Args: args, Env: []string{"TLS_SERVER_CERTS_DIR=" + p.certs},
 		Grace: time.Minute, // It waits for up to half a minute for what it has begun.
 	})
-	p.install(t, c, "https://"+process.Webhook()+"/convert")
-	return process
 }
 
 // install installs the CRDs of provider-kubernetes, whose package manager would say where the webhook is.

@@ -111,7 +111,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		c.admin.Host = strings.TrimSuffix(c.admin.Host, "/")
 	}
 	// envtest has waited for /healthz. The namespaces come a moment later.
-	check, err := answers(c.admin, "/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system")
+	check, err := Answers(c.admin, "/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system")
 	if err != nil {
 		return err
 	}

@@ -47,13 +47,13 @@ func (c *Cluster) Restore(ctx context.Context) error {
 
 // Backup copies the data of kcp as they are now, in place of an earlier backup.
 func (k *KCP) Backup() error {
-	return backup(k.process.cmd.Process.Pid, filepath.Join(k.o.Dir, kcpEtcdDir))
+	return backup(k.program.process.cmd.Process.Pid, filepath.Join(k.o.Dir, kcpEtcdDir))
 }
 
 // Restore kills kcp, puts the data of the last Backup in place of the present ones, and starts it again, with the same
 // addresses and users.
 func (k *KCP) Restore(ctx context.Context) error {
-	if err := k.process.cmd.Process.Kill(); err != nil {
+	if err := k.program.process.cmd.Process.Kill(); err != nil {
 		return errors.Wrap(err, "cannot kill kcp")
 	}
 	if err := k.StopServer(); err != nil {

@@ -33,7 +33,6 @@ func Binary(name string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	//nolint:gosec // Who sets variables of this program may as well start others.
 	if info, err := os.Stat(path); err != nil {
 		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.e2e for OLM, KWOK and Crossplane",
 			name)

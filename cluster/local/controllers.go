@@ -30,11 +30,11 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	}
 	// It signs its own certificate.
 	healthz := &rest.Config{Host: "https://" + p.addr(), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	healthy, err := answers(healthz, "/healthz")
+	healthy, err := Answers(healthz, "/healthz")
 	if err != nil {
 		return err
 	}
-	working, err := answers(c.admin, "/api/v1/namespaces/default/serviceaccounts/default")
+	working, err := Answers(c.admin, "/api/v1/namespaces/default/serviceaccounts/default")
 	if err != nil {
 		return err
 	}

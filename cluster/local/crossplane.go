@@ -108,7 +108,7 @@ func (x *Crossplane) run(ctx context.Context, program, certs string, all ...[]st
 		}
 		x.processes = append(x.processes, core)
 	}
-	ready, err := answers(&rest.Config{Host: "http://" + health.addr()}, "/readyz")
+	ready, err := Answers(&rest.Config{Host: "http://" + health.addr()}, "/readyz")
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,9 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
-
-// kcpTimeout is five times what an idle machine needs for an empty folder.
-const kcpTimeout = 120 * time.Second
 
 // kcpProgram is the environment variable with the name of the program in BinDir that is started as kcp, such as
 // kcp-0.31. The default is kcp.
@@ -34,11 +32,9 @@ type KCPOptions struct {
 // KCP is a kcp with its embedded etcd: one shard, without front proxy.
 type KCP struct {
 	o       KCPOptions
-	thread  thread
-	ports   []*port
-	flags   []string // of kcp start
-	process *process
-	admin   *rest.Config // of the server itself, not of a workspace
+	program *Program
+	url     string       // of the server itself, not of a workspace
+	admin   *rest.Config // likewise
 	stopped bool
 }
 
@@ -53,7 +49,8 @@ func StartKCP(ctx context.Context, o KCPOptions) (*KCP, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	k := &KCP{o: o, thread: newThread()}
+	k := &KCP{o: o, program: &Program{Dir: dir, Name: cmp.Or(os.Getenv(kcpProgram), "kcp")}}
+	k.program.Ready = k.ready
 	if err := k.start(ctx); err != nil {
 		// Why it did not start matters more than what else goes wrong.
 		_ = k.Stop()
@@ -75,26 +72,19 @@ func (k *KCP) start(ctx context.Context) error {
 }
 
 // StartServer starts kcp again after StopServer: with the same address, data and users.
-func (k *KCP) StartServer(ctx context.Context) error {
-	program := cmp.Or(os.Getenv(kcpProgram), "kcp")
-	var err error
-	if k.process, err = k.thread.spawn(k.o.Dir, program, append([]string{"start"}, k.flags...)...); err != nil {
-		return err
-	}
-	return k.process.await(ctx, kcpTimeout, k.ready)
-}
+func (k *KCP) StartServer(ctx context.Context) error { return k.program.Start(ctx) }
 
 // StopServer ends kcp and returns when it is gone. Its ports refuse connections until StartServer.
-func (k *KCP) StopServer() error { return k.process.stop() }
+func (k *KCP) StopServer() error { return k.program.Stop() }
 
 // Freeze stops the process where it is: connections stay, and nothing is answered until Thaw.
 func (k *KCP) Freeze() error {
-	return errors.Wrap(k.process.cmd.Process.Signal(syscall.SIGSTOP), "cannot freeze kcp")
+	return errors.Wrap(k.program.process.cmd.Process.Signal(syscall.SIGSTOP), "cannot freeze kcp")
 }
 
 // Thaw lets the process go on after Freeze.
 func (k *KCP) Thaw() error {
-	return errors.Wrap(k.process.cmd.Process.Signal(syscall.SIGCONT), "cannot thaw kcp")
+	return errors.Wrap(k.program.process.cmd.Process.Signal(syscall.SIGCONT), "cannot thaw kcp")
 }
 
 // prepare makes the folder and chooses ports, and thus the flags of kcp start.
@@ -102,23 +92,24 @@ func (k *KCP) prepare() error {
 	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
 		return errors.Wrap(err, "cannot make folder of kcp")
 	}
-	for range 3 {
-		p, err := reservePort()
-		if err != nil {
+	var ports [3]string
+	for i := range ports {
+		var err error
+		if ports[i], err = k.program.Port(); err != nil {
 			return err
 		}
-		k.ports = append(k.ports, p)
 	}
-	url := "https://" + k.ports[0].addr()
-	k.flags = []string{
+	k.url = "https://" + net.JoinHostPort(loopback, ports[0])
+	k.program.Args = []string{
+		"start",
 		"--root-directory=" + k.o.Dir,
 		"--bind-address=" + loopback,
 		"--external-hostname=" + loopback,
-		"--secure-port=" + k.ports[0].String(),
-		"--embedded-etcd-client-port=" + k.ports[1].String(),
-		"--embedded-etcd-peer-port=" + k.ports[2].String(),
-		"--shard-base-url=" + url,
-		"--shard-external-url=" + url,
+		"--secure-port=" + ports[0],
+		"--embedded-etcd-client-port=" + ports[1],
+		"--embedded-etcd-peer-port=" + ports[2],
+		"--shard-base-url=" + k.url,
+		"--shard-external-url=" + k.url,
 		// Open watches would otherwise keep it from stopping for a minute.
 		"--shutdown-watch-termination-grace-period=1s",
 	}
@@ -127,7 +118,7 @@ func (k *KCP) prepare() error {
 	}
 	audit, err := auditFlags(k.o.Dir)
 	for name, value := range audit {
-		k.flags = append(k.flags, "--"+name+"="+value)
+		k.program.Args = append(k.program.Args, "--"+name+"="+value)
 	}
 	return err
 }
@@ -141,7 +132,7 @@ func (k *KCP) ready(ctx context.Context) error {
 	}
 	k.admin = admin
 	const tenancy = "/apis/tenancy.kcp.io/v1alpha1"
-	check, err := answers(k.Config("root"), "/readyz", tenancy+"/workspaces", tenancy+"/workspacetypes/universal")
+	check, err := Answers(k.Config("root"), "/readyz", tenancy+"/workspaces", tenancy+"/workspacetypes/universal")
 	if err != nil {
 		return err
 	}
@@ -158,7 +149,7 @@ func (k *KCP) readAdmin() (*rest.Config, error) {
 		return nil, errors.Wrap(err, "cannot use kubeconfig of administrator")
 	}
 	// The file points to a workspace.
-	cfg.Host = "https://" + k.ports[0].addr()
+	cfg.Host = k.url
 	// A negative QPS means no limit; zero would mean client-go's default.
 	cfg.QPS = -1
 	return cfg, nil
@@ -170,12 +161,7 @@ func (k *KCP) Stop() error {
 		return nil
 	}
 	k.stopped = true
-	err := k.process.stop()
-	for _, p := range k.ports {
-		p.release()
-	}
-	k.thread.close()
-	return errors.Wrapf(err, "cannot stop kcp %q", k.name())
+	return errors.Wrapf(k.program.Close(), "cannot stop kcp %q", k.name())
 }
 
 // Config returns the administrator's configuration for a workspace, such as root or root:org:team, or for a logical

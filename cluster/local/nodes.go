@@ -73,7 +73,7 @@ func (n *Nodes) start(ctx context.Context) error {
 		return err
 	}
 	n.processes = append(n.processes, kwok)
-	healthy, err := answers(&rest.Config{Host: "http://" + p.addr()}, "/healthz")
+	healthy, err := Answers(&rest.Config{Host: "http://" + p.addr()}, "/healthz")
 	if err != nil {
 		return err
 	}

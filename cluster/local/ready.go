@@ -14,8 +14,8 @@ import (
 // requestTimeout bounds one question to a server that may not be up to answering yet.
 const requestTimeout = 5 * time.Second
 
-// answers returns a check that a server answers each path below cfg.Host with 200.
-func answers(cfg *rest.Config, paths ...string) (func(context.Context) error, error) {
+// Answers returns a check that a server answers each path below cfg.Host with 200.
+func Answers(cfg *rest.Config, paths ...string) (func(context.Context) error, error) {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make HTTP client")

@@ -1,7 +1,9 @@
 // Package fairqueue decides whose resource gets the next worker of a controller.
 //
 // A Queue is client-go's workqueue with lanes. A lane is what may hold workers together, such as a target or a
-// workspace, and belongs to a tenant. Lanes take turns, the items of a lane keep their order.
+// workspace, and belongs to a tenant. Lanes take turns. In a lane urgent items, which somebody waits for,
+// take turns with the others, and both keep their order. So a change does not wait for thousands of items that a start
+// brings.
 //
 // # One rule
 //
@@ -15,6 +17,5 @@
 //
 // client-go's workqueue knows which items wait and which are under way, and has the metrics. The Queue adds the order,
 // by workqueue.Queue, and has Get wait while no lane may have a worker. We rejected the priority queue of
-// controller-runtime, in which one lane with ten thousand items delays all others. Its low priority of what is found at
-// the start is not worth the code: a lane waits for no other.
+// controller-runtime, in which one lane with ten thousand items delays all others.
 package fairqueue

@@ -17,7 +17,7 @@ type Lane struct {
 // lanes hold the items that wait, and count those under way. The lock of the Queue guards them.
 type lanes[T comparable] struct {
 	workers int
-	laneOf  func(T) Lane
+	laneOf  func(T) (lane Lane, urgent bool)
 
 	all     map[Lane]*lane[T] // those with an item that waits or is under way
 	turns   []*lane[T]        // those with an item that waits, the next first
@@ -31,31 +31,60 @@ var _ workqueue.Queue[string] = &lanes[string]{}
 type lane[T comparable] struct {
 	Lane
 
-	items []T
-	held  int
+	urgent, others []T
+	turn           bool // the next is one of the others, if both wait
+	held           int
 }
 
-func newLanes[T comparable](workers int, laneOf func(T) Lane) *lanes[T] {
+// waiting returns how many items wait.
+func (l *lane[T]) waiting() int { return len(l.urgent) + len(l.others) }
+
+// pop takes the first item of those whose turn it is.
+func (l *lane[T]) pop() (item T) {
+	from := &l.urgent
+	if len(l.urgent) == 0 || l.turn && len(l.others) > 0 {
+		from = &l.others
+	}
+	l.turn = from == &l.urgent
+	item, *from = (*from)[0], (*from)[1:]
+	return item
+}
+
+func newLanes[T comparable](workers int, laneOf func(T) (Lane, bool)) *lanes[T] {
 	return &lanes[T]{
 		workers: workers, laneOf: laneOf, all: map[Lane]*lane[T]{}, held: map[string]int{}, busy: map[T]*lane[T]{},
 	}
 }
 
-// Touch is called for an item that waits and is added again. It keeps its place.
-func (s *lanes[T]) Touch(T) {}
+// Touch is called for an item that waits and is added again. It keeps its place, unless it has become urgent.
+func (s *lanes[T]) Touch(item T) {
+	id, urgent := s.laneOf(item)
+	l := s.all[id]
+	if !urgent || l == nil {
+		return
+	}
+	if i := slices.Index(l.others, item); i >= 0 {
+		l.others = slices.Delete(l.others, i, i+1)
+		l.urgent = append(l.urgent, item)
+	}
+}
 
 // Push adds an item to its lane.
 func (s *lanes[T]) Push(item T) {
-	id := s.laneOf(item)
+	id, urgent := s.laneOf(item)
 	l := s.all[id]
 	if l == nil {
 		l = &lane[T]{Lane: id}
 		s.all[id] = l
 	}
-	if len(l.items) == 0 {
+	if l.waiting() == 0 {
 		s.turns = append(s.turns, l)
 	}
-	l.items = append(l.items, item)
+	if urgent {
+		l.urgent = append(l.urgent, item)
+	} else {
+		l.others = append(l.others, item)
+	}
 	s.waiting++
 }
 
@@ -72,13 +101,13 @@ func (s *lanes[T]) admits(l *lane[T]) bool {
 	return l.held+s.held[l.Tenant] < s.workers-len(s.busy)
 }
 
-// Pop takes the first item of the lane whose turn it is, which gets the last turn.
+// Pop takes the next item of the lane whose turn it is, which gets the last turn.
 func (s *lanes[T]) Pop() T {
 	i := slices.IndexFunc(s.turns, s.admits)
 	l := s.turns[i]
 	s.turns = slices.Delete(s.turns, i, i+1)
-	item := l.items[0]
-	if l.items = l.items[1:]; len(l.items) > 0 {
+	item := l.pop()
+	if l.waiting() > 0 {
 		s.turns = append(s.turns, l)
 	}
 	s.waiting--
@@ -98,7 +127,7 @@ func (s *lanes[T]) done(item T) {
 	if s.held[l.Tenant]--; s.held[l.Tenant] == 0 {
 		delete(s.held, l.Tenant)
 	}
-	if l.held--; l.held+len(l.items) == 0 {
+	if l.held--; l.held+l.waiting() == 0 {
 		delete(s.all, l.Lane)
 	}
 }

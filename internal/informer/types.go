@@ -115,8 +115,8 @@ func (e notSyncedError) Status() metav1.Status {
 // IsNotSynced reports whether an error means that the first list has not arrived yet.
 func IsNotSynced(err error) bool { return errors.As(err, &notSyncedError{}) }
 
-// AnnotationUnreadable tells of what is left of a resource why it cannot be read. Package clusters sets it. Nobody can
-// write it: API servers refuse annotations of such names.
+// AnnotationUnreadable says why a resource cannot be read, on what is left of it. Package clusters sets it, and nobody
+// else can: API servers refuse annotations of such names.
 const AnnotationUnreadable = "unreadable!"
 
 // unreadableError says that only the metadata of a resource are known.

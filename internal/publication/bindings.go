@@ -28,9 +28,9 @@ const (
 )
 
 var (
-	// errNoBinding means that a workspace that shows an object shows no binding of its API.
-	errNoBinding = errors.New("kcp shows the object, and no APIBinding of its API in the workspace: nothing is synced " +
-		"or deleted until it does. If the workspace has one, look at the log of its shard of kcp")
+	// errNoBinding means that a workspace that has shown an object shows no binding of its API.
+	errNoBinding = errors.New("kcp has shown the object, and shows no APIBinding of its API in the workspace: nothing " +
+		"is synced or deleted until it does. If the workspace has one, look at the log of its shard of kcp")
 	// errStillBound means that an endpoint shows the binding of a workspace that its watch shows no more.
 	errStillBound = errors.New("the watch of APIBindings shows that the workspace has left, and a list that it has not: " +
 		"its copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
@@ -126,7 +126,7 @@ func (l *bindingLook) ofWorkspace(ctx context.Context, client dynamic.Interface,
 		return err
 	}
 	l.as = list.GetResourceVersion()
-	l.leaves = !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound })
+	l.leaves = !isBound(consumers)
 	// A binding stays until the objects are gone.
 	if l.leaves && !slices.ContainsFunc(list.Items,
 		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
@@ -136,6 +136,11 @@ func (l *bindingLook) ofWorkspace(ctx context.Context, client dynamic.Interface,
 		l.leaves, err = isBeingDeleted(ctx, client, consumers)
 	}
 	return err
+}
+
+// isBound reports whether a workspace shows a binding by which it can use the API.
+func isBound(consumers []kcp.Consumer) bool {
+	return slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound })
 }
 
 // isBeingDeleted reports whether a workspace is being deleted, as far as it shows what tells. kcp deletes the namespace

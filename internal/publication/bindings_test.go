@@ -10,7 +10,9 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -187,8 +189,8 @@ func bindingsAsOf(version string, leaving bool, shown string) runtime.Object {
 }
 
 // TestDepartureIsConfirmed shows that the copy of a workspace which the watch of bindings shows no more is deleted only
-// if the server confirms that the workspace has no binding: no answer, and an answer without any binding, confirm
-// nothing.
+// if kcp was deleting its binding, as it does not of a workspace that moves to another shard, and if the server
+// confirms that the workspace has none: no answer, and an answer without any binding, confirm nothing.
 func TestDepartureIsConfirmed(t *testing.T) {
 	showing := func(clusters ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -206,29 +208,36 @@ func TestDepartureIsConfirmed(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason   string
+		moves    bool // No binding was being deleted.
 		bindings http.HandlerFunc
 		goes     bool
+		asks     int64
 	}{
 		"Others": {
 			reason:   "The server shows bindings, and none of the workspace.",
 			bindings: showing("stays"),
 			goes:     true,
 		},
-		"Bound": {reason: "The server still shows the binding.", bindings: showing("stays", "leaves"), goes: false},
+		"Moved": {
+			reason:   "The server shows none of the workspace, which is on another shard.",
+			moves:    true,
+			bindings: showing("stays"),
+		},
+		"Bound": {reason: "The server still shows the binding.", bindings: showing("stays", "leaves"), asks: 1},
 		"None": {
 			reason:   "A server that shows no binding at all may have just started.",
 			bindings: showing(),
-			goes:     false,
+			asks:     2,
 		},
 		"Refused": {
 			reason:   "What may not be read is unknown.",
 			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) },
-			goes:     false,
+			asks:     2,
 		},
 		"Failing": {
 			reason:   "So is what cannot be read.",
 			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
-			goes:     false,
+			asks:     2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,6 +256,11 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			go p.run()
 			defer p.stop(true)
 			consumers.Workspaces = boundTo(url, []string{"stays"})
+			if !tc.moves {
+				consumers.Workspaces["leaves"] = Workspace{Endpoint: url, Unbinds: true}
+				p.adapt(consumers)
+				consumers.Workspaces = boundTo(url, []string{"stays"})
+			}
 			p.adapt(consumers)
 			if tc.goes {
 				kube.Eventually(t, "deletion of the copy",
@@ -255,7 +269,7 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			}
 			kube.Eventually(t, "several questions", func() (bool, string) {
 				p.worker.objects.queue.Add(item)
-				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
+				return asked.Load() >= tc.asks, strconv.FormatInt(asked.Load(), 10)
 			})
 			kube.Holds(t, "the copy stays", func() (bool, string) {
 				return s.deleted.Load() == 0, tc.reason
@@ -264,5 +278,93 @@ func TestDepartureIsConfirmed(t *testing.T) {
 				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.worker.objects.queue.Len() == 0, "" })
 			})
 		})
+	}
+}
+
+// TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if the server has no such
+// object and shows the binding of the workspace after that: of a workspace that has moved to another shard it has
+// neither.
+func TestMissingIsConfirmed(t *testing.T) {
+	absent := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		is := apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status()
+		is.APIVersion, is.Kind = "v1", "Status"
+		_ = json.NewEncoder(w).Encode(is) //nolint:errchkjson // Who does not get it fails.
+	}
+	showing := func(o runtime.Object) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(o) }
+	}
+	none := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList",
+	}}
+	for name, tc := range map[string]struct {
+		reason           string
+		object, bindings http.HandlerFunc
+		goes             bool
+	}{
+		"Bound": {
+			reason: "The workspace is there, and the object is not.",
+			object: absent, bindings: showing(bindingsAsOf("9", false, "")), goes: true,
+		},
+		"Moved": {reason: "The workspace has no binding there.", object: absent, bindings: showing(none)},
+		"Unbinds": {
+			reason: "It gives up its binding, with which objects go.",
+			object: absent, bindings: showing(bindingsAsOf("9", true, "")),
+		},
+		"Closed":  {reason: "The virtual workspace does not know it.", object: http.NotFound, bindings: showing(none)},
+		"Refused": {reason: "What may not be read is unknown.", object: absent, bindings: http.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			item := in("moves", "web")
+			item.Namespace = "default"
+			s := &server{copies: []any{copyOfWebIn("moves")}}
+			url, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch r.URL.Path {
+				case "/clusters/moves/apis/ws.example.com/v1/namespaces/default/things/web":
+					asked.Add(1)
+					tc.object(w, r)
+				case "/clusters/moves/apis/apis.kcp.io/v1alpha2/apibindings":
+					tc.bindings(w, r)
+				default:
+					s.ServeHTTP(w, r)
+				}
+			}))
+			p, _ := newThings(t, url, connect, "moves")
+			p.open()
+			p.worker.await(p.ctx)
+			go p.run()
+			defer p.stop(true)
+			if tc.goes {
+				kube.Eventually(t, "deletion of the copy",
+					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
+				return
+			}
+			kube.Eventually(t, "several questions", func() (bool, string) {
+				p.worker.objects.queue.Add(item)
+				return asked.Load() >= 3, strconv.FormatInt(asked.Load(), 10)
+			})
+			if s.deleted.Load() > 0 {
+				t.Error(tc.reason)
+			}
+		})
+	}
+}
+
+// TestLooksOfAnotherShard shows that what the bindings of a workspace told as of a resource version is forgotten when
+// another endpoint shows the workspace, whose resource versions are others, and that its objects are synced there.
+func TestLooksOfAnotherShard(t *testing.T) {
+	x := &workspaceIndex{known: map[string]*workspace{}}
+	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
+	moves, stays := x.get("moves").bindings, x.get("stays").bindings
+	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
+		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},
+	}})
+	if x.get("moves").bindings == moves || x.get("stays").bindings != stays {
+		t.Error("want the looks of the workspace forgotten that has moved, and those of the other kept")
+	}
+	if diff := cmp.Diff(set[string]{"moves": {}}, allowed); diff != "" || !changed {
+		t.Errorf("changed %v; allowed: -want, +got:\n%s", changed, diff)
 	}
 }

@@ -32,10 +32,14 @@
 // # Objects and workspaces that go
 //
 // An object that is gone although our finalizer did not hold it is read from the server once more before its copy is
-// deleted. A workspace is gone only if the endpoint that has shown it shows it no more, and confirms that when it is
-// asked. Copies of a workspace that left while the program did not run stay: endpoints refuse to tell of it in the same
-// words as of a workspace of another shard. If kcp goes back in its history while the program runs, what is missing
-// there was undone and not deleted, so its copies stay.
+// deleted, and then the binding of its workspace: where that is missing, too, the object may be elsewhere.
+//
+// A workspace has left only if kcp was deleting its binding, if the endpoint that has shown it shows it no more, and if
+// that endpoint confirms it when it is asked. kcp moves a workspace to another shard without deleting anything in it:
+// until an endpoint shows it again, nothing is known of it. We rejected to go by the endpoint alone: the copies of
+// workspaces that move would go. Copies of a workspace that left while the program did not run stay: endpoints refuse
+// to tell of it in the same words as of a workspace of another shard. If kcp goes back in its history while the program
+// runs, what is missing there was undone and not deleted, so its copies stay.
 //
 // # Unbinding
 //
@@ -43,7 +47,7 @@
 // bindings of a workspace are read once after some of its objects are deleted, at most every half second, unless copies
 // are to go with workspaces. We rejected a watch of bindings, because nothing says that it is as late as the watch of
 // objects. When a workspace is deleted, kcp deletes its objects before or after its APIBinding. Its LogicalCluster
-// tells for certain, and nearly so the namespace "default".. Of what the consumer shows, both
+// tells for certain, and nearly so the namespace "default". Of what the consumer shows, both
 // are read together with the bindings.
 //
 // # Empty namespaces

@@ -79,7 +79,8 @@ func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
 }
 
 // confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an
-// endpoint of the workspace that is not known.
+// endpoint of the workspace that is not known. A workspace that moves to another shard has neither objects nor bindings
+// on the former one: so an object is missing only where the workspace shows its binding after that.
 func (p *pass) confirm() (missing bool, err error) {
 	if p.home.gone {
 		if p.endpoint == nil {
@@ -93,18 +94,22 @@ func (p *pass) confirm() (missing bool, err error) {
 		return false, nil
 	}
 	_, err = p.input.Workspace.Writer.Live(p.ctx, p.worker.syncer.RefOf(p.item))
-	if isMissing(err, p.item.Name) {
-		return true, nil
+	switch {
+	case clusters.IsBareNotFound(err):
+		return false, errNoBinding // So a virtual workspace answers for a workspace that has no binding any more.
+	case !isMissing(err, p.item.Name):
+		return false, err // If it is there the stream will tell.
 	}
-	return false, err // If it is there the stream will tell.
+	_, consumers, err := readBindings(p.ctx, p.workspace, p.worker.config.Sync.Primary.Workspace.GroupResource())
+	if err == nil && !isBound(consumers) {
+		err = errNoBinding
+	}
+	return err == nil, err
 }
 
 // isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
 // a kcp does that has just started, tells nothing of the object.
 func isMissing(err error, name string) bool {
-	if clusters.IsBareNotFound(err) {
-		return true // So a virtual workspace answers for a workspace that has no binding any more.
-	}
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false

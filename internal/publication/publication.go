@@ -64,7 +64,9 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
 			Workers: workers,
-			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
+			Lane: func(p objectsync.Primary) (fairqueue.Lane, bool) {
+				return fairqueue.Lane{Tenant: p.Cluster}, true
+			},
 		}),
 		rights: rate.Sometimes{Interval: rightsEvery}, workspaces: w.workspaces, changed: changed,
 		known: map[objectsync.Primary]*object{},

@@ -34,7 +34,7 @@ type pass struct {
 
 // newPass begins a pass.
 func (w *syncWorker) newPass(ctx context.Context, item objectsync.Primary) *pass {
-	home := w.workspaces.get(item.Cluster)
+	home := w.homeOf(item)
 	return &pass{
 		worker: w, ctx: ctx, item: item, needs: set[need]{}, home: home, endpoint: w.streams.endpoint(home.Endpoint),
 	}

@@ -29,7 +29,7 @@ type syncWorker struct {
 // process syncs an object whose turn it is.
 func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	p := w.newPass(ctx, item)
-	if !p.home.shown && !p.home.gone && p.endpoint != nil {
+	if !p.home.shown && !w.workspaces.get(item.Cluster).gone && p.endpoint != nil {
 		w.objects.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
 		return
 	}
@@ -119,13 +119,21 @@ func (w *syncWorker) seekLost() {
 // isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
 // nothing is said.
 func (w *syncWorker) isLost(item objectsync.Primary) bool {
-	home := w.workspaces.get(item.Cluster)
+	home := w.homeOf(item)
 	if home.gone || !home.Bound {
 		return home.gone
 	}
 	e := w.streams.endpoint(home.Endpoint)
 	return e != nil && e.objects.Ready() == nil &&
 		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
+}
+
+// homeOf returns what is known of the workspace of an object. One that is not where it was may have moved: it is gone
+// only if kcp was deleting its binding, or if a restore may have undone that, with which the copy stays.
+func (w *syncWorker) homeOf(item objectsync.Primary) workspace {
+	home := w.workspaces.get(item.Cluster)
+	home.gone = home.gone && (home.Unbinds || w.objects.get(item).suspect)
+	return home
 }
 
 // suspectAll records which objects have copies. If kcp has no such object, a restore has undone it: nobody has deleted

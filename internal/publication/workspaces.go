@@ -37,6 +37,8 @@ type Workspace struct {
 	Path, Endpoint string
 	// Bound reports whether it can use the API.
 	Bound bool
+	// Unbinds reports whether kcp is deleting all of its bindings.
+	Unbinds bool
 	// Hidden are the resources whose permission claims it has not accepted, as resource.group, sorted and separated by
 	// commas.
 	Hidden string
@@ -45,16 +47,17 @@ type Workspace struct {
 // A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left.
 //
 // That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a
-// whole shard may be missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings
-// and none of the workspace. Of one that has not been seen since the program started nothing is known, and nobody can
-// be asked: endpoints refuse to tell of workspaces without a binding in the same words as of those that do not exist or
-// are of another shard.
+// whole shard may be missing for a moment, and a workspace that moves to another shard is missing in between. A
+// workspace has left if kcp was deleting its binding, and the endpoint it was last seen at shows all bindings and none
+// of the workspace. kcp moves a workspace without deleting anything in it. Of one that has not been seen since the
+// program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a binding
+// in the same words as of those that do not exist or are of another shard.
 type workspace struct {
-	// Workspace is what its binding says. Its Endpoint is the one that it was last seen at.
+	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
 	Workspace
 
 	shown    bool
-	gone     bool           // It is known not to bind the APIExport any more. See get.
+	gone     bool           // It is not where it was last seen, as the endpoint there says.
 	left     time.Time      // when it was shown no more
 	objects  int            // how many of its objects, copies and states are known
 	bindings *bindingReader // of its own
@@ -115,7 +118,7 @@ func (x *workspaceIndex) inherit(from *workspaceIndex) {
 	defer from.mu.Unlock()
 	for cluster, w := range from.known {
 		is := x.record(cluster)
-		is.Path, is.Endpoint, is.left = w.Path, w.Endpoint, w.left
+		is.Path, is.Endpoint, is.Unbinds, is.left = w.Path, w.Endpoint, w.Unbinds, w.left
 	}
 }
 
@@ -138,15 +141,19 @@ func (x *workspaceIndex) forgetLooks() {
 }
 
 // follow takes over who binds the API by now, and returns what was before. Changed reports whether that or the
-// endpoints differ, and allowed are the logical clusters whose bindings are shown again or allow something else.
+// endpoints differ, and allowed are the logical clusters whose bindings are shown again, elsewhere, or allow something
+// else.
 func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allowed set[string]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was, x.consumers, allowed = x.consumers, c, set[string]{}
 	for cluster, is := range c.Workspaces {
 		w := x.record(cluster)
-		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden {
+		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden || w.Endpoint != is.Endpoint {
 			allowed[cluster] = struct{}{}
+		}
+		if w.Endpoint != is.Endpoint {
+			w.bindings = &bindingReader{} // Another shard has resource versions of its own.
 		}
 		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true

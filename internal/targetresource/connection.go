@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,22 +47,30 @@ func Retrying(o controller.Options) ctrlcontroller.Options {
 }
 
 // Sharing returns the options of Retrying for a controller whose reconciles wait for targets. It reconciles
-// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. blank returns an
-// empty resource, and config the key of the ProviderConfig of one.
+// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one target, what
+// is new, changed or deleted takes turns with all other resources. After a start these may be thousands. blank returns
+// an empty resource, and config the key of the ProviderConfig of one.
 func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
 	config func(T) string,
 ) ctrlcontroller.Options {
 	opts := Retrying(o)
 	opts.MaxConcurrentReconciles = fairqueue.Shares * max(1, o.MaxConcurrentReconciles)
-	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) fairqueue.Lane {
+	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
 		obj, name := blank(), ""
 		// What has gone from the cache has a lane of its own.
 		if err := local.Get(context.Background(), r.NamespacedName, obj, client.UnsafeDisableDeepCopy); err == nil {
 			name = config(obj)
 		}
-		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, name), Name: name}
-	})
+		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, name), Name: name}, isChanged(obj)
+	}
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
 	return opts
+}
+
+// isChanged reports whether no reconcile has told of the present generation of a resource, or of its deletion.
+func isChanged(o client.Object) bool {
+	c, ok := o.(resource.Conditioned)
+	return meta.WasDeleted(o) || ok && c.GetCondition(xpv2.TypeSynced).ObservedGeneration != o.GetGeneration()
 }
 
 // A Config is the ProviderConfig that an owner refers to.

@@ -202,7 +202,8 @@ func audience(p *pass) (publication.Consumers, error) {
 		c.Endpoints = append(c.Endpoints, e.Endpoint)
 	}
 	for cluster, url := range v.homes {
-		c.Workspaces[cluster] = publication.Workspace{Endpoint: url} // Its binding may be going.
+		// Of bindings that are all being deleted there is no consumer.
+		c.Workspaces[cluster] = publication.Workspace{Endpoint: url, Unbinds: true}
 	}
 	for _, consumer := range v.consumers {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{

@@ -49,7 +49,7 @@ func TestSyncUnreadable(t *testing.T) {
 	long.Type = corev1.SecretType(strings.Repeat("<", 1400<<10))
 	kube.Create(t, bad, deep, refers, named, long, secretIn(metav1.NamespaceDefault, "managed", "x"))
 	manageDeeply(t, bad, "managed")
-	patchSpec(t, bad, was, build.Nested(9900))
+	patchSpec(t, bad, was, build.Nested(2000))
 	failed := func(c *v1alpha1.ObjectCounts) bool {
 		return c.Failed == 4 && len(c.Failures) == 1 && c.Failures[0].Workspace == bad.path &&
 			c.Failures[0].Object == "default/deep" && strings.Contains(c.Failures[0].Message, "1000 levels")

@@ -25,9 +25,8 @@ const (
 	// machine keeps up.
 	pace = 40 * time.Millisecond
 	// crowdMemory is by how many bytes all sick targets together may make the provider grow, beside floodMemory for each
-	// that shows resources without end: so much may be held of one, as docs/tenancy.md says.
+	// that shows resources without end.
 	crowdMemory = 50 << 20
-	floodMemory = 64 << 20
 	// patience is how long sick targets are left alone before what they cost is measured again.
 	patience = 30 * time.Second
 )
@@ -46,7 +45,7 @@ func TestCrowdOfHostileTargets(t *testing.T) {
 	w.lives(t, patience-time.Since(began))
 	c.figure(t, "beside sick targets")
 	memoryOf.report(t, w)
-	if most := c.mayHold(); memoryOf.growth() > most {
+	if most := mayHold(crowdMemory, c.sick); memoryOf.growth() > most {
 		t.Errorf("memory grew by %d MB, want at most %d MB", memoryOf.growth()>>20, most>>20)
 	}
 	c.heal(t)
@@ -93,17 +92,6 @@ func newCrowd(t *testing.T, w world) *crowd {
 	}
 	t.Logf("%d healthy and %d sick targets, each with %d Objects", len(c.healthy), len(c.sick), objectsEach)
 	return c
-}
-
-// mayHold returns by how many bytes the sick targets may make the provider grow.
-func (c *crowd) mayHold() int64 {
-	most := int64(crowdMemory)
-	for _, sick := range c.sick {
-		if sick.mode.Name == "Flood" {
-			most += floodMemory
-		}
-	}
-	return most
 }
 
 // wave makes Objects of the healthy targets, at an even pace, and deletes them when all are Ready. It returns the time

@@ -72,6 +72,10 @@ func (n *neighbour) figure(t *testing.T, when string) {
 // sampleInterval is the pause between two looks at the memory of the provider.
 const sampleInterval = 250 * time.Millisecond
 
+// floodMemory is how many bytes a target may cost that shows resources without end, as docs/tenancy.md says: 64 MiB are
+// held, beside a list of 32 MiB that is read.
+const floodMemory = (64 + 32) << 20
+
 // A gauge is the most memory that the provider has held since a time, and the processor time it has used.
 type gauge struct {
 	start int64
@@ -127,3 +131,14 @@ func (g *gauge) report(t *testing.T, w world) {
 
 // growth returns by how many bytes the memory has grown at most.
 func (g *gauge) growth() int64 { return g.peak.Load() - g.start }
+
+// mayHold returns by how many bytes sick targets may make the provider grow, if those that show no resources without
+// end make it grow by so many.
+func mayHold(others int64, sick []*cell) int64 {
+	for _, c := range sick {
+		if c.mode.Name == "Flood" {
+			others += floodMemory
+		}
+	}
+	return others
+}

@@ -1,0 +1,163 @@
+package e2e_test
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestWayBack shows that the commands of docs/migrate-from-provider-kubernetes.md lead to this provider and back to
+// provider-kubernetes: it knows its Objects, and those made meanwhile, no resource is made again or deleted, and none
+// loses a field.
+func TestWayBack(t *testing.T) {
+	p := newPeer(t)
+	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
+	p.install(t, c, "https://127.0.0.1:1/convert")
+	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	at := newBed(t, c)
+	all := oneOfEach(shapes(), at, 0)
+	for _, s := range all {
+		s.byServer = true
+	}
+	legacy(t, p, c, tc, all, at.namespace)
+	former := specs(t, c, all)
+
+	const page = "../../docs/migrate-from-provider-kubernetes.md"
+	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
+	shell.Env = append(shell.Env, "CRDS="+p.crds)
+	forth := guide.Commands(t, page, "## Without Crossplane")
+	definitions, _, _ := strings.Cut(forth[0], "\n") // The next line starts this provider.
+	shell.Run(t, definitions)
+	shell.Run(t, forth[1])
+	awaitSchema(t, c, at.config)
+	process := start(t)
+	awaitTaken(t, c, all)
+	meanwhile := oneOfEach(shapesOfMeanwhile(), at, 1)
+	if err := each(len(meanwhile), func(i int) error {
+		return meanwhile[i].create(t.Context(), c, tc, at.namespace)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	awaitSynced(t, c, append(slices.Clone(all), meanwhile...))
+
+	back := guide.Commands(t, page, "## Back")
+	shell.Run(t, back[0])
+	shell.Run(t, back[1])
+	awaitSilence(t)
+	forget(t, c, meanwhile)
+	awaitSilence(t)
+	if err := process.Stop(); err != nil {
+		t.Error(err)
+	}
+	all = append(all, meanwhile...)
+	before, m := snapshot(t, tc, all), mark(t)
+	shell.Run(t, back[2])
+	p.run(t, "--certs-dir=", "--poll=2s")
+	awaitBack(t, c, tc, all)
+
+	after := snapshot(t, tc, all)
+	for _, s := range all {
+		was, is := before[s.GetName()], after[s.GetName()]
+		unstructured.RemoveNestedField(was.Object, "metadata", "labels", commonv1.LabelKeyManaged)
+		if diff := cmp.Diff(content(was), content(is)); diff != "" {
+			t.Errorf("resource of Object %s after the way back: -before, +after:\n%s", s.GetName(), diff)
+		}
+	}
+	for _, e := range m.onTarget(t) {
+		if e.Verb == "create" || e.Verb == "delete" {
+			t.Errorf("the way back has made a request to %s %s %s", e.Verb, e.Subject(), e.Name)
+		}
+	}
+	if diff := cmp.Diff(former, specs(t, c, all[:len(former)])); diff != "" {
+		t.Errorf("Objects that provider-kubernetes has made: -before, +back again:\n%s", diff)
+	}
+	leave(t, c, tc, all)
+}
+
+// shapesOfMeanwhile are those of Objects that are made after a takeover.
+func shapesOfMeanwhile() map[string]shape {
+	some := shapes()
+	maps.Copy(some, newShapes())
+	delete(some, "dry-run")     // provider-kubernetes would apply it.
+	delete(some, "cel-strings") // It does not know the functions.
+	some["of-its-own"] = shape{with: func(o build.Object, _ bed) {
+		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
+		o.Desired().SharedResource = xpv2.DeletionOrphan
+	}}
+	return some
+}
+
+// forget writes values that references bring in a way that provider-kubernetes does not know into manifests, and names
+// namespaces that it would not find.
+func forget(t *testing.T, c client.Client, some []*subject) {
+	t.Helper()
+	for _, s := range some {
+		kube.Get(t, c, client.ObjectKeyFromObject(s), s.Object)
+		switch {
+		case strings.HasPrefix(s.GetName(), "selects-"), strings.HasPrefix(s.GetName(), "from-object-"):
+			observed := &unstructured.Unstructured{}
+			if err := observed.UnmarshalJSON(s.Observed().Manifest.Raw); err != nil {
+				t.Fatal(err)
+			}
+			manifest := configMap(observed.GetNamespace(), observed.GetName())
+			manifest["data"] = observed.Object["data"]
+			s.Desired().ForProvider.Manifest = build.Raw(manifest)
+			s.Desired().References = nil
+		case strings.HasPrefix(s.GetName(), "waits-"):
+			s.Desired().References[0].DependsOn.Namespace = s.GetNamespace()
+		default:
+			continue
+		}
+		kube.Update(t, c, s.Object)
+	}
+}
+
+// awaitBack waits until provider-kubernetes has applied all Objects that apply, which takes our label off their
+// resources, and has nothing more to do.
+func awaitBack(t *testing.T, c, tc client.Client, all []*subject) {
+	t.Helper()
+	for _, s := range those(all, func(s *subject) bool { return s.shape.owns() }) {
+		kube.Eventually(t, "the label to leave the resource of "+s.GetName(), func() (bool, string) {
+			u, err := s.resource(t.Context(), tc)
+			if err != nil {
+				return false, err.Error()
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
+				return false, err.Error()
+			}
+			return u.GetLabels()[commonv1.LabelKeyManaged] == "", s.GetCondition(xpv2.TypeSynced).Message
+		})
+	}
+	awaitMade(t, c, all)
+}
+
+// specs returns the specs of Objects, by name, with references to Objects of the version that the way back leads to.
+func specs(t *testing.T, c client.Client, some []*subject) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, s := range some {
+		kube.Get(t, c, client.ObjectKeyFromObject(s), s.Object)
+		spec, err := yaml.Marshal(s.Desired())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const group = objectv1alpha2.Group
+		found[s.GetName()] = strings.ReplaceAll(string(spec), group+"/v1alpha1", group+"/v1alpha2")
+	}
+	return found
+}

@@ -1,0 +1,341 @@
+// Package shards_test shows that the workspaces of a kcp of several shards are synced each by its shard: one that is
+// down delays no other and loses nothing, one that is added is served, and a workspace that moves loses nothing.
+package shards_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	exportName = "shop.example.com"
+	east, west = "east", "west" // shards beside the root shard
+)
+
+var (
+	local  kube.Server
+	shards = kcp.Shards{Others: []string{east}}
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &shards)) }
+
+// A shop is a workspace with an APIExport that offers a kind of the service cluster.
+type shop struct {
+	c     client.Client
+	path  string
+	kind  schema.GroupVersionKind
+	offer *v1alpha1.PublishedResource
+}
+
+// open makes a shop on a shard, which says what becomes of copies without their workspaces.
+func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *shop {
+	t.Helper()
+	c := provider.Once(t, &local, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	path, admin := shards.Workspace(t, shard)
+	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
+	ns := local.Namespace(t)
+	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	group := ns + ".example.com"
+	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
+	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
+	o.Spec.EnableWorkspacePaths = true
+	o.Spec.UnboundWorkspaces = unbound
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+				Reference: &v1alpha1.FieldReference{Path: "spec.keyName"},
+			},
+		},
+	}}
+	kube.Create(t, c, build.Definition(group, "hats", "keyName"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
+		build.ClusterConfig(ns, spec), o)
+	s := &shop{c: c, path: path, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Hat"}, offer: o}
+	kube.Eventually(t, "the API to be offered", func() (bool, string) {
+		e := &apisv1alpha2.APIExport{}
+		err := kcp.Client(t, admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e)
+		return err == nil && len(e.Spec.Resources) == 1, s.describe(t)
+	})
+	return s
+}
+
+// A consumer is a workspace that has bound the API of a shop.
+type consumer struct {
+	client.Client
+
+	shop *shop
+	cfg  *rest.Config
+	path string
+}
+
+// consumer makes a consumer on a shard.
+func (s *shop) consumer(t *testing.T, shard string) consumer {
+	t.Helper()
+	path, cfg := shards.Workspace(t, shard)
+	e := &apisv1alpha2.APIExport{}
+	kube.Get(t, kcp.Client(t, shards.Config(s.path)), types.NamespacedName{Name: exportName}, e)
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, e.Spec.PermissionClaims...))
+	return consumer{Client: kcp.Client(t, cfg), shop: s, cfg: cfg, path: path}
+}
+
+// hat returns an object of the kind of a shop, which names a Secret of its name.
+func (s *shop) hat(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"size": "1", "keyName": name},
+	}}
+	u.SetGroupVersionKind(s.kind)
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}
+
+// order creates an object, as soon as the API is served.
+func (in consumer) order(t *testing.T, name string) {
+	t.Helper()
+	kube.Eventually(t, "order "+name+" in "+in.path, func() (bool, string) {
+		err := in.Create(t.Context(), in.shop.hat(name))
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// copied returns the copies of a consumer's object.
+func (in consumer) copied(t *testing.T, name string) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(in.shop.kind)
+	kube.List(t, in.shop.c, list)
+	var of []unstructured.Unstructured
+	for _, u := range list.Items {
+		a := u.GetAnnotations()
+		if a[objectsync.AnnotationName] == name && a[objectsync.AnnotationPath] == in.path {
+			of = append(of, u)
+		}
+	}
+	return of
+}
+
+// awaitCopy waits for the copy of a consumer's object, with a size.
+func (in consumer) awaitCopy(t *testing.T, name, size string) (copied unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, "the copy of "+name+" of "+in.path, func() (bool, string) {
+		all := in.copied(t, name)
+		if len(all) != 1 {
+			return false, fmt.Sprintf("there are %d; %s", len(all), in.shop.describe(t))
+		}
+		copied = all[0]
+		is, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
+		return is == size && copied.GetDeletionTimestamp() == nil, "its size is " + is + "; " + in.shop.describe(t)
+	})
+	return copied
+}
+
+// want fails unless the copy of a consumer's object is the one that it was, with a size.
+func (in consumer) want(t *testing.T, was unstructured.Unstructured, name, size string) {
+	t.Helper()
+	if now := in.awaitCopy(t, name, size); now.GetUID() != was.GetUID() {
+		t.Errorf("the copy of %s of %s was made again", name, in.path)
+	}
+}
+
+// describe returns the status of a PublishedResource as text.
+func (s *shop) describe(t *testing.T) string {
+	t.Helper()
+	o := s.offer
+	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, c := range o.Status.Conditions {
+		fmt.Fprintf(&b, "%s %s %s %s; ", c.Type, c.Status, c.Reason, c.Message)
+	}
+	fmt.Fprintf(&b, "endpoints %v, workspaces %+v, objects %+v", o.Status.Endpoints, o.Status.Workspaces, o.Status.Objects)
+	return b.String()
+}
+
+// awaitEndpoints waits until an API is served at a number of endpoints, and by how many is said.
+func (s *shop) awaitEndpoints(t *testing.T, n, bound int) {
+	t.Helper()
+	kube.Eventually(t, fmt.Sprintf("%d endpoints and %d workspaces", n, bound), func() (bool, string) {
+		state := s.describe(t)
+		ready := s.offer.GetCondition(v1alpha1.TypeEndpointsReady).Reason == v1alpha1.ReasonServing
+		return ready && len(s.offer.Status.Endpoints) == n && int(s.offer.Status.Workspaces.Bound) == bound, state
+	})
+}
+
+// TestShards shows consumers on two shards, with an APIExport on either; one shard that ends, and comes back; one that
+// is added; and one that has no consumers any more.
+func TestShards(t *testing.T) {
+	up, down := open(t, kcp.RootShard, xpv2.DeletionOrphan), open(t, east, xpv2.DeletionOrphan)
+	at := map[*shop]map[string]consumer{}
+	first := map[consumer]unstructured.Unstructured{}
+	for _, s := range []*shop{up, down} {
+		at[s] = map[string]consumer{}
+		for _, shard := range []string{kcp.RootShard, east} {
+			in := s.consumer(t, shard)
+			at[s][shard] = in
+			in.order(t, "first")
+		}
+		s.awaitEndpoints(t, 2, 2)
+		for _, in := range at[s] {
+			first[in] = in.awaitCopy(t, "first", "1")
+		}
+	}
+
+	shards.Stop(t, east)
+	for s := range at {
+		kube.Eventually(t, "the shop "+s.path+" to tell that a shard does not answer", func() (bool, string) {
+			state := s.describe(t)
+			return s.offer.GetCondition(v1alpha1.TypeEndpointsReady).Reason != v1alpha1.ReasonServing ||
+				s.offer.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, state
+		})
+	}
+	// Other shards accept a ServiceAccount of one that is down for a minute only, such as that of the other shop.
+	at[up][kcp.RootShard].order(t, "meanwhile")
+	at[up][kcp.RootShard].awaitCopy(t, "meanwhile", "1")
+	for _, in := range at {
+		for _, shard := range []string{kcp.RootShard, east} {
+			in[shard].want(t, first[in[shard]], "first", "1")
+		}
+	}
+
+	shards.Return(t, east)
+	for s, in := range at {
+		s.awaitEndpoints(t, 2, 2)
+		in[east].order(t, "after")
+		in[east].awaitCopy(t, "after", "1")
+		kube.Patch(t, in[east], s.hat("first"), `{"spec":{"size":"2"}}`)
+		in[east].want(t, first[in[east]], "first", "2")
+	}
+
+	shards.Add(t, west)
+	for s := range at {
+		in := s.consumer(t, west)
+		in.order(t, "first")
+		in.awaitCopy(t, "first", "1")
+		s.awaitEndpoints(t, 3, 3)
+		in.leave(t)
+		s.awaitEndpoints(t, 2, 2)
+		if all := in.copied(t, "first"); len(all) != 1 || !objectsync.IsOrphaned(&all[0]) {
+			t.Errorf("want the copy of a workspace that has left kept and marked, got %v", all)
+		}
+	}
+}
+
+// confine has the endpoints of the shop be those of one shard, or of all without a name.
+func (s *shop) confine(t *testing.T, shard string) {
+	t.Helper()
+	c, partition := kcp.Client(t, shards.Config(s.path)), "null"
+	if shard != "" {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"name": shard}},
+		}}}
+		u.SetAPIVersion("topology.kcp.io/v1alpha1")
+		u.SetKind("Partition")
+		u.SetName(shard)
+		kube.Create(t, c, u)
+		partition = `"` + shard + `"`
+	}
+	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	kube.Patch(t, c, slice, `{"spec":{"partition":`+partition+`}}`)
+}
+
+// leave unbinds the API of the shop.
+func (in consumer) leave(t *testing.T) {
+	t.Helper()
+	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+}
+
+// TestMovedWorkspace shows that a workspace that moves to a shard keeps its copies, whatever is to become of those of
+// workspaces that leave, while no endpoint of that shard is known and then; that it is synced there; and that it can
+// leave from there.
+func TestMovedWorkspace(t *testing.T) {
+	for _, unbound := range []xpv2.DeletionPolicy{xpv2.DeletionDelete, xpv2.DeletionOrphan} {
+		t.Run(string(unbound), func(t *testing.T) {
+			s := open(t, kcp.RootShard, unbound)
+			in, stays := s.consumer(t, kcp.RootShard), s.consumer(t, kcp.RootShard)
+			kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
+			in.order(t, "first")
+			stays.order(t, "first")
+			first, other := in.awaitCopy(t, "first", "1"), stays.awaitCopy(t, "first", "1")
+			key := s.awaitKey(t, first.GetNamespace(), "first", "a")
+			s.awaitEndpoints(t, 1, 2)
+
+			s.confine(t, kcp.RootShard)
+			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
+			s.awaitEndpoints(t, 1, 1)
+			kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
+				all := in.copied(t, "first")
+				return len(all) == 1 && all[0].GetUID() == first.GetUID() && all[0].GetDeletionTimestamp() == nil &&
+					!objectsync.IsOrphaned(&all[0]), fmt.Sprint(all)
+			})
+			s.confine(t, "")
+			s.awaitEndpoints(t, 2, 2)
+			in.want(t, first, "first", "1")
+			s.consumer(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
+			in.order(t, "second")
+			in.awaitCopy(t, "second", "1")
+			in.want(t, first, "first", "1")
+			kube.Patch(t, in, secret(metav1.NamespaceDefault, "first", ""), `{"stringData":{"key":"b"}}`)
+			if uid := s.awaitKey(t, first.GetNamespace(), "first", "b"); uid != key {
+				t.Error("the copy of the Secret was made again")
+			}
+			kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
+			in.want(t, first, "first", "2")
+			stays.want(t, other, "first", "1")
+
+			kube.Delete(t, in, s.hat("second"))
+			kube.Eventually(t, "no second copy", func() (bool, string) {
+				return len(in.copied(t, "second")) == 0, s.describe(t)
+			})
+			in.leave(t)
+			s.awaitEndpoints(t, 2, 2)
+			all := in.copied(t, "first")
+			if kept := len(all) == 1 && objectsync.IsOrphaned(&all[0]); kept != (unbound == xpv2.DeletionOrphan) {
+				t.Errorf("the workspace has left, its copies: %v", all)
+			}
+		})
+	}
+}
+
+// secret returns a Secret.
+func secret(namespace, name, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"key": []byte(value)},
+	}
+}
+
+// awaitKey waits for the copy of a consumer's Secret, with a value.
+func (s *shop) awaitKey(t *testing.T, namespace, name, value string) types.UID {
+	t.Helper()
+	u := secret(namespace, name, "")
+	kube.Eventually(t, "the copy of a Secret", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), u)
+		return err == nil && string(u.Data["key"]) == value, fmt.Sprint(u.Data, err, s.describe(t))
+	})
+	return u.GetUID()
+}
