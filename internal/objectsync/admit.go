@@ -107,7 +107,7 @@ func (p planner) isAnnounced(c *copySync) bool {
 // another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
 // agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
 func (p planner) madeByAgent(c *copySync) bool {
-	if c.rule.origin != v1alpha1.OriginKCP || !p.view.agents || !HasFinalizer(c.origin) ||
+	if c.rule.origin != v1alpha1.OriginKCP || !p.view.agents || c.origin == nil || !HasFinalizer(c.origin) ||
 		!p.view.stored.holdsOtherKind(c.subject) {
 		return false
 	}

@@ -273,6 +273,10 @@ func TestAgentsNamesakes(t *testing.T) {
 			reason: "The agent holds what it has copied.",
 			change: func(_ planner, c *copySync) { c.origin.SetFinalizers(nil) },
 		},
+		"Gone": {
+			reason: "Without the Secret nobody knows.",
+			change: func(_ planner, c *copySync) { c.origin = nil },
+		},
 		"Ours": {reason: "We record what we copy.", change: func(p planner, _ *copySync) { p.view.agents = false }},
 		"Free": {
 			reason: "The place was the Secret's own.",
