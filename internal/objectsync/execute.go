@@ -98,10 +98,7 @@ func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
 // copied is what a hidden one has, until it is made again.
 func (p *pass) expect(_ context.Context, plan copyPlan) error {
 	c := plan.of
-	if c.recorded.made {
-		return nil
-	}
-	if err := p.state.checkPut(c.subject, plan.slot); err != nil {
+	if err := p.state.checkPut(c.subject, plan.slot); err != nil || c.recorded.made {
 		return err
 	}
 	p.state.put(c.subject, plan.slot)

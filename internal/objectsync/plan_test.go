@@ -358,6 +358,20 @@ func TestPlanAll(t *testing.T) {
 	}
 }
 
+// TestExpectWithoutRoom shows that no copy is made that cannot be remembered, nor one again that a workspace hides.
+func TestExpectWithoutRoom(t *testing.T) {
+	for name, made := range map[string]bool{"New": false, "Again": true} {
+		t.Run(name, func(t *testing.T) {
+			_, c := planning("", "")
+			c.recorded.made = made
+			p := &pass{state: state{mayUse: func(int) bool { return false }}}
+			if err := p.expect(t.Context(), copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
+				t.Errorf("want %v, got %v", ErrNoRoom, err)
+			}
+		})
+	}
+}
+
 // TestPasses shows which objects pass a filter of namespaces.
 func TestPasses(t *testing.T) {
 	const prod = `{"matchLabels":{"stage":"prod"}}`
