@@ -79,7 +79,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	if err := p.holdOrigin(ctx, plan); err != nil || plan.status == nil {
 		return cmp.Or(err, plan.noStatus)
 	}
-	return patchOf(ctx, other.Writer, c.to, c.copied, plan.status, statusField)
+	return patchStatus(ctx, other, c.to, c.copied, plan.status)
 }
 
 // replace deletes the copy of a related object that a server refuses to change, if another object has taken the place
@@ -175,7 +175,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 		return err
 	}
 	w, ref, source := p.servers.workspace, p.view.ref, p.view.source
-	if err := patchOf(ctx, w.Writer, ref, source, body, statusField); err != nil {
+	if err := patchStatus(ctx, w.Side, ref, source, body); err != nil {
 		return err
 	}
 	now, err := get(w.Side, ref)

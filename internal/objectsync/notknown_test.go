@@ -169,3 +169,28 @@ func TestReplacedBeforeWrite(t *testing.T) {
 		t.Errorf("written: %q", got)
 	}
 }
+
+// TestReplacedBeforeStatus shows the same of the status of a copy. Servers do not compare UIDs there.
+func TestReplacedBeforeStatus(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginKCP, byReference("spec.thing"))
+	spec.Related[0].SyncStatus = true
+	s := w.syncerOf(plains, spec)
+	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
+	w.mustSync(s, w.input)
+	from, to := w.endOf(things.Workspace, w.input.Object.Namespace), w.endOf(things.Service, w.cluster)
+	w.create(w.above, from.object())
+	w.mustSync(s, w.input)
+	w.patchStatus(w.above, from.object(), `{"status":{"phase":"x"}}`)
+	in := w.input
+	in.Service.Writer = replacing{in.Service.Writer, to.name.Name, func() {
+		kube.Delete(t, w.below, to.object())
+		w.create(w.below, to.object())
+	}}
+	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	if got := w.read(to.side, to.resource, to.name).Object["status"]; got != nil {
+		t.Errorf("written: %v", got)
+	}
+}

@@ -152,13 +152,21 @@ func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 }
 
 // patchOf sends a JSON merge patch of an object as it was read. It is a conflict if another one has taken its place.
-func patchOf(ctx context.Context, w Writer, o Ref, u *unstructured.Unstructured, body map[string]any,
-	subresources ...string,
-) error {
-	if uid := u.GetUID(); uid != "" {
-		body = merged(body, at([]string{"metadata", "uid"}, string(uid)))
+func patchOf(ctx context.Context, w Writer, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	return patch(ctx, w, o, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
+}
+
+// patchStatus does the same with a status. Servers compare versions there, and not always UIDs.
+func patchStatus(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	now, err := get(side, o)
+	if err != nil {
+		return err
 	}
-	return patch(ctx, w, o, body, subresources...)
+	if now == nil || now.GetUID() != u.GetUID() {
+		return awaited(o)
+	}
+	body = merged(body, at([]string{"metadata", "resourceVersion"}, now.GetResourceVersion()))
+	return patch(ctx, side.Writer, o, body, statusField)
 }
 
 // patch sends a JSON merge patch.
