@@ -1,60 +1,123 @@
 package objectsync
 
 import (
+	"encoding/json"
+	"strings"
+
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
 
-// admit reports whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
-// about to be made.
-func (p *relatedSync) admit(m relation) error {
-	err := p.judge(m)
-	if is, ok := p.state.records.get(m.record()); err != nil && ok && !is.made {
-		p.state.disown(is.Record, p.id.Cluster)
+// destination returns where naming has the copy. An error beside it refuses that for a new copy.
+func (p planner) destination() (Ref, error) {
+	n, err := p.syncer.namer.Name(p.view.naming())
+	if err != nil {
+		return Ref{}, err
 	}
-	return err
+	to := p.syncer.copyRef(n)
+	if p.syncer.isState(to, nil) {
+		return to, errors.Wrapf(ErrForeign, "%s is the state of an object", to)
+	}
+	_, by := p.syncer.namer.Who()
+	if by == naming.Consumer && (naming.IsSystem(to.Namespace) || to.Namespace == p.syncer.stateNamespace) {
+		return to, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", to.Namespace)
+	}
+	return to, nil
 }
 
-func (p *relatedSync) judge(m relation) error {
-	if err := p.checkForbidden(m); err != nil {
+// admit fails if a related object may not be copied to where it is to be.
+func (p planner) admit(c *copySync) error {
+	if c.isPrimary() {
+		return nil
+	}
+	if err := p.checkForbidden(c); err != nil {
 		return err
 	}
-	is, known := p.state.records.get(m.record())
 	switch {
-	case known && m.copied != nil && !p.isRecorded(is, m.copied):
-		return errors.Wrapf(ErrForeign, "%s", m.to)
-	case is.made && !p.isReplaced(m):
+	case c.known && c.copied != nil && !isRecorded(c.recorded, c.copied, p.view.id.Cluster):
+		return errors.Wrapf(ErrForeign, "%s", c.to)
+	case c.recorded.made && !c.isReplaced():
 		return nil
-	case p.taken(m.record()):
-		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.to)
-	case p.copiedByAgent(m):
+	case c.taken:
+		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.to)
+	case c.byAgent:
 		return nil
-	}
-	if err := p.checkAccess(m); err != nil {
-		return err
-	}
-	if p.claimed(m) {
-		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
-	}
-	if m.copied == nil || known || p.isFound(m) {
+	case c.closed != nil:
+		return c.closed
+	case c.claimed, c.wanted && !c.owned:
+		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.from)
+	case c.copied == nil, c.known, p.isFound(c):
 		return nil
 	}
-	return errors.Wrapf(ErrForeign, "%s", m.to)
+	return errors.Wrapf(ErrForeign, "%s", c.to)
 }
 
 // checkForbidden refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted,
 // and an object to its own kind as related to itself, as both would be remembered in one place.
-func (p *relatedSync) checkForbidden(m relation) error {
-	if below, u := m.below(); p.isState(below, u) {
+func (p planner) checkForbidden(c *copySync) error {
+	if below, u := c.below(); p.syncer.isState(below, u) {
 		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
 	}
-	is := p.subjectOf(m.record())
-	if is.record = (Record{}); is == p.id.subject() {
-		return errors.Wrapf(ErrForeign, "%s is related to itself", m.from)
+	is := c.subject
+	if is.record = (Record{}); is == p.view.id.subject() {
+		return errors.Wrapf(ErrForeign, "%s is related to itself", c.from)
 	}
 	return nil
+}
+
+// isFound reports whether what is in the place of a copy that this object has not recorded is the copy all the same:
+// another object of the workspace has recorded it, the state that had recorded it was lost, or the consumer's object
+// tells of it, whose workspace it is in. A mark is needed, too, unless it is known to have been made.
+func (p planner) isFound(c *copySync) bool {
+	return c.shared || (p.view.lost || c.alike) && p.isMarked(c) ||
+		c.rule.origin == v1alpha1.OriginService && p.isAnnounced(c) || p.madeByAgent(c)
+}
+
+func (p planner) isMarked(c *copySync) bool { return isMarked(c.record(), c.copied, p.view.id.Cluster) }
+
+// An announcement tells the consumer, in an annotation, of an object of its workspace that has come from the service
+// cluster.
+type announcement struct {
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// announcedAs begins the keys of annotations for one identifier.
+func announcedAs(identifier string) string { return AnnotationRelatedPrefix + identifier + "." }
+
+// isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
+// as all of the workspace is.
+func (p planner) isAnnounced(c *copySync) bool {
+	for key, value := range p.view.source.GetAnnotations() {
+		var is announcement
+		if strings.HasPrefix(key, announcedAs(c.rule.identifier)) && json.Unmarshal([]byte(value), &is) == nil &&
+			is.Namespace == c.to.Namespace && is.Name == c.to.Name && is.Kind == c.to.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// madeByAgent reports whether api-syncagent has made the copy of a related object of the workspace, and has remembered
+// another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
+// agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
+func (p planner) madeByAgent(c *copySync) bool {
+	if c.rule.origin != v1alpha1.OriginKCP || !p.view.agents || c.origin == nil || !HasFinalizer(c.origin) ||
+		!p.view.stored.holdsOtherKind(c.subject) {
+		return false
+	}
+	is, err := p.contentOf(c, c.copied)
+	return err == nil && len(is) > 0 && diff(content(c.copied, c.rule.copies().Status), is) == nil
+}
+
+// isAgents reports whether api-syncagent has made the copy of a related object. It has not recorded that.
+func (p planner) isAgents(c *copySync) bool {
+	return p.checkForbidden(c) == nil && !c.taken && (c.byAgent || c.copied != nil && p.madeByAgent(c))
 }
 
 // isState reports whether an object of the service cluster is a state, or is named like one. Nil is one that is not
@@ -64,30 +127,4 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 		return false
 	}
 	return s.NamesState(r.NamespacedName()) || u != nil && u.GetLabels()[LabelState] != ""
-}
-
-// recorded reports whether the copy of a related object has been recorded, under whatever identifier and in whatever
-// version.
-func (p *relatedSync) recorded(m relation) bool {
-	is, _ := p.state.records.get(m.record())
-	return is.made
-}
-
-// copiedByAgent reports whether api-syncagent has copied a related object: it remembers objects, but not where their
-// copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
-func (p *relatedSync) copiedByAgent(m relation) bool {
-	is := p.subjectOf(m.record())
-	return kindIn(p.stored.slots[is.agentsKey()]) == is.kind && len(p.stored.records[m.record().origin()]) == 0
-}
-
-// madeByAgent reports whether api-syncagent has made the copy of a related object of the workspace, and has remembered
-// another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
-// agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
-func (p *relatedSync) madeByAgent(m relation) bool {
-	if m.copyRule.origin != v1alpha1.OriginKCP || !p.agents || !HasFinalizer(m.origin) ||
-		!p.stored.holdsOtherKind(p.subjectOf(m.record())) {
-		return false
-	}
-	desired, err := p.desired(m, m.copied)
-	return err == nil && len(desired) > 0 && diff(content(m.copied, m.copies().Status), desired) == nil
 }

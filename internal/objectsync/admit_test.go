@@ -3,6 +3,12 @@ package objectsync
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
@@ -18,46 +24,277 @@ func (known) HasOthers(string, string) (bool, error) { return false, nil }
 // Drop does nothing.
 func (known) Drop(Holding) {}
 
-// TestShares shows whose copies an object of a workspace may keep in step: those that another object of the workspace
-// keeps, of whatever kind.
-func TestShares(t *testing.T) {
-	record := Record{
-		Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Namespace: "default", Name: "a"},
-		To: Ref{Kind: "Secret", Namespace: "x", Name: "a"},
+// planning returns a planner for object web, and one related Secret of it, of which nothing is known. It is of the
+// workspace by default.
+func planning(origin v1alpha1.Origin, existing v1alpha1.ExistingObjectsPolicy) (planner, *copySync) {
+	thing := Resource{GroupVersionResource: Secrets.GroupVersion().WithResource("things"), Kind: "Thing", Status: true}
+	secret := Resource{GroupVersionResource: Secrets, Kind: "Secret", Scope: v1alpha1.ScopeNamespaced}
+	if origin == "" {
+		origin = v1alpha1.OriginKCP
 	}
-	syncer := func(kind string) *Syncer {
-		return &Syncer{primary: copyRule{Pair: Pair{Workspace: Resource{Kind: kind}}}}
+	spec := &v1alpha1.PublishedResourceSpec{
+		ExistingObjects: existing,
+		Related: []v1alpha1.RelatedResource{{
+			Identifier: "tls", Origin: origin, Object: &v1alpha1.RelatedResourceObject{
+				RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+					Reference: &v1alpha1.FieldReference{Path: "spec.secretName"},
+				},
+			},
+		}},
 	}
-	me := Primary{Cluster: "cluster1"}
-	me.Name = "web"
-	elsewhere := me
-	elsewhere.Cluster = "cluster2"
-	of := func(kind string, p Primary, change ...func(h *Holding)) Holding {
-		h := Holding{Primary: p, State: syncer(kind).StateOf(p), Record: record, Kept: true}
-		for _, f := range change {
-			f(&h)
-		}
-		return h
+	s, err := New(Config{
+		Spec: spec, Agent: "agent", Publication: "a/b/c", StateNamespace: "states",
+		Primary: Pair{Workspace: thing, Service: thing},
+		Related: map[string]Pair{"tls": {Workspace: secret, Service: secret}},
+	})
+	if err != nil {
+		panic(err)
 	}
+	me := Primary{Cluster: "cluster1", NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}}
+	v := &view{id: s.identity(me), source: of(nil, nil)}
+	v.source.SetName("web")
+	v.source.SetNamespace("default")
+	v.stored, _ = readState(nil)
+	c := &copySync{
+		rule: s.related[0], origin: of(nil, nil),
+		from: secret.ref(types.NamespacedName{Namespace: "default", Name: "a"}),
+		to:   secret.ref(types.NamespacedName{Namespace: "x", Name: "a"}),
+	}
+	c.subject = subjectIn(c.record(), "cluster1")
+	return planner{syncer: s, view: v}, c
+}
+
+// TestLearn shows what other objects tell of a related object and its copy: those of the workspace, of whatever kind,
+// share it, and those of others keep it.
+func TestLearn(t *testing.T) {
+	type told struct{ IsCopy, Alike, Shared, Taken, Claimed, Wanted bool }
+	_, down := planning(v1alpha1.OriginKCP, "")
+	_, up := planning(v1alpha1.OriginService, "")
+	me := Primary{Cluster: "cluster1", NamespacedName: types.NamespacedName{Name: "web"}}
+	mine, others := types.NamespacedName{Name: "mine"}, types.NamespacedName{Name: "others"}
+	elsewhere := Primary{Cluster: "cluster2", NamespacedName: me.NamespacedName}
+	record := down.record()
+	otherCopy, wayBack := record, Record{Origin: v1alpha1.OriginService, From: up.from, To: down.from}
+	otherCopy.To.Name = "b"
 	for name, tc := range map[string]struct {
+		c    *copySync
 		h    Holding
-		want bool
+		want told
 	}{
-		"Mine":      {h: of("Thing", me), want: false},
-		"Kind":      {h: of("Other", me), want: true}, // An object of another kind may have the same name.
-		"Waits":     {h: of("Other", me, func(h *Holding) { h.Kept = false }), want: false},
-		"Elsewhere": {h: of("Thing", elsewhere), want: false},
-		"StateOnly": {h: of("Other", me, func(h *Holding) { h.Primary.Name = "" }), want: false}, // It may be one's own.
-		"OtherCopy": {h: of("Other", me, func(h *Holding) { h.To.Name = "b" }), want: false},
-		"WayBack":   {h: of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }), want: false},
+		"Mine": {c: down, h: Holding{Primary: me, State: mine, Record: record, Kept: true}},
+		"Kind": { // An object of another kind may have the same name.
+			c: down, h: Holding{Primary: me, State: others, Record: record, Kept: true},
+			want: told{Alike: true, Shared: true},
+		},
+		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}, want: told{Alike: true}},
+		"StateOnly": { // It may be one's own.
+			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record, Kept: true},
+			want: told{Alike: true},
+		},
+		"OtherCopy": {c: down, h: Holding{Primary: me, State: others, Record: otherCopy, Kept: true}},
+		"WayBack":   {c: down, h: Holding{Primary: me, State: others, Record: wayBack, Kept: true}, want: told{IsCopy: true}},
+		"Elsewhere": {
+			c: down, h: Holding{Primary: elsewhere, State: others, Record: record, Kept: true},
+			want: told{Taken: true, Claimed: true, Wanted: true},
+		},
+		"Up": { // Each workspace has its own copy.
+			c: up, h: Holding{Primary: elsewhere, State: others, Record: up.record()}, want: told{Wanted: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{
-				Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName},
-				id: Identity{Cluster: me.Cluster},
+			p, c := planning(tc.c.rule.origin, "")
+			f := &finder{view: p.view, holders: known{tc.h}, name: mine}
+			got := told{f.learn(c), c.alike, c.shared, c.taken, c.claimed, c.wanted}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
-			if got := p.shares(record); got != tc.want {
-				t.Errorf("want %t, got %t", tc.want, got)
+		})
+	}
+}
+
+// TestLearnRecorded shows that a copy stays the one it is if its related resource gets another identifier, or its API
+// another version.
+func TestLearnRecorded(t *testing.T) {
+	p, c := planning(v1alpha1.OriginKCP, "")
+	was := c.record()
+	was.Identifier, was.From.Version, was.To.Version = "former", "v1beta1", "v1beta1"
+	p.view.stored.records.set(recorded{Record: was, made: true})
+	(&finder{view: p.view, holders: known{}}).learn(c)
+	if !c.known || !c.recorded.made {
+		t.Errorf("want it recorded, got %+v", c.recorded)
+	}
+}
+
+// marked returns a copy that says that it is one.
+func marked(p planner, c *copySync) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": p.marks(c)}}
+	u.SetUID("copy")
+	return u
+}
+
+// TestAdmit shows which related objects are copied to where they are to be.
+func TestAdmit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		origin v1alpha1.Origin // OriginKCP by default
+		change func(p planner, c *copySync)
+		want   error
+	}{
+		"Free": {reason: "Nothing is there.", change: func(planner, *copySync) {}},
+		"Closed": {
+			reason: "The consumer may not name it.",
+			change: func(_ planner, c *copySync) { c.closed = ErrClosed }, want: ErrClosed,
+		},
+		"ClosedSince": {
+			reason: "What has been copied stays so.",
+			change: func(_ planner, c *copySync) { c.closed, c.known, c.recorded.made = ErrClosed, true, true },
+		},
+		"Replaced": {
+			reason: "Unless it is another object.", want: ErrClosed,
+			change: func(_ planner, c *copySync) {
+				c.closed, c.known, c.recorded = ErrClosed, true, recorded{made: true, UID: "another"}
+				c.origin.SetUID("uid")
+			},
+		},
+		"Agents": {
+			reason: "What api-syncagent has copied, too.",
+			change: func(_ planner, c *copySync) { c.closed, c.byAgent, c.copied = ErrClosed, true, of(nil, nil) },
+		},
+		"AgentsElsewhere": {
+			reason: "Not where another workspace has its copy.", want: ErrForeign,
+			change: func(_ planner, c *copySync) { c.byAgent, c.taken = true, true },
+		},
+		"Claimed": {
+			reason: "Another workspace has the object.", want: ErrForeign,
+			change: func(_ planner, c *copySync) { c.claimed, c.wanted = true, true },
+		},
+		"Wanted": {
+			reason: "Another workspace refers to it, and it does not tell whose it is.", want: ErrForeign,
+			change: func(_ planner, c *copySync) { c.wanted = true },
+		},
+		"Owned": {
+			reason: "It tells that it is for this workspace.",
+			change: func(_ planner, c *copySync) { c.wanted, c.owned = true, true },
+		},
+		"InPlace": {
+			reason: "Somebody has made an object in the place.", want: ErrForeign,
+			change: func(_ planner, c *copySync) { c.copied = of(nil, nil) },
+		},
+		"Forged": {
+			reason: "A mark alone says nothing.", want: ErrForeign,
+			change: func(p planner, c *copySync) { c.copied = marked(p, c) },
+		},
+		"Lost": {
+			reason: "But with a state that is lost it does.",
+			change: func(p planner, c *copySync) { c.copied, p.view.lost = marked(p, c), true },
+		},
+		"LostUnmarked": {
+			reason: "Without a mark it is somebody else's.", want: ErrForeign,
+			change: func(p planner, c *copySync) { c.copied, p.view.lost = of(nil, nil), true },
+		},
+		"Alike": {
+			reason: "Another object of the workspace is about to make it.",
+			change: func(p planner, c *copySync) { c.copied, c.alike = marked(p, c), true },
+		},
+		"Shared": {
+			reason: "Another object of the workspace has it, as api-syncagent has made it.",
+			change: func(_ planner, c *copySync) { c.copied, c.alike, c.shared = of(nil, nil), true, true },
+		},
+		"Pending": {
+			reason: "Its creation was not answered.",
+			change: func(p planner, c *copySync) { c.copied, c.known = marked(p, c), true; c.recorded.Record = c.record() },
+		},
+		"Met": {
+			reason: "It was about to be made, and somebody else has made another.", want: ErrForeign,
+			change: func(_ planner, c *copySync) { c.copied, c.known = of(nil, nil), true },
+		},
+		"UID": {
+			reason: "It has the UID that was recorded.",
+			change: func(_ planner, c *copySync) {
+				c.copied, c.known, c.recorded = of(nil, nil), true, recorded{made: true, CopyUID: "copy"}
+				c.copied.SetUID("copy")
+			},
+		},
+		"OtherUID": {
+			reason: "Somebody has deleted the copy, and made another object.", want: ErrForeign,
+			change: func(_ planner, c *copySync) {
+				c.copied, c.known, c.recorded = of(nil, nil), true, recorded{made: true, CopyUID: "copy"}
+			},
+		},
+		"Announced": {
+			reason: "The consumer was told of it in its workspace.", origin: v1alpha1.OriginService,
+			change: func(p planner, c *copySync) {
+				c.copied = of(nil, nil)
+				p.view.source.SetAnnotations(map[string]string{
+					announcedAs("tls") + "0": `{"namespace":"x","name":"a","apiVersion":"v1","kind":"Secret"}`,
+				})
+			},
+		},
+		"State": {
+			reason: "States are never copied.", origin: v1alpha1.OriginService, want: ErrForeign,
+			change: func(_ planner, c *copySync) {
+				c.byAgent, c.origin = true, of(map[string]string{LabelState: "true"}, nil)
+			},
+		},
+		"Itself": {
+			reason: "Both would be remembered in one place.", want: ErrForeign,
+			change: func(p planner, c *copySync) { c.subject = p.view.id.subject(); c.subject.record = c.record().plain() },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := planning(tc.origin, "")
+			tc.change(p, c)
+			if got := p.admit(c); !errors.Is(got, tc.want) {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestAgentsNamesakes shows that the copy of a Secret that is named like the object it belongs to is taken over from
+// api-syncagent, which has remembered the other, if it is what the agent would have made, and that one which is not is
+// left alone.
+func TestAgentsNamesakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(p planner, c *copySync)
+		want   bool
+	}{
+		"Same": {reason: "It is all that it would be.", change: func(planner, *copySync) {}, want: true},
+		"Deletion": {
+			reason: "So is one in deletion.", want: true,
+			change: func(_ planner, c *copySync) { c.copied.SetDeletionTimestamp(new(metav1.Now())) },
+		},
+		"Content": {
+			reason: "It may be another's.",
+			change: func(_ planner, c *copySync) { c.copied.Object["data"] = map[string]any{"k": "b"} },
+		},
+		"NotHeld": {
+			reason: "The agent holds what it has copied.",
+			change: func(_ planner, c *copySync) { c.origin.SetFinalizers(nil) },
+		},
+		"Gone": {
+			reason: "Without the Secret nobody knows.",
+			change: func(_ planner, c *copySync) { c.origin = nil },
+		},
+		"Ours": {reason: "We record what we copy.", change: func(p planner, _ *copySync) { p.view.agents = false }},
+		"Free": {
+			reason: "The place was the Secret's own.",
+			change: func(p planner, _ *copySync) { p.view.stored.slots = nil },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := planning(v1alpha1.OriginKCP, "")
+			p.view.agents, c.from.Name, c.to.Name = true, "web", "web"
+			c.subject = subjectIn(c.record(), "cluster1")
+			b, _ := p.view.id.subject().encode("v1", map[string]any{})
+			p.view.stored.put(p.view.id.subject(), b)
+			c.origin.Object["data"] = map[string]any{"k": "a"}
+			c.copied = c.origin.DeepCopy()
+			c.origin.SetFinalizers([]string{Finalizer})
+			tc.change(p, c)
+			if got := p.isAgents(c); got != tc.want {
+				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

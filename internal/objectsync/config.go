@@ -114,6 +114,23 @@ func New(c Config) (*Syncer, error) {
 	return s, nil
 }
 
+// served returns a record in the versions in which its APIs are related by now. One of an API that is not any more
+// stays as it is.
+func (s *Syncer) served(r Record) Record {
+	for _, x := range s.related {
+		if x.relates(r) {
+			r.From.Version, r.To.Version = x.origins().Version, x.copies().Version
+		}
+	}
+	return r
+}
+
+// outlives reports whether a copy of a related object stays without the object.
+func (s *Syncer) outlives(r Record) bool {
+	return r.Origin == v1alpha1.OriginService &&
+		!slices.ContainsFunc(s.related, func(x *copyRule) bool { return x.identifier == r.Identifier && x.cleanup })
+}
+
 // A filter says which objects of consumers are synced.
 type filter struct {
 	namespace v1alpha1.NamespaceSelection

@@ -22,11 +22,17 @@
 //
 // Left, Release and Abandon are for an object that is gone without our noticing, or whose workspace has left.
 //
-// # The way of an object
+// # A pass
 //
-// docs/architecture.md names the files of each step. An object that is being deleted, or leaves the filter, gives up
-// what belongs to it in this order: related objects, the copy, the state. It waits for the finalizers of others, and
-// goes after its copy. What the service cluster does not serve is not there, so that nobody waits for it.
+// A pass reads a view of the object, its state and its copy. A planner decides what the copy needs, and the pass
+// executes that plan. Then it is the turn of related objects, whose names depend on the copy: a finder reads those that
+// the consumer may name. If a server answers otherwise than the view says, the plan of that copy ends; the next view
+// shows why. The planner reads and writes nothing, so that tables show its rules.
+//
+// What is given up is not planned: who else needs a related object is known only once this one does not any more. An
+// object that is being deleted, or leaves the filter, gives up related objects, the copy and the state, in this order.
+// It waits for the finalizers of others, and goes after its copy. What the service cluster does not serve is not there,
+// so that nobody waits for it.
 //
 // # Merging
 //

@@ -3,15 +3,15 @@ package objectsync
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // Reasons of events, as api-syncagent has them.
@@ -45,8 +45,9 @@ const (
 // An Event is for the consumer. Its message tells nothing of the service cluster.
 type Event struct{ Type, Reason, Message string }
 
-func (p *pass) tell(reason, message string) {
-	p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message})
+// tell adds what the consumer is told.
+func (r *Result) tell(reason, message string) {
+	r.Events = append(r.Events, Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
 // warning is what a consumer is told of an error.
@@ -67,8 +68,8 @@ var warnings = []warning{
 	},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
-	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
-		RelatedMax)},
+	{related.ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
+		related.Max)},
 	{
 		ErrTooManyNamespaces, ReasonWorkspaceLimit,
 		fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer",
@@ -80,16 +81,16 @@ var warnings = []warning{
 			"have more than %d MiB with them. Refer to fewer, or make them smaller", RoomMost/bytesPerName, RoomMost>>20),
 	},
 	{
-		ErrNoNamespace, ReasonCannotSync,
+		related.ErrNoNamespace, ReasonCannotSync,
 		"Related objects have no namespace. Only the provider of the service can change that",
 	},
 	{
-		ErrUneven, ReasonInvalidRelated,
+		related.ErrUneven, ReasonInvalidRelated,
 		"A list of this object names more or fewer related objects than the service does. Give both as many, or ask the " +
 			"provider of the service",
 	},
 	{
-		ErrInvalidName, ReasonInvalidRelated,
+		related.ErrInvalidName, ReasonInvalidRelated,
 		"A name of a related object in this object is no valid name. Correct it",
 	},
 	{
@@ -111,15 +112,6 @@ var warnings = []warning{
 	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
-}
-
-// warn adds what the consumer is told of an error, and returns the error.
-func (p *pass) warn(err error) error {
-	if reason, message := warningOf(err); reason != "" {
-		p.result.Events = append(p.result.Events,
-			Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
-	}
-	return err
 }
 
 // warningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.

@@ -1,13 +1,11 @@
 package objectsync_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,96 +40,6 @@ func (w *world) refused(s *objectsync.Syncer, in objectsync.Input, cause error) 
 	w.Helper()
 	if _, err := w.sync(s, in); !errors.Is(err, cause) {
 		w.Errorf("want %v, got %v", cause, err)
-	}
-}
-
-// TestTwoCopiesOfOne shows that a copy of a related object gives no claim to what another rule names as a copy of the
-// same: it is neither written, nor deleted with the object.
-func TestTwoCopiesOfOne(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
-	also(spec, "second", v1alpha1.OriginKCP, byReference("spec.secretB"))
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
-		byTemplate("spec.secretB", "b-{{ .Value }}"),
-	}}
-	shared := inShared(w, open(spec))
-	s := w.syncer(spec)
-	w.create(w.below, newSecret(shared, "b-foo", "the operator's"))
-	w.create(w.above, thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")))
-	origin := newSecret(w.input.Object.Namespace, "foo", "one")
-	w.create(w.above, origin)
-	w.refused(s, w.input, objectsync.ErrForeign)
-	if got := w.secretOf(w.below, shared, "foo")["k"]; got != "one" {
-		t.Fatalf("want the copy that may be made, got %q", got)
-	}
-	w.patch(w.above, origin, `{"data":{"k":"dHdv"}}`)
-	w.refused(s, w.input, objectsync.ErrForeign)
-	w.refused(s, w.input, objectsync.ErrForeign)
-	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
-		t.Errorf("overwritten: %q", got)
-	}
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
-		t.Errorf("deleted: %q", got)
-	}
-	if w.secretOf(w.below, shared, "foo") != nil || w.source(w.input) != nil {
-		t.Error("want what is ours gone")
-	}
-}
-
-// TestRelatedToItself shows that an object is not copied as related to itself: both copies would be remembered as one.
-func TestRelatedToItself(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncerOf(things, related(v1alpha1.OriginKCP, byReference("metadata.name")))
-	w.create(w.above, thing(w.input.Object))
-	w.refused(s, w.input, objectsync.ErrForeign)
-}
-
-// A refusing is a writer whose server makes no Secrets of a name.
-type refusing struct {
-	objectsync.Writer
-
-	name string
-	err  error
-}
-
-func (r refusing) Create(ctx context.Context, gvr schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	if u.GetName() == r.name {
-		return r.err
-	}
-	return r.Writer.Create(ctx, gvr, u)
-}
-
-// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor
-// is one of which it is not known whether the server has made it.
-func TestRefusedCopy(t *testing.T) {
-	gr := schema.GroupResource{Resource: "secrets"}
-	for name, refusal := range map[string]error{
-		"Quota":   apierrors.NewForbidden(gr, "tls", errors.New("exceeded quota")),
-		"Invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "tls", nil),
-		"Busy":    apierrors.NewTooManyRequestsError("busy"),
-		"Unknown": apierrors.NewInternalError(errBoom),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-			w.create(w.above, thing(w.input.Object))
-			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
-			in := w.input
-			in.Service.Writer = refusing{in.Service.Writer, "tls", refusal}
-			if _, err := s.Sync(t.Context(), in); !errors.Is(err, refusal) {
-				t.Fatalf("want %v, got %v", refusal, err)
-			}
-			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
-			w.refused(s, w.input, objectsync.ErrForeign)
-			w.refused(s, w.input, objectsync.ErrForeign)
-			w.delete(w.input)
-			w.mustSync(s, w.input)
-			if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
-				t.Errorf("want the operator's Secret, got %q", got)
-			}
-		})
 	}
 }
 

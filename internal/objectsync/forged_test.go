@@ -4,14 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // composites are things with fields that are the platform's.
@@ -106,29 +104,6 @@ func TestForgedFields(t *testing.T) {
 	w.wantSpec("after the consumer has taken it back", want)
 }
 
-// TestForgedBefore shows that fields that were the consumer's until now stay on the copy as they are, without a write,
-// and follow the platform alone from then on.
-func TestForgedBefore(t *testing.T) {
-	w := newWorld(t)
-	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-		u.Object["spec"] = map[string]any{"size": "L", "crossplane": map[string]any{
-			"compositionRef": map[string]any{"name": "chosen"}, "compositionSelector": map[string]any{"a": "b"},
-		}}
-	}))
-	w.mustSync(w.syncer(&v1alpha1.PublishedResourceSpec{EnableWorkspacePaths: true}), w.input)
-	before := w.specOf()
-	if _, below := w.writes(func() { w.mustSync(w.composites(), w.input) }); len(below) > 0 {
-		t.Errorf("nothing changes for the copy, got %v", below)
-	}
-	w.patch(w.above, thing(w.input.Object), `{"spec":{"size":"XL","crossplane":null}}`)
-	w.mustSync(w.composites(), w.input)
-	before["size"] = "XL"
-	w.wantSpec("that was there before", before)
-	w.mustSync(w.composites(byTemplate("spec.crossplane.compositionRef.name", "ours")), w.input)
-	before["crossplane"].(map[string]any)["compositionRef"] = map[string]any{"name": "ours"}
-	w.wantSpec("that the platform has changed", before)
-}
-
 // TestForgedRelatedFields shows that related objects have no such fields on the other side either, on whichever side
 // they are made, and that those a composer writes there stay.
 func TestForgedRelatedFields(t *testing.T) {
@@ -188,50 +163,4 @@ func (w *world) endOf(r objectsync.Resource, namespace string) end {
 
 func (e end) object() *unstructured.Unstructured {
 	return objectOf(e.resource, e.name, map[string]any{})
-}
-
-// private is metadata that a consumer may want to have on the service cluster, and only the first of each list may come
-// there.
-const private = `{"metadata":{
-	"labels":{"team":"a","syncagent.kcp.io/agent-name":"stolen","syncagent.kcp.io/remote-object-cluster":"stolen",
-		"crossplane.io/claim-name":"x"},
-	"annotations":{"note":"b","syncagent.kcp.io/remote-object-name":"stolen","syncagent.kcp.io/orphaned":"true",
-		"crossplane.io/paused":"true"}
-}}`
-
-// TestPrivateMetadataLater shows that metadata of ours and of Crossplane do not come down with a change either, nor
-// with a related object, and that the consumer's object gets none but the finalizer.
-func TestPrivateMetadataLater(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	w.create(w.above, thing(w.input.Object))
-	origin := newSecret(w.input.Object.Namespace, "tls", "one")
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	if u := w.source(w.input); len(u.GetLabels())+len(u.GetAnnotations()) != 0 || len(u.GetFinalizers()) != 1 {
-		t.Errorf("want the finalizer alone on the consumer's object, got %v", u.Object["metadata"])
-	}
-	before := w.theCopy(w.cluster)
-	w.patch(w.above, thing(w.input.Object), private)
-	w.patch(w.above, origin, private)
-	w.mustSync(s, w.input)
-	after := w.theCopy(w.cluster)
-	labels, annotations := before.GetLabels(), before.GetAnnotations()
-	labels["team"], annotations["note"] = "a", "b"
-	if diff := cmp.Diff([]map[string]string{labels, annotations},
-		[]map[string]string{after.GetLabels(), after.GetAnnotations()}); diff != "" {
-		t.Errorf("labels and annotations of the copy: -want, +got:\n%s", diff)
-	}
-	copied := &corev1.Secret{}
-	kube.Get(t, w.below, types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied)
-	want := []map[string]string{
-		{"team": "a", objectsync.LabelRelatedCluster: w.cluster},
-		{"note": "b", objectsync.AnnotationRelatedObject: "Secret " + w.input.Object.Namespace + "/tls"},
-	}
-	if diff := cmp.Diff(want, []map[string]string{copied.Labels, copied.Annotations}); diff != "" {
-		t.Errorf("labels and annotations of the related copy: -want, +got:\n%s", diff)
-	}
-	if got := after.GetAnnotations()[objectsync.AnnotationOrphaned]; got != "" {
-		t.Errorf("the copy counts as left behind: %q", got)
-	}
 }

@@ -79,6 +79,10 @@ type Identity struct {
 	Agent, Publication string
 }
 
+func (i Identity) primary() Primary {
+	return Primary{NamespacedName: i.NamespacedName, Cluster: i.Cluster}
+}
+
 // Labels returns those of a copy.
 func (i Identity) Labels() map[string]string {
 	m := i.stateLabels()

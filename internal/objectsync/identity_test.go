@@ -238,17 +238,3 @@ func TestChanged(t *testing.T) {
 		})
 	}
 }
-
-func TestFilterByName(t *testing.T) {
-	f, err := newFilter(&v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for namespace, want := range map[string]bool{"my-app": true, "a": false, "": false} {
-		u := of(nil, nil)
-		u.SetNamespace(namespace)
-		if got := f.passes(u, nil); got != want {
-			t.Errorf("namespace %q: want %t, got %t", namespace, want, got)
-		}
-	}
-}

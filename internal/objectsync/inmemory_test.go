@@ -14,17 +14,18 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	relatedrules "github.com/crossplane-contrib/provider-kcp/internal/related"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
 
 // TestManyRelatedAreRefused shows that an object may name as many related objects as it may, and not one more.
 func TestManyRelatedAreRefused(t *testing.T) {
 	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
-		newManyRelated(t, origin).lives(objectsync.RelatedMax)
+		newManyRelated(t, origin).lives(relatedrules.Max)
 	}
 	m := newManyRelated(t, v1alpha1.OriginKCP)
-	m.name(objectsync.RelatedMax + 1)
-	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, objectsync.ErrTooMany) {
+	m.name(relatedrules.Max + 1)
+	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, relatedrules.ErrTooMany) {
 		t.Errorf("want ErrTooMany, got %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	relatedrules "github.com/crossplane-contrib/provider-kcp/internal/related"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -123,7 +124,7 @@ func TestNoNamespace(t *testing.T) {
 	byName := located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}})
 	w.create(w.above, objectOf(wides.Workspace, in.Object, map[string]any{}))
 	if _, err := w.sync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in); !errors.Is(err,
-		objectsync.ErrNoNamespace) {
+		relatedrules.ErrNoNamespace) {
 		t.Errorf("want ErrNoNamespace, got %v", err)
 	}
 	w.ensureNamespace(w.cluster)
@@ -136,135 +137,6 @@ func TestNoNamespace(t *testing.T) {
 	if w.read(in.Workspace.Side, things.Workspace,
 		types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}) == nil {
 		t.Error("want the related object")
-	}
-}
-
-// TestStatusThatIsContent shows that a status which is no subresource goes down with the rest, and never up.
-func TestStatusThatIsContent(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{})
-	w.create(w.above, objectOf(plains.Workspace, w.input.Object,
-		map[string]any{"status": map[string]any{"phase": "the consumer's"}, "roleRef": map[string]any{"name": "x"}}))
-	w.mustSync(s, w.input)
-	copies, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster, labels.Everything())
-	if err != nil || len(copies) != 1 {
-		t.Fatalf("want one copy, got %d, %v", len(copies), err)
-	}
-	if diff := cmp.Diff([]any{map[string]any{"phase": "the consumer's"}, map[string]any{"name": "x"}},
-		[]any{copies[0].Object["status"], copies[0].Object["roleRef"]}); diff != "" {
-		t.Errorf("copy: -want, +got:\n%s", diff)
-	}
-	w.patch(w.below, copies[0], `{"status":{"phase":"the operator's"}}`)
-	w.mustSync(s, w.input)
-	if diff := cmp.Diff(map[string]any{"phase": "the consumer's"},
-		w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object).Object["status"]); diff != "" {
-		t.Errorf("source: -want, +got:\n%s", diff)
-	}
-}
-
-// TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and
-// only if it is asked for.
-func TestRelatedStatus(t *testing.T) {
-	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{byRegex("status.node", "^node-", "")}}
-	for name, tc := range map[string]struct {
-		reason     string
-		origin     v1alpha1.Origin
-		syncStatus bool
-		mutation   *v1alpha1.ResourceMutations
-		want       any
-	}{
-		"Up": {
-			reason:     "From the service cluster.",
-			origin:     v1alpha1.OriginService,
-			syncStatus: true,
-			want:       map[string]any{"node": "node-7"},
-		},
-		"Down": {
-			reason:     "From the workspace.",
-			origin:     v1alpha1.OriginKCP,
-			syncStatus: true,
-			want:       map[string]any{"node": "node-7"},
-		},
-		"Changed": {
-			reason:     "Steps change it.",
-			origin:     v1alpha1.OriginService,
-			syncStatus: true,
-			mutation:   steps,
-			want:       map[string]any{"node": "7"},
-		},
-		"Not": {
-			reason:     "It stays where it is by default.",
-			origin:     v1alpha1.OriginService,
-			syncStatus: false,
-			mutation:   steps,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := related(tc.origin,
-				located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
-			spec.Related[0].SyncStatus, spec.Related[0].Mutation = tc.syncStatus, tc.mutation
-			s := w.syncerOf(things, spec)
-			w.create(w.above, thing(w.input.Object))
-			w.mustSync(s, w.input)
-			from, to, copies := w.below, w.input.Workspace.Side, things.Workspace
-			at, copyAt := types.NamespacedName{
-				Namespace: w.cluster, Name: "rel",
-			}, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
-			origin := objectOf(things.Service, at, map[string]any{"spec": map[string]any{"a": "b"}})
-			if tc.origin == v1alpha1.OriginKCP {
-				from, to, copies, at, copyAt = w.above, w.input.Service, things.Service, copyAt, at
-				origin = objectOf(things.Workspace, at, map[string]any{"spec": map[string]any{"a": "b"}})
-			}
-			w.create(from, origin)
-			w.patchStatus(from, origin, `{"status":{"node":"node-7"}}`)
-			w.mustSync(s, w.input)
-			got := w.read(to, copies, copyAt)
-			if got == nil {
-				t.Fatal("want a copy")
-			}
-			if diff := cmp.Diff([]any{map[string]any{"a": "b"}, tc.want},
-				[]any{got.Object["spec"], got.Object["status"]}); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet by the default names.
-func TestOneNameTwice(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-	second := w.input
-	second.Object.Namespace = workspaces.Namespace(t)
-	want, got := map[any]bool{}, map[any]bool{}
-	for _, in := range []objectsync.Input{w.input, second} {
-		w.create(w.above, thing(in.Object, set("of", in.Object.Namespace)))
-		w.mustSync(s, in)
-		want[in.Object.Namespace] = true
-	}
-	w.mustSync(s, w.input)
-	for _, c := range w.copies(w.cluster) {
-		got[c.Object["spec"].(map[string]any)["of"]] = true
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("copies: -want, +got:\n%s", diff)
-	}
-}
-
-// TestMangledIdentity shows that a copy which has lost the labels it is found by is found by its name, and gets them
-// back.
-func TestMangledIdentity(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(s, w.input)
-	before := w.theCopy(w.cluster)
-	w.patch(w.below, before.DeepCopy(), `{"metadata":{"labels":null}}`)
-	w.mustSync(s, w.input)
-	after := w.theCopy(w.cluster)
-	if diff := cmp.Diff(before.GetLabels(), after.GetLabels()); diff != "" || after.GetUID() != before.GetUID() {
-		t.Errorf("labels: -want, +got:\n%s", diff)
 	}
 }
 

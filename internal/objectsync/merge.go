@@ -103,3 +103,16 @@ func merged(object, patch map[string]any) map[string]any {
 	}
 	return out
 }
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func fromTexts(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}

@@ -133,12 +133,13 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 	s, _ := readState(nil)
 	o := subject{NamespacedName: i.NamespacedName, cluster: "cluster1", kind: i.Kind}
-	if err := s.put(o, "example.org/v1",
-		map[string]any{
-			"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}},
-		}); err != nil {
+	b, err := o.encode("example.org/v1", map[string]any{
+		"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.put(o, b)
 	want := map[string][]byte{
 		agentsKey: []byte(`{"apiVersion":"example.org/v1","kind":"Thing",` +
 			`"metadata":{"labels":{"a":"b"},"name":"web","namespace":"default"},"spec":{"html":"a"}}`),
@@ -160,8 +161,8 @@ func TestReadStateOfDamage(t *testing.T) {
 		})
 	}
 	s, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{agentsKey: "eA=="}}})
-	if u := s.get(subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}); u != nil ||
-		err != nil {
+	o := subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}
+	if u := s.last(o, Resource{}); u != nil || err != nil {
 		t.Errorf("a slot that cannot be read is unknown: got %v, %v", u, err)
 	}
 }

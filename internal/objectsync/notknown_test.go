@@ -1,14 +1,19 @@
 package objectsync_test
 
 import (
+	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // veiled is a cache that does not show what has a name, and says so if there is an error.
@@ -103,7 +108,9 @@ func TestTakenMeanwhile(t *testing.T) {
 			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
 			was := w.secretOf(to, ns, "tls")["k"]
 			w.create(w.above, thing(w.input.Object))
-			w.refused(s, in, objectsync.ErrForeign)
+			if _, err := w.sync(s, in); !apierrors.IsConflict(err) {
+				t.Errorf("want to look again, got %v", err)
+			}
 			w.refused(s, w.input, objectsync.ErrForeign)
 			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
 				t.Errorf("overwritten: want %q, got %q", was, got)
@@ -114,5 +121,76 @@ func TestTakenMeanwhile(t *testing.T) {
 				t.Errorf("deleted: want %q, got %q", was, got)
 			}
 		})
+	}
+}
+
+// A replacing is a writer before whose patch of an object somebody replaces that.
+type replacing struct {
+	objectsync.Writer
+
+	name string
+	do   func()
+}
+
+func (r replacing) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	if o.Name == r.name {
+		r.do()
+	}
+	return r.Writer.Patch(ctx, o, patch, subresources...)
+}
+
+// TestReplacedBeforeWrite shows that what somebody makes in the place of a copy between the look and the write gets
+// nothing of it.
+func TestReplacedBeforeWrite(t *testing.T) {
+	w := newWorld(t)
+	s, origin := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), thing(w.input.Object)
+	w.create(w.above, origin)
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	w.mustSync(s, w.input)
+	w.patch(w.above, newSecret(w.input.Object.Namespace, "tls", ""), `{"data":{"k":"dHdv"}}`)
+	w.patch(w.above, origin, `{"spec":{"size":7}}`)
+	copied, related := w.theCopy(w.cluster), newSecret(w.cluster, "tls", "the operator's")
+	operators := objectOf(things.Service, nameIn(copied), map[string]any{"spec": map[string]any{"of": "the operator"}})
+	for _, u := range []client.Object{operators, related} {
+		in := w.input
+		in.Service.Writer = replacing{in.Service.Writer, u.GetName(), func() {
+			kube.Delete(t, w.below, u.DeepCopyObject().(client.Object))
+			w.create(w.below, u)
+		}}
+		if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+			t.Errorf("%s: want a conflict, got %v", u.GetName(), err)
+		}
+	}
+	is := w.read(w.input.Service, things.Service, nameIn(copied))
+	if diff := cmp.Diff(operators.Object["spec"], is.Object["spec"]); diff != "" {
+		t.Errorf("written: -want, +got:\n%s", diff)
+	}
+	if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
+		t.Errorf("written: %q", got)
+	}
+}
+
+// TestReplacedBeforeStatus shows the same of the status of a copy. Servers do not compare UIDs there.
+func TestReplacedBeforeStatus(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginKCP, byReference("spec.thing"))
+	spec.Related[0].SyncStatus = true
+	s := w.syncerOf(plains, spec)
+	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
+	w.mustSync(s, w.input)
+	from, to := w.endOf(things.Workspace, w.input.Object.Namespace), w.endOf(things.Service, w.cluster)
+	w.create(w.above, from.object())
+	w.mustSync(s, w.input)
+	w.patchStatus(w.above, from.object(), `{"status":{"phase":"x"}}`)
+	in := w.input
+	in.Service.Writer = replacing{in.Service.Writer, to.name.Name, func() {
+		kube.Delete(t, w.below, to.object())
+		w.create(w.below, to.object())
+	}}
+	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	if got := w.read(to.side, to.resource, to.name).Object["status"]; got != nil {
+		t.Errorf("written: %v", got)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -146,12 +148,22 @@ func (w refusalWriter) Create(ctx context.Context, r schema.GroupVersionResource
 // Patch patches an object.
 func (w refusalWriter) Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error {
 	err := w.Writer.Patch(ctx, o, patch, subresources...)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case isOfAnother(err):
+		return awaited(o)
 	}
 	content := map[string]any{}
 	_ = json.Unmarshal(patch, &content) // It is ours.
 	return w.explain(err, o.GVR(), content)
+}
+
+// isOfAnother reports whether a patch is refused because another object has taken the place of the one it is for.
+func isOfAnother(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
+		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // Delete deletes an object.

@@ -14,92 +14,26 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
-// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
-// again until nothing is waited for.
-func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
-	p, err := s.newPass(in, true)
-	if err == nil {
-		_, err = p.release(ctx)
-	}
-	return p.result, err
-}
-
-// Left returns what is left of an object that is gone: its copy, nil if there is none, and whether there is a state.
-func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, err error) {
-	p, err := s.newPass(in, true)
-	return p.copied, p.secret, err
-}
-
-// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
-// stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
-// publication, they are its own.
-func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p, err := s.newPass(in, true)
-	if err == nil {
-		err = p.disown(ctx, map[string]any{AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String()})
-	}
-	if err == nil {
-		err = p.removeFinalizers(ctx, func(Record) bool { return true })
-	}
-	return p.result, err
-}
-
-// RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
-// leaves all else: for a PublishedResource that goes without what it has made. Should the object be synced again, by
-// whatever publication, copies and state are its own.
-func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
-	p, err := s.newPass(in, true)
-	if err == nil {
-		err = p.disown(ctx, map[string]any{})
-	}
-	if err != nil {
-		return err
-	}
-	return p.removeFinalizers(ctx, func(r Record) bool {
-		p.drop(r)
-		return len(p.others(r)) == 0
-	})
-}
-
 // end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still
 // need it.
 func (p *pass) end(ctx context.Context) error {
-	if p.copied == nil && !HasFinalizer(p.source) {
+	if p.view.copied == nil && !HasFinalizer(p.view.source) {
 		return nil
 	}
-	if others := foreignFinalizers(p.source.GetFinalizers()); len(others) > 0 {
+	if slices.ContainsFunc(p.view.source.GetFinalizers(), func(f string) bool {
+		return f != Finalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
+	}) {
 		p.result.Waiting = "the finalizers of the object"
 		return p.syncStatus(ctx)
 	}
 	return p.leave(ctx)
 }
 
-// foreignFinalizers returns those that are neither ours nor of the garbage collector.
-func foreignFinalizers(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(f string) bool {
-		return f == Finalizer || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
-	})
-}
-
 // leave deletes what belongs to the object, and then removes our finalizer from it.
 func (p *pass) leave(ctx context.Context) error {
-	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
-	if p.copied != nil {
-		of := p.newRelatedSync(p.view())
-		for _, r := range p.related {
-			found, err := of.find(r)
-			if err != nil && p.agents && !related.IsUnresolvable(err) {
-				return err // What is ours is recorded, and what cannot be resolved has never been copied.
-			}
-			for _, m := range found {
-				if of.checkForbidden(m) == nil && !p.taken(m.record()) &&
-					(of.copiedByAgent(m) || m.copied != nil && of.madeByAgent(m)) {
-					of.remember(m, true)
-				}
-			}
-		}
+	if err := p.recordAgents(); err != nil {
+		return err
 	}
-	p.result.Related = nil // What is left of them is recorded.
 	done, err := p.release(ctx)
 	if err != nil {
 		return err
@@ -107,10 +41,31 @@ func (p *pass) leave(ctx context.Context) error {
 	if !done {
 		return p.syncStatus(ctx) // So that the consumer sees what keeps the object, as long as it lasts.
 	}
-	if err := p.letGo(ctx, p.workspaceRef(), p.source); err != nil {
+	if err := p.servers.letGo(ctx, p.view.ref, p.view.source); err != nil {
 		return err
 	}
-	p.tell(ReasonDeleted, "The provider of the service has removed its finalizer from the object")
+	p.result.tell(ReasonDeleted, "The provider of the service has removed its finalizer from the object")
+	return nil
+}
+
+// recordAgents records what api-syncagent has copied. It has not recorded that, so that it has to be resolved once
+// more.
+func (p *pass) recordAgents() error {
+	if p.view.copied == nil {
+		return nil
+	}
+	f := newFinder(p, p.view.both())
+	for _, r := range p.syncer.related {
+		found, err := f.find(r, &p.state)
+		if err != nil && p.view.agents && !related.IsUnresolvable(err) {
+			return err // What is ours is recorded, and what cannot be resolved has never been copied.
+		}
+		for _, c := range found {
+			if p.planner.isAgents(c) {
+				p.state.record(c, true)
+			}
+		}
+	}
 	return nil
 }
 
@@ -118,7 +73,7 @@ func (p *pass) leave(ctx context.Context) error {
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
 	for _, r := range p.state.records.all() {
-		if p.outlives(r.Record) {
+		if p.syncer.outlives(r.Record) {
 			p.state.records.remove(r.Record)
 			continue
 		}
@@ -134,55 +89,107 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	if gone, err := p.removeCopy(ctx); err != nil || !gone {
 		return false, err
 	}
-	if !p.secret {
+	return true, p.secret.remove(ctx)
+}
+
+// dissolve deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
+// others of the workspace keep them, or this object has another copy. Who refers to it and has not copied it yet makes
+// a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
+// stays. It reports whether all of that is done.
+func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) {
+	origin, other := p.servers.of(r.Origin)
+	now := p.syncer.served(r.Record)
+	u, err := get(origin, now.From)
+	if err == nil && u == nil {
+		err = p.servers.confirmGone(ctx, r, now)
+	}
+	if err != nil {
+		return false, err
+	}
+	copied, err := get(other, now.To)
+	if err != nil {
+		return false, err
+	}
+	needed := p.giveUp(r.Record)
+	if u == nil || u.GetDeletionTimestamp() != nil {
+		needed = nil
+	}
+	gone := true
+	switch {
+	case slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }):
+	case copied == nil:
+		err = p.servers.confirmCopyGone(ctx, r, now.To)
+	case isRecorded(r, copied, p.view.id.Cluster):
+		gone, err = p.remove(ctx, other, now.To, copied)
+	}
+	if err != nil || !gone {
+		return false, err
+	}
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && len(p.state.records[r.origin()]) == 1 && u != nil {
+		if err := p.servers.releaseOrigin(ctx, now.From, u); err != nil {
+			return false, err
+		}
+	}
+	p.state.disown(r.Record, p.view.id.Cluster)
+	return true, nil
+}
+
+// giveUp has the holders forget that this object uses a copy, and returns the copies of the same object that others of
+// the workspace keep. In this order, of two at a time one sees that nobody else is left.
+func (p *pass) giveUp(r Record) []Holding {
+	all := func() []Holding {
+		return slices.DeleteFunc(p.in.Holders.Holdings(clusterOf(r.Origin, p.view.id.Cluster), r.From),
+			func(h Holding) bool { return h.Primary.Cluster != p.view.id.Cluster || h.origin() != r.origin() })
+	}
+	for _, h := range all() {
+		if h.State == p.secret.name && h.plain() == r.plain() {
+			p.in.Holders.Drop(h)
+		}
+	}
+	return slices.DeleteFunc(all(), func(h Holding) bool {
+		return h.State == p.secret.name || !h.Kept || h.Primary.Name == ""
+	})
+}
+
+// remove deletes an object as it was read, and reports whether it is gone. Else that is waited for.
+func (p *pass) remove(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured) (gone bool, err error) {
+	now := u
+	if u.GetDeletionTimestamp() == nil {
+		if err := side.Writer.Delete(ctx, o, u.GetUID()); err != nil && !apierrors.IsNotFound(err) {
+			return false, errors.Wrapf(err, "cannot delete %s", o)
+		}
+		if now, err = get(side, o); err != nil {
+			return false, err
+		}
+	}
+	if now == nil || now.GetUID() != u.GetUID() {
 		return true, nil
 	}
-	err = p.Service.Writer.Delete(ctx, p.stateRef(), "")
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, errors.Wrap(err, "cannot delete the Secret with the state of the object")
-	}
-	return true, nil
+	p.result.Waiting = "the deletion of " + o.String()
+	return false, nil
 }
 
 // removeCopy deletes the copy, and reports whether it is gone. One that was recorded and never seen may not be shown
 // yet.
 func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
-	at := p.stored.copy
-	if p.copied == nil {
+	at := p.view.stored.copy
+	if p.view.copied == nil {
 		if at.Name == "" || at.UID != "" {
 			return true, nil
 		}
 		is, err := p.isThere(ctx)
 		if is {
-			err = awaited(p.primary.Service.ref(at.namespacedName()))
+			err = awaited(p.syncer.copyRef(at.namespacedName()))
 		}
 		return err == nil, err
 	}
-	if p.copied.GetDeletionTimestamp() == nil {
-		p.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
+	if p.view.copied.GetDeletionTimestamp() == nil {
+		p.result.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
 	}
-	if gone, err = p.remove(ctx, p.Service, p.copyRef(p.copied)); gone {
+	if gone, err = p.remove(ctx, p.servers.service, p.syncer.copyRef(nameOf(p.view.copied)), p.view.copied); gone {
 		p.result.Copy = types.NamespacedName{}
 	}
 	return gone, err
-}
-
-// outlives reports whether a copy of a related object stays without the primary.
-func (s *Syncer) outlives(r Record) bool {
-	return r.Origin == v1alpha1.OriginService &&
-		!slices.ContainsFunc(s.related, func(x *copyRule) bool { return x.identifier == r.Identifier && x.cleanup })
-}
-
-// releaseOrigin takes our finalizer off a related object of the workspace, unless that has a copy of its own by another
-// rule, without which it goes.
-func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
-	keyed, err := p.Service.Cache(Secrets).States(id.Key())
-	if err != nil || slices.ContainsFunc(keyed,
-		func(u *unstructured.Unstructured) bool { return slotIn(u, id.subject()) != nil }) {
-		return err
-	}
-	return p.letGo(ctx, o, u)
 }
 
 // removeFinalizers takes our finalizer off related objects that may be let go and then, as with the last of its objects
@@ -192,39 +199,32 @@ func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) erro
 		if !may(r.Record) || r.Origin != v1alpha1.OriginKCP {
 			continue
 		}
-		err := p.ifThere(ctx, p.served(r.Record).From, p.releaseOrigin)
+		from := p.syncer.served(r.Record).From
+		u, err := get(p.servers.workspace.Side, from)
+		if err == nil && u != nil {
+			err = p.servers.releaseOrigin(ctx, from, u)
+		}
 		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
 			return err
 		}
 	}
-	return p.ifThere(ctx, p.workspaceRef(), p.letGo)
-}
-
-// ifThere takes our finalizer off what is there in the workspace.
-func (p *pass) ifThere(ctx context.Context, r Ref,
-	by func(context.Context, Ref, *unstructured.Unstructured) error,
-) error {
-	u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
-	if err != nil || u == nil {
-		return err
+	if p.view.source == nil {
+		return nil
 	}
-	return by(ctx, r, u)
+	return p.servers.letGo(ctx, p.view.ref, p.view.source)
 }
 
 // disown has copy and state belong to no publication any more. The copy gets annotations: if its workspace has left it
 // behind, nothing but its kind, which one of api-syncagent does not tell, says to whom it counts from now on.
 func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
-	if p.copied != nil {
+	if p.view.copied != nil {
 		annotations[AnnotationPublication] = nil
-		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.copied.Object); body != nil {
-			if err := patch(ctx, p.Service.Writer, p.copyRef(p.copied), body); err != nil {
+		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
+			to := p.syncer.copyRef(nameOf(p.view.copied))
+			if err := patchOf(ctx, p.servers.service.Writer, to, p.view.copied, body); err != nil {
 				return err
 			}
 		}
 	}
-	if !p.secret || !p.marked {
-		return nil
-	}
-	return patch(ctx, p.Service.Writer, p.stateRef(),
-		at([]string{"metadata", "annotations", AnnotationPublication}, nil))
+	return p.secret.disown(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // hunter2 is the value of a Secret.
@@ -109,5 +110,16 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOfAnother shows that a patch for an object that another one has replaced is a conflict, and no refusal.
+func TestOfAnother(t *testing.T) {
+	uid := field.Invalid(field.NewPath("metadata", "uid"), "b", "field is immutable")
+	answer := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{uid})
+	in := Input{Service: Side{Writer: refusingWriter{answer: answer}}}.withRefusals()
+	err := patch(t.Context(), in.Service.Writer, Ref{Resource: "secrets", Name: "s"}, map[string]any{})
+	if !apierrors.IsConflict(err) || RefusalOf(err) != nil {
+		t.Errorf("want a conflict, got %v", err)
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// Secrets is the resource of the Secrets that hold states.
+var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
 // A Cache is what is known of one resource of one side. It requests nothing but content that it does not hold, because
 // there is too much of it. What it returns is shared and is not changed. An error means that it is not known yet;
 // whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means that the

@@ -54,7 +54,8 @@ type state struct {
 	slots   map[string][]byte // by the key of the object
 	copy    place
 	records records
-	fits    func(bytes int) bool // asks for room; nil for one that does not grow
+	names   int                  // how many related objects the object names
+	mayUse  func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
 }
 
 // A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
@@ -205,6 +206,12 @@ func (s *state) holdsOtherKind(o subject) bool {
 	return ok && kindIn(b) != o.kind
 }
 
+// isAgents reports whether api-syncagent has copied a related object: it remembers objects, but not where their copies
+// are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
+func (s *state) isAgents(o subject) bool {
+	return kindIn(s.slots[o.agentsKey()]) == o.kind && len(s.records[o.record.origin()]) == 0
+}
+
 // kindIn returns the kind of an object that is remembered.
 func kindIn(b []byte) schema.GroupKind {
 	var o struct {
@@ -224,45 +231,16 @@ func objectIn(b []byte) *unstructured.Unstructured {
 	return u
 }
 
-// get returns what an object was, nil if it is not remembered.
-func (s *state) get(o subject) *unstructured.Unstructured { return objectIn(s.slots[s.key(o)]) }
-
 // last returns what of an object was last copied, nil if that is not remembered.
 func (s *state) last(o subject, r Resource) map[string]any {
-	if u := s.get(o); u != nil {
+	if u := objectIn(s.slots[s.key(o)]); u != nil {
 		return content(u, r.Status)
 	}
 	return nil
 }
 
-// A slot is what is remembered of one object, and where.
-type slot struct {
-	key   string
-	value []byte
-}
-
-// put remembers what is copied of an object.
-func (s *state) put(o subject, apiVersion string, content map[string]any) error {
-	next, err := s.slotOf(o, apiVersion, content)
-	if err == nil {
-		s.slots[next.key] = next.value
-	}
-	return err
-}
-
-func (s *state) checkSize(bytes int) error {
-	switch {
-	case bytes > stateMax:
-		return errors.Wrapf(ErrTooLarge, "%d of %d bytes", bytes, stateMax)
-	case s.fits != nil && !s.fits(bytes):
-		return ErrNoRoom
-	}
-	return nil
-}
-
-// slotOf returns how it is remembered what is copied of an object. It fails if there is no room: what cannot be
-// remembered of a copy would never be taken out of it again.
-func (s *state) slotOf(o subject, apiVersion string, content map[string]any) (slot, error) {
+// encode returns how it is remembered what is copied of an object.
+func (o subject) encode(apiVersion string, content map[string]any) ([]byte, error) {
 	metadata := merged(asMap(content["metadata"]), map[string]any{"name": o.Name})
 	if o.Namespace != "" {
 		metadata["namespace"] = o.Namespace
@@ -271,10 +249,52 @@ func (s *state) slotOf(o subject, apiVersion string, content map[string]any) (sl
 		"apiVersion": apiVersion, "kind": o.kind.Kind, "metadata": metadata,
 	}))
 	if err != nil {
-		return slot{}, errors.New("cannot encode object")
+		return nil, errors.New("cannot encode object")
 	}
-	next := slot{s.nextKey(o), b}
-	return next, s.checkSize(s.size() + len(b) - len(s.slots[next.key]))
+	return b, nil
+}
+
+// put remembers what encode has returned for an object, nothing if that is nil.
+func (s *state) put(o subject, b []byte) {
+	if b != nil {
+		s.slots[s.nextKey(o)] = b
+	}
+}
+
+// checkPut fails if there is no room for that: what cannot be remembered of a copy would never be taken out of it
+// again.
+func (s *state) checkPut(o subject, b []byte) error {
+	if b == nil {
+		return nil
+	}
+	return s.checkSize(s.size() + len(b) - len(s.slots[s.nextKey(o)]))
+}
+
+func (s *state) checkSize(bytes int) error {
+	switch {
+	case bytes > stateMax:
+		return errors.Wrapf(ErrTooLarge, "%d of %d bytes", bytes, stateMax)
+	case !s.fits(bytes):
+		return ErrNoRoom
+	}
+	return nil
+}
+
+// fits asks for room for so many bytes, beside the names of related objects.
+func (s *state) fits(bytes int) bool {
+	return s.mayUse == nil || s.mayUse(s.names*bytesPerName+max(0, bytes-bytesFree))
+}
+
+// record records that the copy of a related object has been made or, not made, is about to be.
+func (s *state) record(c *copySync, made bool) {
+	r := recorded{Record: c.record(), made: made}
+	if c.origin != nil {
+		r.UID = c.origin.GetUID()
+	}
+	if made && c.copied != nil {
+		r.CopyUID = c.copied.GetUID()
+	}
+	s.records.set(r)
 }
 
 // disown forgets a copy of a related object.
@@ -301,9 +321,6 @@ func (s *state) prune(keep ...subject) {
 
 // data returns the values of the Secret.
 func (s *state) data() (map[string]any, error) {
-	if err := s.checkSize(s.size()); err != nil {
-		return nil, err
-	}
 	out := map[string]any{}
 	for key, b := range s.slots {
 		out[key] = base64.StdEncoding.EncodeToString(b)
@@ -329,6 +346,9 @@ func (s *state) data() (map[string]any, error) {
 
 // secret returns the Secret that holds the state.
 func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
+	if err := s.checkSize(s.size()); err != nil {
+		return nil, err
+	}
 	data, err := s.data()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 
 // RefOf names the object of a consumer.
 func (s *Syncer) RefOf(p Primary) Ref { return s.primary.Workspace.ref(p.NamespacedName) }
+
+// copyRef names a copy of an object.
+func (s *Syncer) copyRef(n types.NamespacedName) Ref { return s.primary.Service.ref(n) }
 
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
@@ -103,4 +107,27 @@ func (s *Syncer) identity(p Primary) Identity {
 		NamespacedName: p.NamespacedName, Cluster: p.Cluster, Agent: s.agent, Publication: s.publication,
 		Kind: schema.GroupKind{Group: s.primary.Workspace.Group, Kind: s.primary.Workspace.Kind},
 	}
+}
+
+// slotIn returns what a state remembers of an object, nil if it is not remembered there. It reads nothing else of it.
+func slotIn(secret *unstructured.Unstructured, o subject) []byte {
+	if secret == nil {
+		return nil
+	}
+	data, _, _ := unstructured.NestedFieldNoCopy(secret.Object, "data")
+	for _, key := range []string{o.ownKey(), o.agentsKey()} {
+		encoded, _ := asMap(data)[key].(string)
+		if b, err := base64.StdEncoding.DecodeString(encoded); err == nil && len(b) > 0 && kindIn(b) == o.kind {
+			return b
+		}
+	}
+	return nil
+}
+
+// IsAt reports whether an object is where a state says that the copy is, or may be if the state does not say where. A
+// Secret that is nil says that it is nowhere.
+func IsAt(secret, u *unstructured.Unstructured) bool {
+	var at place
+	return secret != nil && readValue(secret, keyCopy, &at) == nil &&
+		(at.Name == "" || at.namespacedName() == nameOf(u))
 }

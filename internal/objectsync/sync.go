@@ -3,13 +3,12 @@ package objectsync
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// Secrets is the resource of the Secrets that hold states.
-var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
+)
 
 // An Input is one object to be synced, and all that is needed for it.
 type Input struct {
@@ -40,130 +39,150 @@ type Result struct {
 	Waiting string
 }
 
-// A pass is one sync of one object.
-type pass struct {
-	*Syncer
-	Input
-
-	id      Identity
-	source  *unstructured.Unstructured // in the workspace, without what its consumer has no say in
-	copied  *unstructured.Unstructured // on the service cluster, nil if there is none
-	updated bool                       // The copy has been patched, and its status is that of before.
-	stored  state                      // as the Secret has it
-	secret  bool                       // There is a Secret.
-	marked  bool                       // It tells whose it is.
-	agents  bool                       // All of it is as api-syncagent has left it.
-	lost    bool                       // The copy has been found by its marks: the state does not say where it is.
-	whole   bool                       // All related objects are known.
-	state   state                      // as it is to be
-	result  Result
-
-	names       int                  // how many related objects have been found
-	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
-}
-
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches.
 // A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
-	p, err := s.newPass(in, false)
-	if err == nil && p.source != nil {
+	p, err := s.begin(in, false)
+	if err == nil && p.view.source != nil {
 		err = p.run(ctx)
 	}
-	return p.result, p.warn(err)
+	if reason, message := warningOf(err); reason != "" {
+		p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
+	}
+	return p.result, err
 }
 
-// newPass begins a pass. It is usable for warnings beside an error. A last one gives up what belongs to the object,
-// which may be gone.
-func (s *Syncer) newPass(in Input, last bool) (*pass, error) {
-	p := &pass{Syncer: s, Input: in.withRefusals()}
-	p.id = p.identity(Primary{NamespacedName: p.Object, Cluster: p.Workspace.Cluster})
-	if p.paths {
-		p.id.Path = p.Workspace.Path
+// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
+// again until nothing is waited for.
+func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+	p, err := s.begin(in, true)
+	if err == nil {
+		_, err = p.release(ctx)
 	}
-	source, err := p.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(p.Object)
-	if err != nil || source == nil && !last {
-		return p, err
-	}
-	p.source = s.primary.platform.withoutSpec(source)
-	return p, p.load(last || source.GetDeletionTimestamp() != nil)
+	return p.result, err
 }
 
-// load reads the state and the copy. If both are another's, a last pass has neither.
-func (p *pass) load(last bool) error {
-	secret, err := p.findState()
+// Left returns what is left of an object that is gone: its copy, nil if there is none, and whether there is a state.
+func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, err error) {
+	p, err := s.begin(in, true)
+	return p.view.copied, p.secret.exists, err
+}
+
+// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
+// stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
+// publication, they are its own.
+func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
+	p, err := s.begin(in, true)
+	if err == nil {
+		err = p.disown(ctx, map[string]any{AnnotationOrphaned: "true", AnnotationKind: p.view.id.Kind.String()})
+	}
+	if err == nil {
+		err = p.removeFinalizers(ctx, func(Record) bool { return true })
+	}
+	return p.result, err
+}
+
+// RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
+// leaves all else: for a PublishedResource that goes without what it has made. Should the object be synced again, by
+// whatever publication, copies and state are its own.
+func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
+	p, err := s.begin(in, true)
+	if err == nil {
+		err = p.disown(ctx, map[string]any{})
+	}
 	if err != nil {
 		return err
 	}
-	isForeign := secret != nil && !p.Owns(secret)
-	if isForeign && !last {
-		return p.notOurs()
+	return p.removeFinalizers(ctx, func(r Record) bool { return len(p.giveUp(r)) == 0 })
+}
+
+// A pass is one sync of one object: it reads a view, plans what each copy needs, and executes that.
+type pass struct {
+	syncer  *Syncer
+	in      Input
+	view    *view
+	planner planner
+	servers servers
+	secret  *stateSecret
+	state   state // as it is to be
+	result  Result
+	whole   bool // All related objects are known.
+}
+
+// begin reads the view of an object. The pass is usable beside an error. A last one gives up what belongs to the
+// object, which may be gone.
+func (s *Syncer) begin(in Input, last bool) (*pass, error) {
+	in = in.withRefusals()
+	v, secret, err := s.look(in, last)
+	p := &pass{
+		syncer: s, in: in, view: v, secret: secret, state: v.stored.clone(), planner: planner{syncer: s, view: v},
+		servers: servers{workspace: in.Workspace, service: in.Service, namespaces: s.namespaces},
 	}
-	if isForeign {
-		secret = nil
+	if v.copied != nil && err == nil {
+		p.result.Copy = nameOf(v.copied)
 	}
-	p.secret, p.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
-	if p.stored, err = readState(secret); err != nil {
-		return err
-	}
-	p.stored.fits = func(bytes int) bool {
-		return p.MayUse == nil || p.MayUse(p.names*bytesPerName+max(0, bytes-bytesFree))
-	}
-	p.stored.fits(p.stored.size()) // What is there counts, and stays.
-	if p.copied, err = p.findCopy(); err != nil || p.copied == nil {
-		p.state = p.stored.clone()
-		return err
-	}
-	if isForeign {
-		return p.notOurs()
-	}
-	p.result.Copy = nameOf(p.copied)
-	p.lost = p.stored.copy.Name == ""
-	p.agents = p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
-	p.state = p.stored.clone()
-	return nil
+	return p, err
 }
 
 // run takes the steps of one pass.
 func (p *pass) run(ctx context.Context) error {
-	if p.source.GetDeletionTimestamp() != nil {
+	v := p.view
+	switch {
+	case v.source.GetDeletionTimestamp() != nil:
 		return p.end(ctx)
+	case p.planner.passes():
+	case v.copied == nil && !HasFinalizer(v.source):
+		return nil
+	default:
+		return p.leave(ctx)
 	}
-	passes, err := p.passes()
+	held, err := p.servers.hold(ctx, p.view.ref, v.source)
 	if err != nil {
 		return err
 	}
-	if !passes {
-		if p.copied == nil && !HasFinalizer(p.source) {
-			return nil
-		}
-		return p.leave(ctx)
+	if held {
+		p.result.tell(ReasonAccepted, "The provider of the service has accepted the object")
 	}
-	if err := p.hold(ctx, p.workspaceRef(), p.source); err != nil {
-		return err
+	if v.copied != nil && v.copied.GetDeletionTimestamp() != nil {
+		p.result.Waiting = "the deletion of the copy"
+		return p.syncStatus(ctx)
 	}
 	both, err := p.syncCopy(ctx)
-	if err != nil || both.Service == nil {
+	if err != nil {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.
-	return oneOf(p.newRelatedSync(both).relate(ctx), p.syncStatus(ctx))
+	return oneOf(p.relate(ctx, both), p.syncStatus(ctx))
 }
 
-// passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
-func (p *pass) passes() (bool, error) {
-	if !p.filter.asksNamespaces() || p.Object.Namespace == "" {
-		return p.filter.passes(p.source, nil), nil
-	}
-	ns, err := p.Workspace.Cache(Namespaces).Get(types.NamespacedName{Name: p.Object.Namespace})
+// syncCopy makes the copy, or brings it into step, and returns both sides of the object.
+func (p *pass) syncCopy(ctx context.Context) (related.View, error) {
+	to, err := p.destination(ctx)
 	if err != nil {
-		return false, err
+		return related.View{}, err
 	}
-	if ns == nil {
-		return HasFinalizer(p.source), nil
+	plan := p.planner.plan(p.planner.primary(to), &p.state)
+	err = p.execute(ctx, []copyPlan{plan})
+	both := p.view.both()
+	if plan.create != nil {
+		both.Service = plan.create
 	}
-	return p.filter.passes(p.source, ns), nil
+	return both, err
 }
 
-func (p *pass) workspaceRef() Ref { return p.primary.Workspace.ref(p.Object) }
-
-func (p *pass) me() Primary { return Primary{NamespacedName: p.Object, Cluster: p.id.Cluster} }
+// destination returns where the copy is or, if there is none, where naming has it, unless a former one is there that is
+// not shown.
+func (p *pass) destination(ctx context.Context) (Ref, error) {
+	if p.view.copied != nil {
+		return p.syncer.copyRef(nameOf(p.view.copied)), nil
+	}
+	to, err := p.planner.destination()
+	was := p.syncer.copyRef(p.view.stored.copy.namespacedName())
+	if was.Name == "" || was == to || to.Name == "" {
+		return to, err
+	}
+	if is, err := p.isThere(ctx); err != nil || is {
+		return was, err
+	}
+	return to, err
+}

@@ -4,11 +4,9 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func hash(s string) string {
@@ -178,62 +175,6 @@ func withoutSelect(s objectsync.Side, err error) objectsync.Side {
 // named has a related Secret of the workspace that is named like the object it belongs to.
 var named = related(v1alpha1.OriginKCP, byReference("metadata.labels.app"))
 
-// TestTakeoverOfOneName shows that a related object which is named like the object it belongs to is taken over,
-// whichever of the two api-syncagent has remembered last, and that a copy which is not what the agent would have made
-// is not.
-func TestTakeoverOfOneName(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason  string
-		last    string // the kind that was remembered last
-		content string // of the copy of the Secret
-		refused bool
-	}{
-		"Primary": {reason: "The Secret is not remembered, and its copy is the same.", last: "Thing", content: "mine"},
-		"Related": {reason: "The object is not remembered, and its copy is the same.", last: "Secret", content: "mine"},
-		"Other": {
-			reason:  "The copy of the Secret may be another's.",
-			last:    "Thing",
-			content: "another's",
-			refused: true,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			left(w)
-			ns, cluster := w.input.Object.Namespace, w.cluster
-			above, below := newSecret(ns, "web", "mine"), newSecret(cluster, "web", tc.content)
-			above.SetFinalizers([]string{objectsync.Finalizer})
-			w.create(w.above, above)
-			w.create(w.below, below)
-			remembered := fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"bWluZQ=="},"kind":"Secret",`+
-				`"metadata":{"name":"web","namespace":%q},"type":"Opaque"}`, ns)
-			if tc.last == "Secret" {
-				state := w.states()[0]
-				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n",
-					cluster, ns))] = []byte(remembered)
-				kube.Update(t, w.below, &state)
-			}
-			_, err := w.sync(w.syncer(named), w.input)
-			if refused := errors.Is(err, objectsync.ErrForeign); refused != tc.refused || err != nil && !refused {
-				t.Errorf("%s want refused %t, got %v", tc.reason, tc.refused, err)
-			}
-			version := below.ResourceVersion
-			if err := w.below.Get(t.Context(), client.ObjectKeyFromObject(below), below); err != nil ||
-				below.ResourceVersion != version {
-				t.Errorf("%s The copy has been written: %v %v", tc.reason, below, err)
-			}
-			if tc.refused {
-				return
-			}
-			w.patch(w.above, above, `{"data":{"k":"bmV3"}}`)
-			w.mustSync(w.syncer(named), w.input)
-			if is := w.secretOf(w.below, cluster, "web"); is["k"] != "new" {
-				t.Errorf("%s want the change in the copy, got %v", tc.reason, is)
-			}
-		})
-	}
-}
-
 // TestTakeoverOfTheEndOfOneName shows that such an object goes with its copy if nobody was there when it was deleted.
 func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 	w := newWorld(t)
@@ -250,35 +191,6 @@ func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 	}
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || w.secretOf(w.below, w.cluster, "web") != nil {
 		t.Error("something is left")
-	}
-}
-
-// TestKindsOfOneKind shows that two kinds of a workspace can be one kind on the service cluster.
-func TestKindsOfOneKind(t *testing.T) {
-	w := newWorld(t)
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, newSecret(w.input.Object.Namespace, "web", "a Secret that is published as a Thing"))
-	pair := objectsync.Pair{Workspace: secret, Service: things.Service}
-	second := w.newSyncer(objectsync.Config{
-		Spec:    &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "secret-$remoteNameHash"}},
-		Primary: pair,
-	})
-	first := w.syncer(&v1alpha1.PublishedResourceSpec{})
-	w.mustSync(first, w.input)
-	w.mustSync(second, w.input)
-	w.mustSync(first, w.input)
-	var kinds []string
-	for _, c := range w.copies(w.cluster) {
-		kinds = append(kinds, c.GetAnnotations()[objectsync.AnnotationKind])
-	}
-	slices.Sort(kinds)
-	if diff := cmp.Diff([]string{"Secret", "Thing.ws.example.com"}, kinds); diff != "" {
-		t.Errorf("copies: -want, +got:\n%s", diff)
-	}
-	w.delete(w.input)
-	w.mustSync(first, w.input)
-	if c := w.theCopy(w.cluster); c.GetAnnotations()[objectsync.AnnotationKind] != "Secret" {
-		t.Errorf("the copy of the other kind is gone, or this one is not: %v", c.GetAnnotations())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	relatedrules "github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // located returns how related objects are found.
@@ -107,9 +108,9 @@ func TestUnresolvable(t *testing.T) {
 			w := newWorld(t)
 			prepare(w)
 			s := w.syncer(related(v1alpha1.OriginService, object))
-			w.refused(s, w.input, objectsync.ErrInvalidName)
+			w.refused(s, w.input, relatedrules.ErrInvalidName)
 			w.patchStatus(w.below, w.theCopy(w.cluster), `{"status":{"phase":"Ready"}}`)
-			w.refused(s, w.input, objectsync.ErrInvalidName)
+			w.refused(s, w.input, relatedrules.ErrInvalidName)
 			if got := w.source(w.input).Object["status"]; got == nil {
 				t.Error("want the status, got none")
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 const (
@@ -272,7 +273,7 @@ func isEarly(err error) bool {
 // lasting are causes that only a change of the object, of what has its name or of the spec cures.
 var lasting = []error{
 	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge,
-	objectsync.ErrNoNamespace, objectsync.ErrUneven, objectsync.ErrInvalidName, objectsync.ErrTooMany,
+	related.ErrNoNamespace, related.ErrUneven, related.ErrInvalidName, related.ErrTooMany,
 	objectsync.ErrTooManyNamespaces, objectsync.ErrNoRoom, objectsync.ErrCredential, naming.ErrInvalidName,
 	mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -111,10 +112,10 @@ func TestSyncRoom(t *testing.T) {
 		createServed(t, large.cfg, fat(i, "a")) // A busy kcp may refuse much at once.
 		createServed(t, large.cfg, s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
 	}
-	names := 10_000/objectsync.RelatedMax + 1
+	names := 10_000/related.Max + 1
 	for i := range names {
 		u := s.cert(fmt.Sprintf("web-%02d", i))
-		keys := make([]any, objectsync.RelatedMax-2)
+		keys := make([]any, related.Max-2)
 		for k := range keys {
 			keys[k] = fmt.Sprintf("key-%d-%d", i, k)
 		}

@@ -1,0 +1,160 @@
+package objectsync
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+)
+
+const (
+	// statusField is the field that is copied by itself where it is a subresource.
+	statusField     = "status"
+	conditionsField = "conditions"
+	observedField   = "observedGeneration"
+)
+
+// contentOf returns what the copy is to have of the object at the origin.
+func (p planner) contentOf(c *copySync, target *unstructured.Unstructured) (map[string]any, error) {
+	mutated, err := p.steps(c.rule.mutations).Spec(c.origin, target)
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot change %s", c.from)
+	}
+	out := content(mutated, c.rule.origins().Status)
+	if c.rule.origin == v1alpha1.OriginKCP && c.rule.copies().GroupVersionResource == Secrets && empowers(out) {
+		return nil, errors.Wrapf(ErrCredential, "%s", c.from)
+	}
+	return out, nil
+}
+
+// steps returns steps of mutation for objects of the workspace.
+func (p planner) steps(m *mutation.Mutations) *mutation.Mutations {
+	return m.In(mutation.Workspace{Cluster: p.view.id.Cluster, Path: p.view.path})
+}
+
+// statusOf returns the status of an object as it is copied to another one, nil if there is none.
+func (p planner) statusOf(r *copyRule, from, to *unstructured.Unstructured) (any, error) {
+	status, err := p.steps(r.mutations).Status(from, to)
+	return r.platform.withoutStatus(status), err
+}
+
+// statusPatch returns the patch that gives an object a status, nil if it has that or there is none.
+func statusPatch(u *unstructured.Unstructured, status any) map[string]any {
+	if status == nil {
+		return nil
+	}
+	return diff(map[string]any{statusField: u.Object[statusField]}, map[string]any{statusField: status})
+}
+
+// planStatus returns the patch that the object needs for the status of its copy, if that is a subresource on both
+// sides, nil for none.
+func (p planner) planStatus() (map[string]any, error) {
+	r, v := &p.syncer.primary, p.view
+	if v.copied == nil || !r.Workspace.Status || !r.Service.Status {
+		return nil, nil //nolint:nilnil // None is needed.
+	}
+	status, err := p.statusOf(r, v.copied, v.source)
+	return statusPatch(v.source, v.translated(status)), err
+}
+
+// translated returns a status of the copy with the generations of the consumer's object, in its conditions and beside
+// them: what an operator says of a generation of the copy is, in the workspace, said of the generation that the copy
+// reflected. It does not change the status. A value that is not the copy's comes from a step of mutation, and stays.
+func (v *view) translated(status any) any {
+	fields, ok := status.(map[string]any)
+	if !ok || v.source.GetGeneration() == 0 || v.copied.GetGeneration() == 0 {
+		return status // Kinds without generations observe none.
+	}
+	copied, source := asMap(v.copied.Object[statusField]), asMap(v.source.Object[statusField])
+	fields = v.withObserved(fields, copied, source)
+	conditions, ok := fields[conditionsField].([]any)
+	if !ok {
+		return fields
+	}
+	out := make([]any, 0, len(conditions))
+	for _, c := range conditions {
+		if m := asMap(c); m != nil {
+			c = v.withObserved(m, conditionLike(m, copied), conditionLike(m, source))
+		}
+		out = append(out, c)
+	}
+	return merged(fields, map[string]any{conditionsField: out})
+}
+
+// conditionLike returns the condition of a status that has the type of another one, nil if there is none.
+func conditionLike(c, status map[string]any) map[string]any {
+	conditions, _ := status[conditionsField].([]any)
+	for _, other := range conditions {
+		if m := asMap(other); m != nil && m["type"] == c["type"] {
+			return m
+		}
+	}
+	return nil
+}
+
+// withObserved returns what has an observed generation with that of the consumer's object, which had another one there
+// so far. It does not change it.
+func (v *view) withObserved(fields, copied, source map[string]any) map[string]any {
+	g, ok := fields[observedField].(int64)
+	if !ok || !same(g, copied[observedField]) {
+		return fields
+	}
+	out := maps.Clone(fields)
+	out[observedField] = v.generationOf(g, source[observedField])
+	return out
+}
+
+// generationOf returns the generation of the consumer's object for one of the copy. If that reflects an earlier object,
+// or nobody knows which, what the consumer has seen so far stays: it is at most an earlier generation.
+func (v *view) generationOf(ofCopy int64, soFar any) int64 {
+	now := v.source.GetGeneration()
+	// A copy in deletion gets no changes any more. It reflects an object that is being deleted, too.
+	inStep := (v.source.GetDeletionTimestamp() != nil) == (v.copied.GetDeletionTimestamp() != nil)
+	if inStep && !v.patched && ofCopy >= v.copied.GetGeneration() {
+		return now
+	}
+	if was, ok := soFar.(int64); ok && was <= now {
+		return was
+	}
+	return now - 1
+}
+
+// planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
+// have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
+// known.
+func (p planner) planAnnotations(all []*copySync, known map[string]bool, s *state) (map[string]any, error) {
+	want, index := map[string]any{}, map[string]int{}
+	for _, c := range all {
+		is, _ := s.records.get(c.record())
+		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !is.made {
+			continue
+		}
+		value, err := json.Marshal(announcement{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
+		if err != nil {
+			return nil, errors.New("cannot encode annotation")
+		}
+		want[fmt.Sprintf("%s%d", announcedAs(c.rule.identifier), index[c.rule.identifier])] = string(value)
+		index[c.rule.identifier]++
+	}
+	has := map[string]any{}
+	for key, value := range p.view.source.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
+			has[key] = value
+		}
+	}
+	for _, r := range p.syncer.related {
+		if !known[r.identifier] {
+			maps.DeleteFunc(has, func(key string, _ any) bool { return strings.HasPrefix(key, announcedAs(r.identifier)) })
+		}
+	}
+	if change := diff(has, want); change != nil {
+		return at([]string{"metadata", "annotations"}, change), nil
+	}
+	return nil, nil //nolint:nilnil // None is needed.
+}

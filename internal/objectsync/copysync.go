@@ -1,0 +1,140 @@
+package objectsync
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+)
+
+// What tells whose a copy of a related object is. It is written with the first content.
+const (
+	// LabelRelatedCluster is on each copy of a related object there, with the logical cluster that the object is in.
+	LabelRelatedCluster = "syncagent.kcp.io/related-cluster"
+	// AnnotationRelatedObject is on each copy of a related object, on both sides, and tells which one it is of.
+	AnnotationRelatedObject = "syncagent.kcp.io/related-object"
+)
+
+// A copySync is one copy in one pass, as it has been read: that of the object itself or, if its rule has names, of a
+// related object.
+type copySync struct {
+	rule     *copyRule
+	subject  subject // what is remembered of it
+	from, to Ref
+
+	origin, copied *unstructured.Unstructured // shared; nil if not there
+
+	// All else is of related objects alone.
+
+	unread   error    // why it is not known whether they are there, nil if it is
+	closed   error    // why the consumer may not name it, nil if it may
+	recorded recorded // how this object has recorded the copy
+	known    bool     // It has.
+	byAgent  bool     // api-syncagent has copied it, and remembers the object alone.
+	alike    bool     // Other objects of the workspace have or make the same copy,
+	shared   bool     // and have recorded it.
+	taken    bool     // Another workspace has the copy.
+	claimed  bool     // Another workspace has the object,
+	wanted   bool     // or refers to it.
+	owned    bool     // The copy of the consumer's object owns it.
+}
+
+func (c *copySync) isPrimary() bool { return c.rule.names == nil }
+
+func (c *copySync) record() Record {
+	return Record{Identifier: c.rule.identifier, Origin: c.rule.origin, From: c.from, To: c.to}
+}
+
+// below returns the one that is on the service cluster, the object at the origin or its copy, nil if it is not there.
+func (c *copySync) below() (Ref, *unstructured.Unstructured) {
+	if c.rule.origin == v1alpha1.OriginService {
+		return c.from, c.origin
+	}
+	return c.to, c.copied
+}
+
+// named adds to a refusal that an error is caused by what the consumer calls the related object.
+func (c *copySync) named(err error) error {
+	if r := RefusalOf(err); r != nil && !c.isPrimary() {
+		if r.Object = c.to; c.rule.origin == v1alpha1.OriginKCP {
+			r.Object = c.from
+		}
+	}
+	return err
+}
+
+// isHere reports whether the object at the origin is there to be copied.
+func (c *copySync) isHere() bool { return c.origin != nil && c.origin.GetDeletionTimestamp() == nil }
+
+// isReplaced reports whether the object at the origin is another one than that which was copied.
+func (c *copySync) isReplaced() bool {
+	return c.recorded.UID != "" && c.origin != nil && c.recorded.UID != c.origin.GetUID()
+}
+
+// newCopy returns a copy with some content, which it does not change, and metadata.
+func newCopy(to Ref, content, metadata map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: maps.Clone(content)}
+	u.Object["metadata"] = metadata
+	u.SetGroupVersionKind(to.GVR().GroupVersion().WithKind(to.Kind))
+	u.SetNamespace(to.Namespace)
+	u.SetName(to.Name)
+	return u
+}
+
+// clusterOf returns the logical cluster of the origin of related objects, empty for the service cluster.
+func clusterOf(o v1alpha1.Origin, workspace string) string {
+	if o == v1alpha1.OriginKCP {
+		return workspace
+	}
+	return ""
+}
+
+// opposite returns the other side.
+func opposite(o v1alpha1.Origin) v1alpha1.Origin {
+	if o == v1alpha1.OriginKCP {
+		return v1alpha1.OriginService
+	}
+	return v1alpha1.OriginKCP
+}
+
+// subjectIn returns what is remembered for a copy of a related object, by the logical cluster of the workspace.
+func subjectIn(r Record, workspace string) subject {
+	return subject{
+		NamespacedName: r.From.NamespacedName(), cluster: clusterOf(r.Origin, workspace), kind: r.From.groupKind(),
+		record: r.plain(),
+	}
+}
+
+// markOf returns what the copy of a related object says that it is of. In a workspace that tells nothing of the service
+// cluster.
+func markOf(r Record) string {
+	text := r.From.groupKind().String() + " " + r.From.NamespacedName().String()
+	if r.Origin == v1alpha1.OriginService {
+		return gotemplate.SHA1(text)
+	}
+	return text
+}
+
+// isMarked reports whether an object says that it is the copy of a related object of a workspace. Consumers cannot have
+// that written on the service cluster: labels and annotations of our domain never pass.
+func isMarked(r Record, u *unstructured.Unstructured, workspace string) bool {
+	return u.GetAnnotations()[AnnotationRelatedObject] == markOf(r) &&
+		(r.Origin == v1alpha1.OriginService || u.GetLabels()[LabelRelatedCluster] == workspace)
+}
+
+// isRecorded reports whether an object in a recorded place is the copy: it has the UID that was recorded, or says that
+// it is the copy. Else somebody has made it when there was no copy. Of copies that were recorded without their UID
+// nothing else is known.
+func isRecorded(r recorded, u *unstructured.Unstructured, workspace string) bool {
+	return r.made && (r.CopyUID == "" || r.CopyUID == u.GetUID()) || isMarked(r.Record, u, workspace)
+}
+
+// owns reports whether an object owns another one, which may be nil.
+func owns(owner, u *unstructured.Unstructured) bool {
+	return u != nil && owner != nil && slices.ContainsFunc(u.GetOwnerReferences(),
+		func(r metav1.OwnerReference) bool { return r.UID != "" && r.UID == owner.GetUID() })
+}

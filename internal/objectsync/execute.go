@@ -1,0 +1,206 @@
+package objectsync
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// execute does what copies need. Those that are there are changed first. What is to be created is remembered, all of it
+// with one write, and then created. One object can have several identifiers: what one of them has brought about the
+// others need not.
+func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
+	var errs []error
+	done := map[Record]bool{}
+	try := func(there bool, do func(context.Context, copyPlan) error) (succeeded []copyPlan) {
+		for _, plan := range plans {
+			is := plan.of.record().plain()
+			if done[is] || there != (plan.of.copied != nil) {
+				continue
+			}
+			err := plan.refused
+			if plan.disown {
+				p.state.disown(is, p.view.id.Cluster)
+			}
+			if err == nil {
+				err = do(ctx, plan)
+			}
+			if done[is] = err == nil; done[is] {
+				succeeded = append(succeeded, plan)
+			}
+			errs = append(errs, err)
+		}
+		return succeeded
+	}
+	try(true, p.update)
+	before := p.state.clone()
+	expected := try(false, p.expect)
+	if len(expected) == 0 {
+		return oneOf(errs...)
+	}
+	if err := p.save(ctx); err != nil {
+		// So that what is remembered of others can be saved, and the consumer is told of none that is not there.
+		p.state = before
+		return oneOf(append(errs, err)...)
+	}
+	for _, plan := range expected {
+		errs = append(errs, p.create(ctx, plan))
+	}
+	return oneOf(errs...)
+}
+
+// update brings a copy that is there into step with what has changed at the origin since it was last copied. What
+// others have changed since then stays.
+func (p *pass) update(ctx context.Context, plan copyPlan) error {
+	c := plan.of
+	if err := p.state.checkPut(c.subject, plan.slot); err != nil {
+		return err
+	}
+	_, other := p.servers.of(c.rule.origin)
+	if plan.patch != nil {
+		if err := patchOf(ctx, other.Writer, c.to, c.copied, plan.patch); err != nil {
+			return p.replace(ctx, c, err)
+		}
+	}
+	p.state.put(c.subject, plan.slot)
+	if c.isPrimary() {
+		if plan.patch != nil {
+			// References are to be followed from what the copy is now.
+			p.view.copied = &unstructured.Unstructured{Object: merged(c.copied.Object, plan.patch)}
+			p.view.patched = true
+			p.result.tell(ReasonSynced, "The desired state of the object has been synced")
+		}
+		return nil
+	}
+	p.state.record(c, true)
+	if err := p.holdOrigin(ctx, plan); err != nil || plan.status == nil {
+		return cmp.Or(err, plan.noStatus)
+	}
+	return patchStatus(ctx, other, c.to, c.copied, plan.status)
+}
+
+// replace deletes the copy of a related object that a server refuses to change, if another object has taken the place
+// of the one it was made of: what cannot be changed differs. The next pass makes it of that one, as if the former had
+// been seen to go.
+func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
+	if !apierrors.IsInvalid(refused) || !c.isReplaced() {
+		return c.named(refused)
+	}
+	_, other := p.servers.of(c.rule.origin)
+	_, err := p.remove(ctx, other, c.to, c.copied)
+	return c.named(err)
+}
+
+// expect remembers that a copy is about to be made. One that has been made before stays recorded as it was: what was
+// copied is what a hidden one has, until it is made again.
+func (p *pass) expect(_ context.Context, plan copyPlan) error {
+	c := plan.of
+	if err := p.state.checkPut(c.subject, plan.slot); err != nil || c.recorded.made {
+		return err
+	}
+	p.state.put(c.subject, plan.slot)
+	if !c.isPrimary() {
+		p.state.record(c, false)
+	} else if at := c.to.NamespacedName(); p.state.copy.namespacedName() != at {
+		p.state.copy = place{Namespace: at.Namespace, Name: at.Name}
+	}
+	return nil
+}
+
+// create creates a copy, and holds the related object it is of. If it fails, the copy stays recorded as about to be
+// made, so that the next try writes nothing but the copy.
+func (p *pass) create(ctx context.Context, plan copyPlan) error {
+	c := plan.of
+	_, other := p.servers.of(c.rule.origin)
+	err := p.servers.create(ctx, other, c.to.GVR(), plan.create)
+	switch {
+	case !apierrors.IsAlreadyExists(err):
+	case c.isPrimary():
+		err = p.meet(ctx, plan)
+	default:
+		err = confirmHidden(ctx, other.Writer, c.to)
+	}
+	if err != nil {
+		return c.named(errors.Wrapf(err, "cannot create %s", c.to))
+	}
+	if c.isPrimary() {
+		p.result.Copy = c.to.NamespacedName()
+		p.result.tell(ReasonPlaced,
+			"The provider of the service has created a copy of the object")
+		return nil
+	}
+	if c.copied, err = get(other, c.to); err != nil {
+		return err
+	}
+	p.state.record(c, true)
+	p.state.put(c.subject, plan.slot)
+	return p.holdOrigin(ctx, plan)
+}
+
+// meet makes what has the name of a new copy the copy, if it may.
+func (p *pass) meet(ctx context.Context, plan copyPlan) error {
+	found, err := p.servers.service.Writer.Live(ctx, plan.of.to)
+	if err != nil {
+		return err
+	}
+	body, err := p.planner.adopt(plan, found)
+	if err != nil || body == nil {
+		return err
+	}
+	return patch(ctx, p.servers.service.Writer, plan.of.to, body)
+}
+
+// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer
+// is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
+func (p *pass) holdOrigin(ctx context.Context, plan copyPlan) error {
+	if !plan.hold {
+		return nil
+	}
+	if _, stored := p.secret.stored.records.get(plan.of.record()); !stored {
+		if err := p.save(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := p.servers.hold(ctx, plan.of.from, plan.of.origin)
+	return err
+}
+
+// syncStatus copies the status of the copy up.
+func (p *pass) syncStatus(ctx context.Context) error {
+	body, err := p.planner.planStatus()
+	if err != nil || body == nil {
+		return err
+	}
+	w, ref, source := p.servers.workspace, p.view.ref, p.view.source
+	if err := patchStatus(ctx, w.Side, ref, source, body); err != nil {
+		return err
+	}
+	now, err := get(w.Side, ref)
+	if err == nil && now != nil && now.GetResourceVersion() == source.GetResourceVersion() {
+		return nil // The workspace has pruned all of it, and has nothing new.
+	}
+	p.result.tell(ReasonStatusSynced, "The status of the object has been updated")
+	return nil
+}
+
+// isThere asks the service cluster whether the copy is where the state says.
+func (p *pass) isThere(ctx context.Context) (bool, error) {
+	at := p.syncer.copyRef(p.view.stored.copy.namespacedName())
+	u, err := p.servers.service.Writer.Live(ctx, at)
+	if isMissing(err, at.Name) {
+		return false, nil
+	}
+	return err == nil && p.view.isCopy(u), errors.Wrapf(err, "cannot read %s", at)
+}
+
+// save writes what the state is to be by now.
+func (p *pass) save(ctx context.Context) error {
+	at, is := place{}, p.view.copied
+	if is != nil && p.whole { // Until all is known that may be found by marks, the state does not say where the copy is.
+		at = place{Namespace: is.GetNamespace(), Name: is.GetName(), UID: is.GetUID()}
+	}
+	return p.secret.save(ctx, &p.state, at, p.view.patched)
+}

@@ -1,0 +1,215 @@
+package objectsync
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
+)
+
+// NamespacesMax is how many namespaces of the service cluster are looked at for the objects of one workspace, beside
+// those of its copies.
+const NamespacesMax = 100
+
+var (
+	// ErrTooManyNamespaces means that the objects of a workspace refer to related objects in more than NamespacesMax
+	// namespaces.
+	ErrTooManyNamespaces = errors.Errorf(
+		"objects of the workspace refer to related objects in more than %d namespaces of the service cluster",
+		NamespacesMax)
+	// ErrClosed means that a value of the consumer names what does not belong to its workspace, and what the service owner
+	// has not opened.
+	ErrClosed = errors.Wrap(ErrForeign, "it is not for the consumer to name")
+)
+
+// A finder reads the related objects of one object. What the consumer may not name it does not look at.
+type finder struct {
+	view    *view
+	servers servers
+	holders Holders
+	mayLook func(namespace string) bool
+
+	both   related.View // The copy is as it will be.
+	tenant related.Tenant
+	name   types.NamespacedName  // of the state of the object
+	made   map[recordOrigin]bool // the copies of the object, by the side of what they are of
+	others map[string]bool       // by namespace: see hasOthers
+
+	holdings []Holding       // the related objects that the consumer may name
+	known    map[string]bool // the identifiers whose objects are all known
+}
+
+func newFinder(p *pass, both related.View) *finder {
+	f := &finder{
+		view: p.view, servers: p.servers, holders: p.in.Holders, mayLook: p.in.MayLook, both: both, name: p.secret.name,
+		made: map[recordOrigin]bool{}, others: map[string]bool{}, known: map[string]bool{},
+	}
+	s, namespace := p.planner.syncer, both.Service.GetNamespace()
+	_, by := s.namer.Who()
+	at, err := s.namer.Name(p.view.naming())
+	// A namespace that naming gives to no other workspace is its own while the copy is in it. So is one with the name of
+	// the logical cluster: that is the default, which may be that of an earlier spec.
+	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace
+	f.tenant = related.Tenant{
+		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: s.stateNamespace, OwnsCopyNamespace: own,
+		HasOthers: f.hasOthers,
+	}
+	for _, r := range p.view.stored.records.all() {
+		f.made[recordOrigin{r.Origin, r.To.Plain()}] = true
+	}
+	return f
+}
+
+// hasOthers reports whether a namespace has copies of other workspaces, and none of this one. Each is looked at once.
+func (f *finder) hasOthers(namespace string) (bool, error) {
+	if others, known := f.others[namespace]; known {
+		return others, nil
+	}
+	others, err := f.holders.HasOthers(namespace, f.view.id.Cluster)
+	if err == nil {
+		f.others[namespace] = others
+	}
+	return others, err
+}
+
+// find returns the related objects that a rule names, and notes those that the consumer may name.
+func (f *finder) find(r *copyRule, s *state) ([]*copySync, error) {
+	all, err := f.resolve(r)
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
+	}
+	if s.names += len(all); f.view.source.GetDeletionTimestamp() == nil && !s.fits(s.size()) {
+		return nil, ErrNoRoom
+	}
+	for _, c := range all {
+		if err := f.read(c); err != nil {
+			return nil, err
+		}
+	}
+	f.known[r.identifier] = true
+	return all, nil
+}
+
+// resolve returns the related objects that a rule names. A copy from the other side is none: two selectors would copy
+// each other's copies for ever.
+func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
+	origin, _ := f.servers.of(r.origin)
+	names, err := r.names.Names(f.both, related.Finder{
+		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+			return origin.Cache(Namespaces).Select("", s)
+		},
+		Objects: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+			at := r.origins().ref(types.NamespacedName{Namespace: namespace})
+			if err := f.checkSelect(r, at.Namespace); err != nil {
+				return nil, err
+			}
+			return origin.Cache(at.GVR()).Select(at.Namespace, s)
+		},
+	})
+	var all []*copySync
+	for _, n := range names {
+		c := &copySync{rule: r, from: r.origins().ref(n.From), to: r.copies().ref(n.To)}
+		if !f.learn(c) {
+			all = append(all, c)
+		}
+	}
+	return all, err
+}
+
+// learn fills in what is known of a related object but for the objects themselves, and reports whether it is a copy
+// from the other side.
+func (f *finder) learn(c *copySync) (isCopy bool) {
+	is, cluster := c.record().plain(), f.view.id.Cluster
+	c.recorded, c.known = f.view.stored.records.get(is)
+	c.subject = subjectIn(is, cluster)
+	c.byAgent = f.view.stored.isAgents(c.subject)
+	isCopy = f.made[recordOrigin{opposite(is.Origin), is.From}]
+	for _, h := range f.holders.Holdings(clusterOf(is.Origin, cluster), c.from) {
+		switch {
+		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:
+			isCopy = true
+		case h.Primary.Cluster != cluster:
+			c.claimed, c.wanted = c.claimed || h.Kept, true
+		case h.State != f.name && h.plain() == is:
+			c.alike, c.shared = true, c.shared || h.Kept && h.Primary.Name != ""
+		}
+	}
+	if is.Origin == v1alpha1.OriginKCP { // On the other side each workspace has its own.
+		c.taken = slices.ContainsFunc(f.holders.Holdings("", c.to),
+			func(h Holding) bool { return h.Kept && h.Primary.Cluster != cluster })
+	}
+	return isCopy
+}
+
+// read reads a related object and its copy, and notes it if the consumer may name it: else it would be kept from whom
+// it belongs to. What was copied before is looked at wherever it is.
+func (f *finder) read(c *copySync) (err error) {
+	origin, other := f.servers.of(c.rule.origin)
+	was := c.recorded.made || c.byAgent
+	if below, _ := c.below(); !was {
+		if c.unread, err = f.checkNamespace(c.rule, below.Namespace); err != nil {
+			return err
+		}
+	}
+	if c.unread == nil || c.rule.origin == v1alpha1.OriginKCP {
+		if c.origin, err = origin.Cache(c.from.GVR()).Get(c.from.NamespacedName()); err != nil {
+			return err
+		}
+		c.origin = c.rule.platform.withoutSpec(c.origin)
+	}
+	if c.unread != nil {
+		return nil //nolint:nilerr // Whether that matters the plan decides.
+	}
+	if c.copied, err = other.Cache(c.to.GVR()).Get(c.to.NamespacedName()); err != nil {
+		return err
+	}
+	c.owned = owns(f.view.copied, c.origin)
+	below, u := c.below()
+	refused, err := c.rule.names.Admits(f.tenant, below.NamespacedName(), owns(f.view.copied, u))
+	if c.closed = err; refused != nil {
+		c.closed = errors.Wrapf(ErrClosed, "%s: %v", below, refused)
+	}
+	switch {
+	case c.closed == nil, was:
+		f.holdings = append(f.holdings, Holding{Primary: f.view.id.primary(), State: f.name, Record: c.record()})
+	case !errors.Is(c.closed, ErrClosed):
+		return c.closed
+	}
+	return nil
+}
+
+// checkSelect fails if no related objects may be selected in a namespace at the origin. Where one was copied from
+// before, they may.
+func (f *finder) checkSelect(r *copyRule, namespace string) error {
+	if r.origin != v1alpha1.OriginService || slices.ContainsFunc(f.view.stored.records.all(),
+		func(x recorded) bool { return r.relates(x.Record) && x.From.Namespace == namespace }) {
+		return nil
+	}
+	refused, err := f.checkNamespace(r, namespace)
+	return cmp.Or(err, refused)
+}
+
+// checkNamespace refuses a namespace of the service cluster that is closed, or that would be one too many: each is a
+// watch. An object that is being deleted needs none but those of what was copied. An error means that it is not known.
+func (f *finder) checkNamespace(r *copyRule, namespace string) (refused, err error) {
+	if namespace == "" || namespace == f.tenant.CopyNamespace || f.view.source.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	refused, err = r.names.AdmitsNamespace(f.tenant, namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case refused != nil:
+		return errors.Wrap(ErrClosed, refused.Error()), nil
+	case f.mayLook != nil && !f.mayLook(namespace):
+		return ErrTooManyNamespaces, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,182 @@
+package objectsync
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+)
+
+// A copyPlan is what one copy needs. What follows the content is done in this order.
+type copyPlan struct {
+	of *copySync
+
+	refused  error                      // why nothing is done, nil if something may be
+	disown   bool                       // It is no longer about to be made.
+	content  map[string]any             // what the copy is to have of the object at the origin
+	slot     []byte                     // what is to be remembered of the content, nil if it is
+	create   *unstructured.Unstructured // the copy to be made, nil for none
+	patch    map[string]any             // a JSON merge patch of the copy, nil for none
+	hold     bool                       // The related object of the workspace gets our finalizer.
+	status   map[string]any             // a JSON merge patch of the status of the copy, nil for none
+	noStatus error                      // why the status is not known, nil if it is
+}
+
+// A planner decides what copies need. It reads and writes nothing.
+type planner struct {
+	syncer *Syncer
+	view   *view
+}
+
+// passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
+func (p planner) passes() bool {
+	f, v := p.syncer.filter, p.view
+	if f.asksNamespaces() && v.id.Namespace != "" && v.namespace == nil {
+		return HasFinalizer(v.source)
+	}
+	return f.passes(v.source, v.namespace)
+}
+
+// primary returns the object as one that is copied to a place.
+func (p planner) primary(to Ref) *copySync {
+	return &copySync{
+		rule: &p.syncer.primary, subject: p.view.id.subject(), from: p.view.ref, to: to,
+		origin: p.view.source, copied: p.view.copied,
+	}
+}
+
+// planAll decides what related objects need whose objects are there, and returns why some are not looked for. What is
+// not in the workspace is not missed. What may be in a closed namespace is refused whether or not it is there, which is
+// nothing for a consumer to find out.
+func (p planner) planAll(all []*copySync, s *state) (plans []copyPlan, unread []error) {
+	for _, c := range all {
+		switch {
+		case c.unread != nil && (c.rule.origin == v1alpha1.OriginService || c.origin != nil):
+			unread = append(unread, c.unread)
+		case c.unread != nil || !c.isHere():
+		case c.copied == nil || c.copied.GetDeletionTimestamp() == nil:
+			plans = append(plans, p.plan(c, s))
+		}
+	}
+	return plans, unread
+}
+
+// plan decides what a copy needs, by what has been read and what is remembered.
+func (p planner) plan(c *copySync, s *state) copyPlan {
+	out, target := copyPlan{of: c}, c.copied
+	if out.refused = p.admit(c); out.refused != nil {
+		out.disown = c.known && !c.recorded.made
+		return out
+	}
+	if target == nil {
+		target = newCopy(c.to, c.origin.Object, map[string]any{})
+	}
+	if out.content, out.refused = p.contentOf(c, target); out.refused != nil {
+		return out
+	}
+	out.hold = !c.isPrimary() && c.rule.origin == v1alpha1.OriginKCP && !HasFinalizer(c.origin)
+	isNew := true
+	if c.copied == nil {
+		out.create = newCopy(c.to, out.content, merged(asMap(out.content["metadata"]), p.marks(c)))
+	} else {
+		var last map[string]any
+		last, isNew = p.last(c, s, out.content)
+		change := c.rule.platform.change(last, out.content)
+		isNew = isNew || change != nil
+		out.patch = p.bodyFor(c, c.copied, change)
+	}
+	if isNew {
+		out.slot, out.refused = c.subject.encode(c.from.apiVersion(), out.content)
+	}
+	if c.copied != nil && c.rule.syncStatus && c.rule.copies().Status {
+		var status any
+		status, out.noStatus = p.statusOf(c.rule, c.origin, c.copied)
+		out.status = statusPatch(c.copied, status)
+	}
+	return out
+}
+
+// last returns what was last copied, and whether that is not what is remembered. Of a copy of ours whose state was
+// lost, and of a related one that was there before us, what differs stays. A related copy that another object of the
+// workspace keeps may be behind, and so may one whose creation was not answered: all is copied.
+func (p planner) last(c *copySync, s *state, content map[string]any) (last map[string]any, isNew bool) {
+	if !c.recorded.made && (c.known || c.alike) {
+		return nil, true
+	}
+	if last = s.last(c.subject, c.rule.origins()); last != nil {
+		return last, false
+	}
+	stays := c.copied.GetAnnotations()[AnnotationKind] != ""
+	if !c.isPrimary() {
+		stays = p.isMarked(c) || p.syncer.existing != v1alpha1.ExistingObjectsOverwrite
+	}
+	if stays {
+		last = content
+	}
+	return last, true
+}
+
+// bodyFor returns the patch that a copy needs for a change of content and, if it is that of the object itself, for what
+// tells whose it is. What api-syncagent does not write is no reason for a patch.
+func (p planner) bodyFor(c *copySync, u *unstructured.Unstructured, change map[string]any) map[string]any {
+	if !c.isPrimary() {
+		return needed(change, u.Object)
+	}
+	all := merged(change, map[string]any{"metadata": p.marks(c)})
+	if IsOrphaned(u) {
+		asMap(asMap(all["metadata"])["annotations"])[AnnotationOrphaned] = nil
+	}
+	body := needed(all, u.Object)
+	own := at([]string{"metadata", "annotations"}, map[string]any{
+		AnnotationKind: p.view.id.Kind.String(), AnnotationPublication: p.syncer.publication,
+	})
+	if !IsOrphaned(u) && same(body, needed(own, u.Object)) {
+		return nil
+	}
+	return body
+}
+
+// marks returns the metadata that tells whose a copy is.
+func (p planner) marks(c *copySync) map[string]any {
+	if c.isPrimary() {
+		return map[string]any{"labels": fromTexts(p.view.id.Labels()), "annotations": fromTexts(p.view.id.Annotations())}
+	}
+	out := at([]string{"annotations", AnnotationRelatedObject}, markOf(c.record()))
+	if c.rule.origin == v1alpha1.OriginKCP {
+		out["labels"] = map[string]any{LabelRelatedCluster: p.view.id.Cluster}
+	}
+	return out
+}
+
+// adopt decides whether what has the name of a new copy becomes the copy of the object itself, and returns the patch
+// for that, nil if none is needed.
+func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[string]any, error) {
+	is := p.view.id.standingOf(found)
+	switch {
+	case is == foreign:
+		return nil, ErrForeign
+	case found.GetDeletionTimestamp() != nil:
+		return nil, ErrEnding
+	case is == unclaimed && !p.view.isCopy(found) && !p.adopts():
+		return nil, ErrExists
+	}
+	var change map[string]any // The rest of what differs stays until it changes at the source.
+	// One with all marks is of a try that was not answered, and may have what the source was then.
+	if p.syncer.existing == v1alpha1.ExistingObjectsOverwrite ||
+		is == ours && p.bodyFor(plan.of, found, nil) == nil {
+		change = diff(nil, plan.content)
+	}
+	body := p.bodyFor(plan.of, found, change)
+	if body == nil {
+		return nil, nil //nolint:nilnil // None is needed.
+	}
+	return merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion())), nil
+}
+
+// adopts reports whether an object that belongs to nobody and has the name of the copy may become it.
+func (p planner) adopts() bool {
+	name, namespace := p.syncer.namer.Who()
+	isExclusive, policy := name == naming.Workspace || namespace == naming.Workspace, p.syncer.existing
+	return policy == v1alpha1.ExistingObjectsAdopt || policy == v1alpha1.ExistingObjectsOverwrite ||
+		policy != v1alpha1.ExistingObjectsRefuse && isExclusive
+}

@@ -1,0 +1,411 @@
+package objectsync
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// A planned is what a test sees of a plan.
+type planned struct {
+	Refused, NoStatus      error
+	Disown, Remember, Hold bool
+	Create, Patch, Status  map[string]any
+}
+
+func seen(plan copyPlan) planned {
+	out := planned{
+		Refused: plan.refused, Disown: plan.disown, Remember: plan.slot != nil, Hold: plan.hold, Patch: plan.patch,
+		Status: plan.status, NoStatus: plan.noStatus,
+	}
+	if plan.create != nil {
+		out.Create = plan.create.Object
+	}
+	return out
+}
+
+// remembered has a state remember what was last copied.
+func remembered(s *state, c *copySync, last map[string]any) {
+	b, _ := c.subject.encode(c.from.apiVersion(), last)
+	s.put(c.subject, b)
+}
+
+func data(value string) map[string]any { return map[string]any{"data": map[string]any{"k": value}} }
+
+// TestPlanRelated shows what the copy of a related object needs.
+func TestPlanRelated(t *testing.T) {
+	type change = func(p planner, c *copySync, s *state)
+	is := func(value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"k": value, "others": "x"}}}
+	}
+	both := func(more ...change) change {
+		return func(p planner, c *copySync, s *state) {
+			c.copied, c.known, c.recorded = is("old"), true, recorded{Record: c.record(), made: true}
+			remembered(s, c, data("old"))
+			for _, f := range more {
+				f(p, c, s)
+			}
+		}
+	}
+	found := func(_ planner, c *copySync, s *state) {
+		c.copied, c.shared, s.slots = is("theirs"), true, map[string][]byte{}
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		existing v1alpha1.ExistingObjectsPolicy
+		change   change
+		want     planned
+	}{
+		"New": {
+			reason: "It is created, and the object is held.", change: func(planner, *copySync, *state) {},
+			want: planned{
+				Remember: true, Hold: true,
+				Create: map[string]any{
+					"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": "new"},
+					"metadata": map[string]any{
+						"namespace": "x", "name": "a", "labels": map[string]any{LabelRelatedCluster: "cluster1"},
+						"annotations": map[string]any{AnnotationRelatedObject: "Secret default/a"},
+					},
+				},
+			},
+		},
+		"Changed": {
+			reason: "What has changed at the origin is written.", change: both(),
+			want: planned{Remember: true, Hold: true, Patch: data("new")},
+		},
+		"Same": {
+			reason: "Else nothing is, and what others have changed stays.",
+			change: both(func(_ planner, c *copySync, s *state) {
+				remembered(s, c, data("new"))
+				c.copied = is("theirs")
+				c.origin.SetFinalizers([]string{Finalizer})
+			}),
+		},
+		"AsItIs": {
+			reason: "A change that the copy has is remembered.",
+			change: both(func(_ planner, c *copySync, _ *state) { c.copied = is("new") }),
+			want:   planned{Remember: true, Hold: true},
+		},
+		"Unanswered": {
+			reason: "Of one that was about to be made nobody knows what it has.",
+			change: both(func(p planner, c *copySync, s *state) {
+				c.recorded.made, c.copied = false, marked(p, c)
+				remembered(s, c, data("new"))
+			}),
+			want: planned{Remember: true, Hold: true, Patch: data("new")},
+		},
+		"Behind": {
+			reason: "One that another object keeps may be behind.",
+			change: func(p planner, c *copySync, s *state) {
+				c.copied, c.alike = marked(p, c), true
+				remembered(s, c, data("new"))
+			},
+			want: planned{Remember: true, Hold: true, Patch: data("new")},
+		},
+		"Lost": {
+			reason: "If the state was lost, what differs stays.", change: both(found),
+			want: planned{Remember: true, Hold: true},
+		},
+		"Overwrite": {
+			reason: "Unless what is found is to be overwritten.", existing: v1alpha1.ExistingObjectsOverwrite,
+			change: both(found), want: planned{Remember: true, Hold: true, Patch: data("new")},
+		},
+		"Status": {
+			reason: "A status is copied if that is asked for.",
+			change: both(func(_ planner, c *copySync, s *state) {
+				remembered(s, c, data("new"))
+				c.rule.syncStatus, c.rule.Service.Status, c.rule.Workspace.Status = true, true, true
+				c.origin.Object["status"] = map[string]any{"phase": "Ready"}
+				c.copied.Object["status"] = map[string]any{"phase": "Pending"}
+			}),
+			want: planned{Hold: true, Status: map[string]any{"status": map[string]any{"phase": "Ready"}}},
+		},
+		"Refused": {
+			reason: "What may not be copied is not about to be made any more.",
+			change: func(_ planner, c *copySync, _ *state) { c.copied, c.known = is("theirs"), true },
+			want:   planned{Refused: ErrForeign, Disown: true},
+		},
+		"Token": {
+			reason: "A token is not copied. That a copy is about to be made stays known: it may have been.",
+			change: func(_ planner, c *copySync, _ *state) {
+				c.known = true
+				c.origin.Object["type"] = "kubernetes.io/service-account-token"
+			},
+			want: planned{Refused: ErrCredential},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := planning(v1alpha1.OriginKCP, tc.existing)
+			c.origin = &unstructured.Unstructured{Object: data("new")}
+			s := p.view.stored.clone()
+			tc.change(p, c, &s)
+			if diff := cmp.Diff(tc.want, seen(p.plan(c, &s)), cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPlanPrimary shows what the copy of the object itself needs.
+func TestPlanPrimary(t *testing.T) {
+	size := func(n int64) map[string]any { return map[string]any{"spec": map[string]any{"size": n}} }
+	me := identity("default", "web")
+	me.Kind.Group = ""
+	copied := func(p planner, n int64) *unstructured.Unstructured {
+		u := of(p.view.id.Labels(), p.view.id.Annotations())
+		u.Object["spec"] = size(n)["spec"]
+		return u
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		last   map[string]any
+		copied func(p planner) *unstructured.Unstructured
+		want   planned
+	}{
+		"New": {
+			reason: "It is created.", copied: func(planner) *unstructured.Unstructured { return nil },
+			want: planned{Remember: true, Create: map[string]any{
+				"apiVersion": "v1", "kind": "Thing", "spec": size(2)["spec"],
+				"metadata": map[string]any{
+					"name": "copy", "labels": fromTexts(me.Labels()), "annotations": fromTexts(me.Annotations()),
+				},
+			}},
+		},
+		"Changed": {
+			reason: "What the consumer has changed is written.", last: size(1),
+			copied: func(p planner) *unstructured.Unstructured { return copied(p, 7) },
+			want:   planned{Remember: true, Patch: size(2)},
+		},
+		"Others": {
+			reason: "What others have changed stays.", last: size(2),
+			copied: func(p planner) *unstructured.Unstructured { return copied(p, 7) },
+		},
+		"Lost": {
+			reason: "So it does if the state was lost.",
+			copied: func(p planner) *unstructured.Unstructured { return copied(p, 7) },
+			want:   planned{Remember: true},
+		},
+		"Agents": {
+			reason: "What the agent has left without a state is written, and says whose it is.",
+			copied: func(p planner) *unstructured.Unstructured {
+				u := copied(p, 7)
+				u.SetAnnotations(map[string]string{AnnotationName: "web", AnnotationNamespace: "default"})
+				return u
+			},
+			want: planned{Remember: true, Patch: map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{
+					AnnotationKind: "Thing", AnnotationPublication: "a/b/c",
+				}},
+				"spec": size(2)["spec"],
+			}},
+		},
+		"AgentsSame": {
+			reason: "Marks that the agent does not write are no reason for a write.", last: size(2),
+			copied: func(p planner) *unstructured.Unstructured {
+				u := copied(p, 2)
+				u.SetAnnotations(map[string]string{AnnotationName: "web", AnnotationNamespace: "default"})
+				return u
+			},
+		},
+		"Orphaned": {
+			reason: "One that was left behind is so no more.", last: size(2),
+			copied: func(p planner) *unstructured.Unstructured {
+				u := copied(p, 2)
+				u.SetAnnotations(set(p.view.id.Annotations(), AnnotationOrphaned, "true"))
+				return u
+			},
+			want: planned{Patch: at([]string{"metadata", "annotations", AnnotationOrphaned}, nil)},
+		},
+		"Unlabelled": {
+			reason: "A label that tells whose copy it is gets repaired.", last: size(2),
+			copied: func(p planner) *unstructured.Unstructured {
+				u := copied(p, 2)
+				u.SetLabels(without(p.view.id.Labels(), LabelCluster))
+				return u
+			},
+			want: planned{Patch: at([]string{"metadata", "labels", LabelCluster}, "cluster1")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := planning(v1alpha1.OriginKCP, "")
+			p.view.source.Object["spec"], p.view.copied = size(2)["spec"], tc.copied(p)
+			s := p.view.stored.clone()
+			c := p.primary(Ref{Version: "v1", Resource: "things", Kind: "Thing", Name: "copy"})
+			if tc.last != nil {
+				remembered(&s, c, tc.last)
+			}
+			if diff := cmp.Diff(tc.want, seen(p.plan(c, &s)), cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestAdopt shows what becomes the copy that has the name of a new one, and what is written to it.
+func TestAdopt(t *testing.T) {
+	nobodys := func(planner) *unstructured.Unstructured { return of(nil, nil) }
+	spec := map[string]any{"size": int64(2)}
+	for name, tc := range map[string]struct {
+		reason string
+		policy v1alpha1.ExistingObjectsPolicy
+		found  func(p planner) *unstructured.Unstructured
+		want   any // the spec in the patch, if there is one
+		patch  bool
+		err    error
+	}{
+		"Nobodys": {
+			reason: "It stays its maker's.", policy: v1alpha1.ExistingObjectsRefuse, found: nobodys, err: ErrExists,
+		},
+		"Exclusive": {reason: "Nobody else has objects there.", found: nobodys, patch: true},
+		"Overwrite": {
+			reason: "All that differs is written.", policy: v1alpha1.ExistingObjectsOverwrite, found: nobodys,
+			patch: true, want: spec,
+		},
+		"Foreign": {
+			reason: "It belongs to another.", policy: v1alpha1.ExistingObjectsOverwrite, err: ErrForeign,
+			found: func(planner) *unstructured.Unstructured { return of(map[string]string{LabelCluster: "other"}, nil) },
+		},
+		"Ending": {
+			reason: "The name is waited for.", policy: v1alpha1.ExistingObjectsOverwrite, err: ErrEnding,
+			found: func(planner) *unstructured.Unstructured {
+				u := of(nil, nil)
+				u.SetDeletionTimestamp(new(metav1.Now()))
+				return u
+			},
+		},
+		"UID": {
+			reason: "It is the copy that has been relabelled.", policy: v1alpha1.ExistingObjectsRefuse, patch: true,
+			found: func(p planner) *unstructured.Unstructured {
+				u := of(nil, nil)
+				u.SetUID("copy")
+				p.view.stored.copy.UID = "copy"
+				return u
+			},
+		},
+		"Unanswered": {
+			reason: "A try that was not answered may have what the source was then.",
+			policy: v1alpha1.ExistingObjectsRefuse, patch: true, want: spec,
+			found: func(p planner) *unstructured.Unstructured { return of(p.view.id.Labels(), p.view.id.Annotations()) },
+		},
+		"Same": {
+			reason: "Nothing has changed since then.", policy: v1alpha1.ExistingObjectsRefuse,
+			found: func(p planner) *unstructured.Unstructured {
+				u := of(p.view.id.Labels(), p.view.id.Annotations())
+				u.Object["spec"] = spec
+				return u
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := planning(v1alpha1.OriginKCP, tc.policy)
+			p.view.source.Object["spec"] = spec
+			plan := p.plan(p.primary(Ref{Kind: "Thing", Name: "copy"}), &p.view.stored)
+			found := tc.found(p)
+			found.SetResourceVersion("7")
+			got, err := p.adopt(plan, found)
+			if !errors.Is(err, tc.err) {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.err, err)
+			}
+			if reason, _ := warningOf(err); errors.Is(tc.err, ErrEnding) && reason != "" {
+				t.Errorf("%s Want no warning, got %s", tc.reason, reason)
+			}
+			if diff := cmp.Diff(tc.want, got["spec"]); diff != "" || (got != nil) != tc.patch ||
+				tc.patch && asMap(got["metadata"])["resourceVersion"] != "7" {
+				t.Errorf("%s -want, +got:\n%s\n%v", tc.reason, diff, got)
+			}
+		})
+	}
+}
+
+// TestPlanAll shows which related objects are planned at all.
+func TestPlanAll(t *testing.T) {
+	gone := of(nil, nil)
+	gone.SetDeletionTimestamp(new(metav1.Now()))
+	there := of(nil, nil)
+	for name, tc := range map[string]struct {
+		reason          string
+		origin          v1alpha1.Origin
+		c               copySync
+		planned, unread int
+	}{
+		"There":    {reason: "It is there.", c: copySync{origin: there}, planned: 1},
+		"Missing":  {reason: "It is not there yet."},
+		"Goes":     {reason: "It is being deleted.", c: copySync{origin: gone}},
+		"CopyGoes": {reason: "Its copy is being deleted.", c: copySync{origin: there, copied: gone}},
+		"Closed": {
+			reason: "Whether it is there is nothing to find out.", origin: v1alpha1.OriginService,
+			c: copySync{unread: ErrClosed}, unread: 1,
+		},
+		"ClosedHere": {
+			reason: "Its copy would be in a closed namespace.", c: copySync{origin: there, unread: ErrClosed}, unread: 1,
+		},
+		"ClosedMissing": {reason: "What is not in the workspace is not missed.", c: copySync{unread: ErrClosed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, c := planning(tc.origin, "")
+			c.origin, c.copied, c.unread = tc.c.origin, tc.c.copied, tc.c.unread
+			plans, unread := p.planAll([]*copySync{c}, &p.view.stored)
+			if len(plans) != tc.planned || len(unread) != tc.unread {
+				t.Errorf("%s Want %d plans and %d errors, got %v, %v", tc.reason, tc.planned, tc.unread, plans, unread)
+			}
+		})
+	}
+}
+
+// TestExpectWithoutRoom shows that no copy is made that cannot be remembered, nor one again that a workspace hides.
+func TestExpectWithoutRoom(t *testing.T) {
+	for name, made := range map[string]bool{"New": false, "Again": true} {
+		t.Run(name, func(t *testing.T) {
+			_, c := planning("", "")
+			c.recorded.made = made
+			p := &pass{state: state{mayUse: func(int) bool { return false }}}
+			if err := p.expect(t.Context(), copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
+				t.Errorf("want %v, got %v", ErrNoRoom, err)
+			}
+		})
+	}
+}
+
+// TestPasses shows which objects pass a filter of namespaces.
+func TestPasses(t *testing.T) {
+	const prod = `{"matchLabels":{"stage":"prod"}}`
+	const not = `{"matchExpressions":[{"key":"stage","operator":"DoesNotExist"}]}`
+	for name, tc := range map[string]struct {
+		reason, filter, in string
+		namespace          *unstructured.Unstructured
+		held, want         bool
+	}{
+		"Labels": {
+			reason: "It has the labels.", filter: prod, in: "a", want: true,
+			namespace: of(map[string]string{"stage": "prod"}, nil),
+		},
+		"OtherLabels":   {reason: "It has not.", filter: prod, in: "a", namespace: of(nil, nil)},
+		"Unknown":       {reason: "That is not known.", filter: prod, in: "a"},
+		"UnknownHeld":   {reason: "What is held stays so until then.", filter: prod, in: "a", held: true, want: true},
+		"Unnamespaced":  {reason: "What is in none passes no filter of them.", filter: not},
+		"NotByName":     {reason: "Nor one by name.", filter: `"prod"`},
+		"ByName":        {reason: "It has the name.", filter: `"prod"`, in: "prod", want: true},
+		"AnotherByName": {reason: "It has another.", filter: `"prod"`, in: "dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := newFilter(&v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(tc.filter)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &view{id: identity(tc.in, "web"), source: of(nil, nil), namespace: tc.namespace}
+			v.source.SetNamespace(tc.in)
+			if tc.held {
+				v.source.SetFinalizers([]string{Finalizer})
+			}
+			if got := (planner{syncer: &Syncer{filter: f}, view: v}).passes(); got != tc.want {
+				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,243 @@
+package objectsync
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// servers are both sides of one object, as they are written.
+type servers struct {
+	workspace  Workspace
+	service    Side
+	namespaces namespaceTemplate // of copies on the service cluster
+}
+
+// of returns the side of the origin of related objects, and that of their copies.
+func (s servers) of(o v1alpha1.Origin) (origin, other Side) {
+	if o == v1alpha1.OriginService {
+		return s.service, s.workspace.Side
+	}
+	return s.workspace.Side, s.service
+}
+
+// hold puts our finalizer on an object of the workspace, and reports whether it was not there. The patch fails if the
+// list has changed meanwhile. A finalizer that does not stay is a refusal: without it the copy would outlive the
+// object.
+func (s servers) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (held bool, err error) {
+	if HasFinalizer(u) {
+		return false, nil
+	}
+	if err := s.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
+		return false, err
+	}
+	if now, err := get(s.workspace.Side, o); err != nil || now != nil && !HasFinalizer(now) {
+		return false, cmp.Or(err, error(&RefusalError{
+			Workspace: true, Resource: o.GVR().GroupResource(),
+			err: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
+		}))
+	}
+	return true, nil
+}
+
+// letGo takes our finalizer off an object of the workspace.
+func (s servers) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	if !HasFinalizer(u) {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
+	err := s.setFinalizers(ctx, o, u, rest)
+	if isMissing(err, o.Name) {
+		return nil
+	}
+	return err
+}
+
+func (s servers) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
+	return patch(ctx, s.workspace.Writer, o, map[string]any{"metadata": map[string]any{
+		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
+	}})
+}
+
+// create creates an object, and its namespace if that is missing: as configured on the service cluster, without
+// anything in a workspace.
+func (s servers) create(ctx context.Context, side Side, r schema.GroupVersionResource,
+	u *unstructured.Unstructured,
+) error {
+	err := side.Writer.Create(ctx, r, u)
+	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
+		return err
+	}
+	t := s.namespaces
+	if writesToWorkspace(side.Writer) {
+		t = namespaceTemplate{}
+	}
+	ns, err := t.make(u.GetNamespace(), s.workspace.Cluster, s.workspace.Path)
+	if err != nil {
+		return err
+	}
+	if err := side.Writer.Create(ctx, Namespaces, ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
+	}
+	return side.Writer.Create(ctx, r, u)
+}
+
+// releaseOrigin takes our finalizer off a related object, unless that has a copy of its own by another rule, without
+// which it goes.
+func (s servers) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	id := Identity{NamespacedName: o.NamespacedName(), Cluster: s.workspace.Cluster, Kind: o.groupKind()}
+	keyed, err := s.service.Cache(Secrets).States(id.Key())
+	if err != nil || slices.ContainsFunc(keyed,
+		func(u *unstructured.Unstructured) bool { return slotIn(u, id.subject()) != nil }) {
+		return err
+	}
+	return s.letGo(ctx, o, u)
+}
+
+// confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
+// what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
+// applied. Without a copy nothing can be lost.
+func (s servers) confirmGone(ctx context.Context, r recorded, now Record) error {
+	if r.Origin != v1alpha1.OriginKCP || s.workspace.Writer == nil || !r.made {
+		return nil
+	}
+	if copied, err := get(s.service, now.To); err != nil || copied == nil {
+		return err
+	}
+	shown, err := s.workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
+	if err == nil && !shown {
+		err = newHiddenRefusal(now.From)
+	}
+	if err != nil {
+		return err
+	}
+	return confirmMissing(ctx, s.workspace.Writer, now.From)
+}
+
+// confirmCopyGone returns an error if the server does not confirm that the copy of a related object is gone, which a
+// cache has not shown. A workspace may just have hidden it, and the cache may lag behind a creation that was not
+// answered. It asks nothing for a workspace that is gone, which has no writer.
+func (s servers) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
+	_, other := s.of(r.Origin)
+	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && r.made {
+		return nil
+	}
+	_, err := other.Cache(to.GVR()).Get(to.NamespacedName())
+	if r.Origin == v1alpha1.OriginKCP && apierrors.IsNotFound(err) {
+		return nil // The service cluster does not serve it.
+	}
+	if err != nil {
+		return err
+	}
+	return confirmMissing(ctx, other.Writer, to)
+}
+
+// get returns an object, nil if it is not there. What the service cluster does not serve is not there.
+func get(side Side, o Ref) (*unstructured.Unstructured, error) {
+	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
+	if apierrors.IsNotFound(err) && !writesToWorkspace(side.Writer) {
+		return nil, nil //nolint:nilnil // So is none told.
+	}
+	return u, err
+}
+
+// patchOf sends a JSON merge patch of an object as it was read. It is a conflict if another one has taken its place.
+func patchOf(ctx context.Context, w Writer, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	return patch(ctx, w, o, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
+}
+
+// patchStatus does the same with a status. Servers compare versions there, and not always UIDs.
+func patchStatus(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	now, err := get(side, o)
+	if err != nil {
+		return err
+	}
+	if now == nil || now.GetUID() != u.GetUID() {
+		return awaited(o)
+	}
+	body = merged(body, at([]string{"metadata", "resourceVersion"}, now.GetResourceVersion()))
+	return patch(ctx, side.Writer, o, body, statusField)
+}
+
+// patch sends a JSON merge patch.
+func patch(ctx context.Context, w Writer, o Ref, body map[string]any, subresources ...string) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return errors.Errorf("cannot encode patch of %s", o)
+	}
+	return errors.Wrapf(w.Patch(ctx, o, b, subresources...), "cannot patch %s", o)
+}
+
+// confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.
+func confirmMissing(ctx context.Context, w Writer, o Ref) error {
+	_, err := w.Live(ctx, o)
+	switch {
+	case isMissing(err, o.Name):
+		return nil
+	case err == nil: // It is about to be shown again.
+		return awaited(o)
+	case apierrors.IsForbidden(err) && writesToWorkspace(w):
+		return NewClaimRefusal(o.GVR().GroupResource())
+	}
+	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
+}
+
+// confirmHidden returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides
+// it. A permission claim may show only objects with some labels.
+func confirmHidden(ctx context.Context, w Writer, o Ref) error {
+	if writesToWorkspace(w) {
+		if _, err := w.Live(ctx, o); isMissing(err, o.Name) {
+			return newHiddenRefusal(o)
+		}
+	}
+	return awaited(o)
+}
+
+// awaited is the error that an object is there which is not shown yet. It is a conflict, of which nobody is told.
+func awaited(o Ref) error {
+	return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
+}
+
+// isMissing reports whether an error means that the server has no object of a name. It is false if something else is
+// missing that a write needs, such as a namespace.
+func isMissing(err error, name string) bool {
+	d := missing(err)
+	return d != nil && d.Name == name
+}
+
+// missing returns what a server that has not found something says of that, nil if an error means something else.
+func missing(err error) *metav1.StatusDetails {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return nil
+	}
+	return status.Status().Details
+}
+
+// HasFinalizer reports whether our finalizer is on an object of a workspace.
+func HasFinalizer(u *unstructured.Unstructured) bool {
+	return slices.Contains(u.GetFinalizers(), Finalizer)
+}
+
+// oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide
+// it, and the next pass finds the others again.
+func oneOf(errs ...error) error {
+	if i := slices.IndexFunc(errs, apierrors.IsConflict); i >= 0 {
+		return errs[i]
+	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return kerrors.NewAggregate(errs)
+}
