@@ -156,7 +156,8 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 			}
 			defer registry.Close()
 			r := &reconciler[*mobjectv1alpha1.Object]{
-				early: deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
+				registry: registry,
+				early:    deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
 				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 					p := reconciliationOf(ctx)
 					p.target = &targetresource.Resource{Cluster: registry.Local()}
