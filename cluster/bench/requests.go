@@ -58,7 +58,9 @@ func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
 }
 
 // by reports whether a user has made a request, or one of several whose names begin so.
-func by(e local.AuditEvent, user string) bool { return e.User == user || strings.HasPrefix(e.User, user+"-") }
+func by(e local.AuditEvent, user string) bool {
+	return e.User == user || strings.HasPrefix(e.User, user+"-")
+}
 
 // settle waits until the provider has asked nothing for a while but to watch.
 func (b *bed) settle(ctx context.Context) error {

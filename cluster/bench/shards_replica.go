@@ -112,4 +112,3 @@ func (r *replica) liveHeap(ctx context.Context) (int64, error) {
 	}
 	return 0, errors.New("cannot find " + metric)
 }
-
