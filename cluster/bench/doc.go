@@ -42,7 +42,6 @@
 //
 //   - a restart of all after one Object of each ProviderConfig has changed: time until all is applied, CPU, memory and
 //     watches. At the end of a rest: memory, and the CPU that it took.
-//   - a restart of all after each Object has changed.
 //   - a replica that is killed and replaced: how long a change in its slot waits, and one in another slot.
 //
 // A replica that starts in place of one that was stopped does not wait for a Lease. All replicas and both servers are

@@ -13,8 +13,9 @@ import (
 // sharing is what is measured of a number of replicas.
 type sharing struct {
 	replicas []replicated
+	start    time.Time
 	served   time.Duration // from the start until a change through each ProviderConfig is applied
-	applied  time.Duration // from the start until a change of each Object is applied
+	settled  time.Duration // from the start until the last request
 	requests tally         // at rest
 	pause    time.Duration // from the kill of a replica until a change in its slot is applied
 	beside   time.Duration // the same in another slot
@@ -59,16 +60,16 @@ func (b *shardsBench) createAll(ctx context.Context) error {
 	return b.stopReplicas()
 }
 
-// measure starts a number of replicas twice: after a change through each ProviderConfig, and after one of each Object.
+// measure starts a number of replicas after a change through each ProviderConfig, and lets them rest.
 func (b *shardsBench) measure(ctx context.Context, number int, got *sharing) (err error) {
 	begin, err := b.mark()
 	if err != nil {
 		return err
 	}
-	if got.served, err = b.restart(ctx, number, min(b.options.configs, b.options.n)); err != nil {
+	if err := b.restart(ctx, number, got); err != nil {
 		return err
 	}
-	if err := b.takeStock(begin); err != nil {
+	if err := b.takeStock(begin, got); err != nil {
 		return err
 	}
 	if err := b.takeRest(ctx, got); err != nil {
@@ -77,51 +78,54 @@ func (b *shardsBench) measure(ctx context.Context, number int, got *sharing) (er
 	for _, r := range b.replicas {
 		got.replicas = append(got.replicas, r.got)
 	}
-	if err := b.stopReplicas(); err != nil {
-		return err
-	}
-	if begin, err = b.mark(); err != nil {
-		return err
-	}
-	if got.applied, err = b.restart(ctx, number, b.options.n); err != nil {
-		return err
-	}
-	if err := b.takeStock(begin); err != nil || number == shards {
-		return err // The last replicas go on.
+	if number == shards {
+		return nil // They go on.
 	}
 	return b.stopReplicas()
 }
 
-// restart changes the first n Objects while no replica runs, starts a number of replicas, and waits until all is
-// settled. It returns how long it took from the start until all changes were applied.
-func (b *shardsBench) restart(ctx context.Context, number, n int) (time.Duration, error) {
+// restart changes one Object of each ProviderConfig while no replica runs, starts a number of replicas, and waits until
+// all is settled.
+func (b *shardsBench) restart(ctx context.Context, number int, got *sharing) error {
 	value := fmt.Sprintf("restart-%d", b.started)
 	seen, err := b.watchValue(ctx, value)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer seen.close()
+	n := min(b.options.configs, b.options.n)
 	if err := each(ctx, n, func(ctx context.Context, i int) error { return b.change(ctx, i, value) }); err != nil {
-		return 0, err
+		return err
 	}
-	start := time.Now()
+	got.start = time.Now()
 	for range number {
 		if err := b.startReplica(number); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	last := start
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, r := range b.replicas {
+		go r.awaitEnd(ctx, cancel)
+	}
 	for i := range n {
 		at, err := seen.await(ctx, named("object", i))
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if at.After(last) {
-			last = at
-		}
+		got.served = max(got.served, at.Sub(got.start))
 	}
-	progressf("%d changes are applied %.1fs after the start of %d", n, last.Sub(start).Seconds(), number)
-	return last.Sub(start), b.settle(ctx)
+	progressf("%d changes are applied %.1fs after the start of %d", n, got.served.Seconds(), number)
+	return b.settle(ctx)
+}
+
+// awaitEnd cancels what waits for a replica that has ended.
+func (r *replica) awaitEnd(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-r.Exited():
+		cancel(errors.Errorf("replica %s has ended: %s", r.user, r.Log()))
+	case <-ctx.Done():
+	}
 }
 
 // watchValue notes when each ConfigMap gets a value.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +26,13 @@ type replicated struct {
 
 // takeStock notes what each replica has done since a mark that is older than it, and which ProviderConfigs are its own:
 // it has written the statuses of their Objects.
-func (b *shardsBench) takeStock(begin mark) (err error) {
+func (b *shardsBench) takeStock(begin mark, got *sharing) (err error) {
 	t, err := b.since(begin)
 	if err != nil {
 		return err
+	}
+	for _, e := range append(slices.Clone(t[0]), t[1]...) {
+		got.settled = max(got.settled, e.Time.Sub(got.start))
 	}
 	for _, r := range b.replicas {
 		watches, written, users := 0, map[string]bool{}, map[string]bool{}

@@ -26,8 +26,8 @@ func (b *shardsBench) report(t table) {
 
 // sharing prints what is measured of all replicas together.
 func (t table) sharing(s sharing) {
-	t.row("restart, a change of one Object of each ProviderConfig applied after", seconds(s.served), "", "")
-	t.row("restart, a change of each Object applied after", seconds(s.applied), "", "")
+	t.row("restart, a change through each ProviderConfig applied after", seconds(s.served), "", "")
+	t.row("restart, last request after", seconds(s.settled), "", "")
 	t.none("requests at rest beside watches and leases", s.requests.sum())
 	t.tally("  ", s.requests)
 }
@@ -37,10 +37,10 @@ func (t table) replicas(all []replicated, one replicated) {
 	t.row("ProviderConfigs", joined(all, func(r replicated) string { return strconv.Itoa(r.configs) }), "", "")
 	t.shares("watches on the target", all, one, func(r replicated) float64 { return float64(r.watches[1]) })
 	t.shares("watches on the control plane", all, one, func(r replicated) float64 { return float64(r.watches[0]) })
-	t.shares("CPU of the first restart, ms", all, one, func(r replicated) float64 { return inMillis(r.start) })
+	t.shares("CPU of the restart, ms", all, one, func(r replicated) float64 { return inMillis(r.start) })
 	t.shares(fmt.Sprintf("CPU in a rest of %s, ms", syncRestTime), all, one,
 		func(r replicated) float64 { return inMillis(r.rest) })
-	t.shares("peak RSS of the first restart, MB", all, one, func(r replicated) float64 { return float64(r.peak) / mega })
+	t.shares("peak RSS of the restart, MB", all, one, func(r replicated) float64 { return float64(r.peak) / mega })
 	t.shares("RSS at rest, MB", all, one, func(r replicated) float64 { return float64(r.rss) / mega })
 	t.shares("live heap at rest, MB", all, one, func(r replicated) float64 { return float64(r.heap) / mega })
 }
