@@ -94,8 +94,8 @@ func (s *server) use(c *local.Cluster) (err error) {
 }
 
 // kubeconfigOf returns a kubeconfig of a user who may do everything.
-func (s *server) kubeconfigOf(user string) ([]byte, error) {
-	cfg, err := s.cluster.User(user, admins)
+func (s *server) kubeconfigOf(name string) ([]byte, error) {
+	cfg, err := s.cluster.User(name, admins)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@
 // and therefore also contain the request and the watch. They depend on the machine; the ratio to the floor does much
 // less.
 //
-// The floor of objects and sync is a plain client-go loop, 20 workers, that does what a provider cannot do without. It is what the servers
-// and the machine cost. It runs a second time at the end, when the provider is gone; the ratio is to the mean of both,
-// and is worth as much as they are alike. The ratio of processor times is beside it: it hardly depends on what else the
-// machine does.
+// The floor of objects and sync is a plain client-go loop, 20 workers, that does what a provider cannot do without. It
+// is what the servers and the machine cost. It runs a second time at the end, when the provider is gone; the ratio is
+// to the mean of both, and is worth as much as they are alike. The ratio of processor times is beside it: it hardly
+// depends on what else the machine does.
 //
 // # Objects
 //

@@ -58,8 +58,8 @@ func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
 }
 
 // by reports whether a user has made a request, or one of several whose names begin so.
-func by(e local.AuditEvent, user string) bool {
-	return e.User == user || strings.HasPrefix(e.User, user+"-")
+func by(e local.AuditEvent, name string) bool {
+	return e.User == name || strings.HasPrefix(e.User, name+"-")
 }
 
 // settle waits until the provider has asked nothing for a while but to watch.

@@ -24,8 +24,7 @@ type replicated struct {
 	heap      int64         // bytes: live at the last garbage collection
 }
 
-// takeStock notes what each replica has done since a mark that is older than it, and which ProviderConfigs are its own:
-// it has written the statuses of their Objects.
+// takeStock notes what each replica has done since a mark that is older than it.
 func (b *shardsBench) takeStock(begin mark, got *sharing) (err error) {
 	t, err := b.since(begin)
 	if err != nil {
@@ -35,24 +34,7 @@ func (b *shardsBench) takeStock(begin mark, got *sharing) (err error) {
 		got.settled = max(got.settled, e.Time.Sub(got.start))
 	}
 	for _, r := range b.replicas {
-		watches, written, users := 0, map[string]bool{}, map[string]bool{}
-		for _, e := range t[0] {
-			if e.User != r.user {
-				continue
-			}
-			if isWatch(e) {
-				watches++
-			}
-			written[e.Name] = written[e.Name] || isWrite(e)
-		}
-		r.mine = nil
-		for i := range b.options.configs {
-			if written[named("object", i)] {
-				r.mine, users[named(user, i)] = append(r.mine, i), true
-			}
-		}
-		r.got.configs, r.got.watches[0] = len(r.mine), watches
-		r.got.watches[1] = count(t[1], func(e local.AuditEvent) bool { return isWatch(e) && users[e.User] }).sum()
+		r.countWatches(t, b.options.configs)
 		if r.got.start, err = r.CPU(); err != nil {
 			return err
 		}
@@ -61,6 +43,25 @@ func (b *shardsBench) takeStock(begin mark, got *sharing) (err error) {
 		}
 	}
 	return nil
+}
+
+// countWatches counts the watches of a replica, and finds which of n ProviderConfigs are its own: it has written the
+// statuses of their Objects.
+func (r *replica) countWatches(t traffic, n int) {
+	mine := slices.DeleteFunc(slices.Clone(t[0]), func(e local.AuditEvent) bool { return e.User != r.user })
+	r.got.watches[0] = count(mine, isWatch).sum()
+	for i := range n {
+		if !slices.ContainsFunc(mine, func(e local.AuditEvent) bool {
+			return isWrite(e) && e.Name == named("object", i)
+		}) {
+			continue
+		}
+		r.mine = append(r.mine, i)
+		r.got.watches[1] += count(t[1], func(e local.AuditEvent) bool {
+			return isWatch(e) && e.User == named(user, i)
+		}).sum()
+	}
+	r.got.configs = len(r.mine)
 }
 
 // takeRest lets nothing happen for a while.
