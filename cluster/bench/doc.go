@@ -45,8 +45,8 @@
 //   - a replica that is killed and replaced: how long a change in its slot waits, and one in another slot.
 //
 // A replica that starts in place of one that was stopped does not wait for a Lease. Each user may read all of the
-// target, so that each connection shows the ConfigMaps of all Objects, which those of a cluster for each do not. All replicas and both servers are
-// on one machine, so that times of three replicas are not those of three machines.
+// target, so that each connection shows the ConfigMaps of all Objects, which those of a cluster for each do not.
+// All replicas and both servers are on one machine, so that times of three replicas are not those of three machines.
 //
 // A target that is missed is marked as such and no failure: the exit code is 0 unless something did not work at all.
 package main
