@@ -132,7 +132,7 @@ ifdef REGISTRY
 endif
 
 .PHONY: bench
-bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=figures prints what tests measure.
+bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work, BENCH=figures prints what tests measure.
 	$(if $(filter-out figures,$(BENCH)),go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(filter-out figures,$(BENCH)))
 	$(if $(filter figures,$(BENCH)),hack/figures.sh)
 

@@ -29,11 +29,12 @@ const (
 type server struct {
 	name string // for people
 
-	config *rest.Config
-	client dynamic.Interface
-	audit  string // path of the audit log
+	config  *rest.Config
+	client  dynamic.Interface
+	cluster *local.Cluster // nil of kcp
+	audit   string         // path of the audit log
 
-	user       string // whom the provider is
+	user       string // whom the provider is, or begins the names of several users: <user>-<number>
 	kubeconfig []byte // of that user
 }
 
@@ -84,16 +85,21 @@ func (b *bed) cluster(s *server) local.Starter {
 
 // use makes a server of a cluster.
 func (s *server) use(c *local.Cluster) (err error) {
-	s.user, s.config, s.audit = user, c.Config(), c.AuditLog()
+	s.user, s.cluster, s.config, s.audit = user, c, c.Config(), c.AuditLog()
 	if s.client, err = dynamic.NewForConfig(s.config); err != nil {
 		return errors.Wrap(err, "cannot make client")
 	}
-	cfg, err := c.User(user, admins)
-	if err != nil {
-		return err
-	}
-	s.kubeconfig, err = local.Kubeconfig(cfg)
+	s.kubeconfig, err = s.kubeconfigOf(user)
 	return err
+}
+
+// kubeconfigOf returns a kubeconfig of a user who may do everything.
+func (s *server) kubeconfigOf(name string) ([]byte, error) {
+	cfg, err := s.cluster.User(name, admins)
+	if err != nil {
+		return nil, err
+	}
+	return local.Kubeconfig(cfg)
 }
 
 // installCRDs makes the control plane one.

@@ -1,6 +1,6 @@
 // Command bench measures what the provider costs, on real servers:
 //
-//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] objects|sync ...
+//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] objects|sync|shards ...
 //
 // Each part starts two servers with audit logs and runs everything one after the other, in one run, so that it meets
 // the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual
@@ -8,10 +8,10 @@
 // and therefore also contain the request and the watch. They depend on the machine; the ratio to the floor does much
 // less.
 //
-// The floor is a plain client-go loop, 20 workers, that does what a provider cannot do without. It is what the servers
-// and the machine cost. It runs a second time at the end, when the provider is gone; the ratio is to the mean of both,
-// and is worth as much as they are alike. The ratio of processor times is beside it: it hardly depends on what else the
-// machine does.
+// The floor of objects and sync is a plain client-go loop, 20 workers, that does what a provider cannot do without. It
+// is what the servers and the machine cost. It runs a second time at the end, when the provider is gone; the ratio is
+// to the mean of both, and is worth as much as they are alike. The ratio of processor times is beside it: it hardly
+// depends on what else the machine does.
 //
 // # Objects
 //
@@ -33,6 +33,20 @@
 //     they are in the workspaces, a change of each, and, in the end, their deletion: requests, time, CPU and memory.
 //   - with all of them standing: single objects and statuses, rest, and a restart.
 //   - a start with twice as many waiting in one workspace: how long an object of another waits for its copy.
+//
+// # Shards
+//
+// A control plane, and a target with a user for each ProviderConfig, so that each has a connection and watches of its
+// own. The Objects are spread over the ProviderConfigs. One process is measured, and then three that share the work,
+// each beside what it is of the one process:
+//
+//   - a restart of all after one Object of each ProviderConfig has changed: time until all is applied, CPU, memory and
+//     watches. At the end of a rest: memory, and the CPU that it took.
+//   - a replica that is killed and replaced: how long a change in its slot waits, and one in another slot.
+//
+// A replica that starts in place of one that was stopped does not wait for a Lease. Each user may read all of the
+// target, so that each connection shows the ConfigMaps of all Objects, which those of a cluster for each do not.
+// All replicas and both servers are on one machine, so that times of three replicas are not those of three machines.
 //
 // A target that is missed is marked as such and no failure: the exit code is 0 unless something did not work at all.
 package main

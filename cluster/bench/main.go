@@ -15,7 +15,7 @@ import (
 )
 
 const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] [-watch] " +
-	"[-poll DURATION] objects|sync ...\n"
+	"[-poll DURATION] [-configs PROVIDERCONFIGS] objects|sync|shards ...\n"
 
 // Exit codes.
 const (
@@ -31,6 +31,7 @@ type options struct {
 	timeout  time.Duration // of each part
 	watch    bool          // whether Objects ask for a watch, without which provider-kubernetes keeps none
 	poll     time.Duration // how often the provider polls, if that is measured in place of drift and rest
+	configs  int           // ProviderConfigs that replicas share
 }
 
 // A part is one thing to measure, on servers of its own.
@@ -50,7 +51,9 @@ type step struct {
 }
 
 // parts start what measures each part. What they return is to be stopped, also beside an error, unless it is nil.
-var parts = map[string]func(context.Context, options) (part, error){"objects": newObjectsBench, "sync": newSyncBench}
+var parts = map[string]func(context.Context, options) (part, error){
+	"objects": newObjectsBench, "sync": newSyncBench, "shards": newShardsBench,
+}
 
 func main() {
 	o := options{}
@@ -60,9 +63,10 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "deadline of each part")
 	flag.BoolVar(&o.watch, "watch", false, "let Objects have spec.watch: true")
 	flag.DurationVar(&o.poll, "poll", 0, "measure a poll at this interval in place of drift and rest")
+	flag.IntVar(&o.configs, "configs", 40, "how many ProviderConfigs replicas share")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
-	known := flag.NArg() > 0 && o.n > 0
+	known := flag.NArg() > 0 && o.n > 0 && o.configs > 0
 	for _, name := range flag.Args() {
 		known = known && parts[name] != nil
 	}

@@ -42,8 +42,8 @@ func newConfigMap(name string) *corev1.ConfigMap {
 	}
 }
 
-// newObject returns an Object that keeps a ConfigMap of its own name.
-func (b *objectsBench) newObject(name string) (*objectv1alpha2.Object, error) {
+// newObject returns an Object that keeps a ConfigMap of its own name through a ProviderConfig.
+func (b *bed) newObject(name, providerConfig string) (*objectv1alpha2.Object, error) {
 	manifest, err := json.Marshal(newConfigMap(name))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode manifest")
@@ -52,27 +52,27 @@ func (b *objectsBench) newObject(name string) (*objectv1alpha2.Object, error) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: objectv1alpha2.GroupVersion.String(), Kind: commonv1.ObjectKind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 	}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: config}
+	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: providerConfig}
 	o.Spec.Watch = b.options.watch
 	o.Spec.ForProvider.Manifest = runtime.RawExtension{Raw: manifest}
 	return o, nil
 }
 
-// newConfig returns a ProviderConfig and its Secret.
-func newConfig(kubeconfig []byte) (*pcv1alpha1.ProviderConfig, *corev1.Secret) {
+// newConfig returns a ProviderConfig and its Secret, which has the same name.
+func newConfig(name string, kubeconfig []byte) (*pcv1alpha1.ProviderConfig, *corev1.Secret) {
 	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
 		Source: xpv2.CredentialsSourceSecret,
 		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{SecretRef: &xpv2.SecretKeySelector{
-			SecretReference: xpv2.SecretReference{Namespace: namespace, Name: config}, Key: "kubeconfig",
+			SecretReference: xpv2.SecretReference{Namespace: namespace, Name: name}, Key: "kubeconfig",
 		}},
 	}}
 	return &pcv1alpha1.ProviderConfig{
 			TypeMeta:   metav1.TypeMeta{APIVersion: pcv1alpha1.GroupVersion.String(), Kind: "ProviderConfig"},
-			ObjectMeta: metav1.ObjectMeta{Name: config},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       spec,
 		}, &corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: config},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Data:       map[string][]byte{"kubeconfig": kubeconfig},
 		}
 }

@@ -44,7 +44,7 @@ func newObjectsBench(ctx context.Context, o options) (part, error) {
 }
 
 // prepare makes what has to be on the servers before a provider starts.
-func (b *objectsBench) prepare(ctx context.Context) error {
+func (b *bed) prepare(ctx context.Context) error {
 	if err := b.installCRDs(); err != nil {
 		return err
 	}

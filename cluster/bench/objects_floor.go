@@ -42,7 +42,7 @@ func (b *objectsBench) floor(ctx context.Context, phase string) (f floored, err 
 func (b *objectsBench) floorOf(ctx context.Context, phase string, n int) error {
 	return each(ctx, n, func(ctx context.Context, i int) error {
 		name := named(phase, i)
-		o, err := b.newObject(name)
+		o, err := b.newObject(name, config)
 		if err != nil {
 			return err
 		}

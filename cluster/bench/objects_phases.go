@@ -65,7 +65,7 @@ func (b *objectsBench) createAll(ctx context.Context) error {
 		}
 		b.got.create.wall, b.got.create.ready, err = sweep(ctx, seen, b.got.n,
 			func(ctx context.Context, i int) (string, error) {
-				o, err := b.newObject(named("object", i))
+				o, err := b.newObject(named("object", i), config)
 				if err != nil {
 					return "", err
 				}
@@ -99,7 +99,7 @@ func (b *objectsBench) connect(ctx context.Context) error {
 	if err := b.awaitReady(ctx); err != nil {
 		return err
 	}
-	pc, secret := newConfig(b.target.kubeconfig)
+	pc, secret := newConfig(config, b.target.kubeconfig)
 	if err := b.control.create(ctx, secrets, secret); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (b *objectsBench) pickUp(ctx context.Context) error {
 }
 
 func (b *objectsBench) pickUpOne(ctx context.Context, seen *sighting, name string) (time.Duration, error) {
-	o, err := b.newObject(name)
+	o, err := b.newObject(name, config)
 	if err != nil {
 		return 0, err
 	}

@@ -54,7 +54,12 @@ func (b *bed) since(m mark) (t traffic, err error) {
 func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
 	events, _, err := local.ReadAuditFrom(s.audit, offset)
 	return slices.DeleteFunc(events,
-		func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" || e.Forwarded }), err
+		func(e local.AuditEvent) bool { return !by(e, s.user) || e.Resource == "leases" || e.Forwarded }), err
+}
+
+// by reports whether a user has made a request, or one of several whose names begin so.
+func by(e local.AuditEvent, name string) bool {
+	return e.User == name || strings.HasPrefix(e.User, name+"-")
 }
 
 // settle waits until the provider has asked nothing for a while but to watch.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pkg/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+)
+
+// shards is how many replicas share the work.
+const shards = 3
+
+// A shardsBench measures replicas that share Objects, whose ProviderConfigs are each another user of one target.
+type shardsBench struct {
+	*bed
+
+	target   *server
+	started  int // replicas so far
+	replicas []*replica
+	create   durations // until Ready, of each Object
+	alone    sharing   // one process
+	shared   sharing   // as many as there are shards
+}
+
+// A replica is a process, and what is measured of it.
+type replica struct {
+	*provider.Process
+
+	user string // on the control plane
+	mine []int  // the numbers of the ProviderConfigs that it looks after
+	got  replicated
+}
+
+// newShardsBench starts two clusters.
+func newShardsBench(ctx context.Context, o options) (part, error) {
+	control, target := &server{name: "control plane"}, &server{name: "target"}
+	b, err := newBed(o, control, [2]*server{control, target})
+	if err != nil {
+		return nil, err
+	}
+	p := &shardsBench{bed: b, target: target}
+	if err := p.start(ctx, b.cluster(control), b.cluster(target)); err != nil {
+		return p, err
+	}
+	return p, p.prepare(ctx)
+}
+
+// steps measure one process and then several.
+func (b *shardsBench) steps() []step {
+	return []step{
+		{"creating ProviderConfigs and Objects with one process", b.createAll},
+		{"one process", func(ctx context.Context) error { return b.measure(ctx, 1, &b.alone) }},
+		{"several replicas", func(ctx context.Context) error { return b.measure(ctx, shards, &b.shared) }},
+		{"a replica is killed", b.kill},
+	}
+}
+
+// stop ends the replicas, too.
+func (b *shardsBench) stop() error {
+	for _, r := range b.replicas {
+		r.Kill()
+	}
+	return b.bed.stop()
+}
+
+// startReplica starts a replica of a number that share the work.
+func (b *shardsBench) startReplica(number int) error {
+	b.started++
+	r := &replica{user: fmt.Sprintf("%s-%d", user, b.started)}
+	kubeconfig, err := b.control.kubeconfigOf(r.user)
+	if err != nil {
+		return err
+	}
+	r.Process, err = provider.Start(provider.Options{
+		Binary: b.options.provider, Dir: filepath.Join(b.dir, r.user), Kubeconfig: kubeconfig,
+		Args: []string{"--leader-election", "--shards=" + strconv.Itoa(number)},
+	})
+	if err == nil {
+		b.replicas = append(b.replicas, r)
+	}
+	return err
+}
+
+// stopReplicas ends all replicas, which give up their Leases.
+func (b *shardsBench) stopReplicas() error {
+	for _, r := range b.replicas {
+		if err := r.Stop(); err != nil {
+			return errors.Wrap(err, r.user)
+		}
+	}
+	b.replicas = nil
+	return nil
+}
+
+// configOf returns the ProviderConfig of the i-th Object.
+func (b *shardsBench) configOf(i int) string { return named(config, i%b.options.configs) }
