@@ -1,6 +1,11 @@
 package object_test
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -10,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -71,22 +77,32 @@ func TestTokenWaitsForItsAccount(t *testing.T) {
 	kube.Remove(t, c, o)
 }
 
-// stripFinalizers has the control plane take the finalizers off resources that are written in a namespace, as a webhook
-// may, until the function that it returns is called.
+// stripFinalizers has a webhook take the finalizers off resources that are written in a namespace, until the function
+// that it returns is called.
 func stripFinalizers(t *testing.T, c client.Client, namespace, resource string, probe client.Object) (end func()) {
 	t.Helper()
-	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy",
-		"metadata":{"name":"`+namespace+resource+`"},"spec":{"failurePolicy":"Fail","reinvocationPolicy":"Never",
-		"matchConstraints":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+namespace+`"}},
-			"resourceRules":[{"apiGroups":["","kubernetes.m.crossplane.io"],"apiVersions":["*"],
-				"operations":["CREATE","UPDATE"],"resources":["`+resource+`"]}]},
-		"mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":
-			"has(object.metadata.finalizers) ? [JSONPatch{op: 'remove', path: '/metadata/finalizers'}] : []"}}]}}`)
-	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding",
-		"metadata":{"name":"`+namespace+resource+`"},"spec":{"policyName":"`+namespace+resource+`"}}`)
-	kube.Create(t, c, policy, binding)
+	server := httptest.NewTLSServer(&admission.Webhook{Handler: admission.HandlerFunc(
+		func(_ context.Context, r admission.Request) admission.Response {
+			o := parse(t, string(r.Object.Raw))
+			o.SetFinalizers(nil)
+			stripped, err := o.MarshalJSON()
+			if err != nil {
+				return admission.Errored(http.StatusInternalServerError, err)
+			}
+			return admission.PatchResponseFromRaw(r.Object.Raw, stripped)
+		})})
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	webhook := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration",
+		"metadata":{"name":"`+namespace+resource+`"},"webhooks":[{"name":"strip.example.org",
+			"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{
+				"url":"`+server.URL+`","caBundle":"`+base64.StdEncoding.EncodeToString(ca)+`"},
+			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+namespace+`"}},
+			"rules":[{"apiGroups":["","kubernetes.m.crossplane.io"],"apiVersions":["*"],
+				"operations":["CREATE","UPDATE"],"resources":["`+resource+`"]}]}]}`)
+	kube.Create(t, c, webhook)
 	await := func(want int) {
-		kube.Eventually(t, "the policy", func() (bool, string) {
+		kube.Eventually(t, "the webhook", func() (bool, string) {
 			o := probe.DeepCopyObject().(client.Object)
 			o.SetFinalizers([]string{"example.org/probe"})
 			err := c.Create(t.Context(), o, client.DryRunAll)
@@ -96,7 +112,7 @@ func stripFinalizers(t *testing.T, c client.Client, namespace, resource string, 
 	await(0)
 	return func() {
 		t.Helper()
-		kube.Delete(t, c, binding)
+		kube.Delete(t, c, webhook)
 		await(1)
 	}
 }
