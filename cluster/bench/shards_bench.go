@@ -14,7 +14,7 @@ import (
 // shards is how many replicas share the work.
 const shards = 3
 
-// A shardsBench measures replicas that share Objects, whose ProviderConfigs are each another user of one target.
+// A shardsBench measures replicas that share the work. Each ProviderConfig is a user of its own on one target.
 type shardsBench struct {
 	*bed
 

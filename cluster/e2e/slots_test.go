@@ -22,7 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
-// A shop is ProviderConfigs, each of which is another user of the target for each replica, with an Object each.
+// A shop has ProviderConfigs with one Object each. With each of them, each replica is a user of its own on the target.
 type shop struct {
 	c, tc     client.Client
 	namespace string // on the target

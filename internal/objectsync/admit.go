@@ -68,9 +68,9 @@ func (p planner) checkForbidden(c *copySync) error {
 	return nil
 }
 
-// isFound reports whether what is in the place of a copy that this object has not recorded is the copy all the same:
-// another object of the workspace has recorded it, the state that had recorded it was lost, or the consumer's object
-// tells of it, whose workspace it is in. A mark is needed, too, unless it is known to have been made.
+// isFound reports whether what is in the place of a copy is the copy, although this object has not recorded it: another
+// object of the workspace has recorded it, the consumer was told of it, or api-syncagent has made it. If the state was
+// lost, or other objects of the workspace have or make the same copy, our mark on it is enough.
 func (p planner) isFound(c *copySync) bool {
 	return c.shared || (p.view.lost || c.alike) && p.isMarked(c) ||
 		c.rule.origin == v1alpha1.OriginService && p.isAnnounced(c) || p.madeByAgent(c)

@@ -24,8 +24,8 @@ func (known) HasOthers(string, string) (bool, error) { return false, nil }
 // Drop does nothing.
 func (known) Drop(Holding) {}
 
-// planning returns a planner for object web, and one related Secret of it, of which nothing is known. It is of the
-// workspace by default.
+// planning returns a planner for object web with one related Secret, and the Secret. Nothing is known of its copy. The
+// default origin is the workspace.
 func planning(origin v1alpha1.Origin, existing v1alpha1.ExistingObjectsPolicy) (planner, *copySync) {
 	thing := Resource{GroupVersionResource: Secrets.GroupVersion().WithResource("things"), Kind: "Thing", Status: true}
 	secret := Resource{GroupVersionResource: Secrets, Kind: "Secret", Scope: v1alpha1.ScopeNamespaced}
@@ -294,6 +294,44 @@ func TestAgentsNamesakes(t *testing.T) {
 			c.origin.SetFinalizers([]string{Finalizer})
 			tc.change(p, c)
 			if got := p.isAgents(c); got != tc.want {
+				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestPasses shows which objects pass a filter of namespaces.
+func TestPasses(t *testing.T) {
+	const prod = `{"matchLabels":{"stage":"prod"}}`
+	const not = `{"matchExpressions":[{"key":"stage","operator":"DoesNotExist"}]}`
+	for name, tc := range map[string]struct {
+		reason, filter, in string
+		namespace          *unstructured.Unstructured
+		held, want         bool
+	}{
+		"Labels": {
+			reason: "It has the labels.", filter: prod, in: "a", want: true,
+			namespace: of(map[string]string{"stage": "prod"}, nil),
+		},
+		"OtherLabels":   {reason: "It has not.", filter: prod, in: "a", namespace: of(nil, nil)},
+		"Unknown":       {reason: "That is not known.", filter: prod, in: "a"},
+		"UnknownHeld":   {reason: "What is held stays so until then.", filter: prod, in: "a", held: true, want: true},
+		"Unnamespaced":  {reason: "What is in none passes no filter of them.", filter: not},
+		"NotByName":     {reason: "Nor one by name.", filter: `"prod"`},
+		"ByName":        {reason: "It has the name.", filter: `"prod"`, in: "prod", want: true},
+		"AnotherByName": {reason: "It has another.", filter: `"prod"`, in: "dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := newFilter(&v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(tc.filter)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &view{id: identity(tc.in, "web"), source: of(nil, nil), namespace: tc.namespace}
+			v.source.SetNamespace(tc.in)
+			if tc.held {
+				v.source.SetFinalizers([]string{Finalizer})
+			}
+			if got := (planner{syncer: &Syncer{filter: f}, view: v}).passes(); got != tc.want {
 				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
 			}
 		})

@@ -13,13 +13,9 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	audit "github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -104,18 +100,7 @@ func (s *sharedStage) change(t *testing.T) (end func()) {
 			i := rand.IntN(sharedObjects)
 			ns, value := s.namespaces[i%sharedConfigs], strconv.Itoa(rand.Int())
 			name := fmt.Sprintf("%s-%d", s.config, i)
-			o := build.Cluster().Object("", name, ns, build.ConfigMap(ns, name, "value", value))
-			var err error
-			switch rand.IntN(4) {
-			case 0:
-				err = client.IgnoreNotFound(s.c.Delete(ctx, o))
-			case 1, 2:
-				err = client.IgnoreAlreadyExists(s.c.Create(ctx, o))
-			default:
-				err = client.IgnoreNotFound(s.c.Patch(ctx, o, client.RawPatch(types.MergePatchType,
-					fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{"value":%q}}}}}`, value))))
-			}
-			if err != nil && ctx.Err() == nil {
+			if err := s.write(ctx, ns, name, value); err != nil && ctx.Err() == nil {
 				t.Errorf("cannot change Objects: %v", err)
 				return
 			}
@@ -129,28 +114,7 @@ func (s *sharedStage) settle(t *testing.T) {
 	t.Helper()
 	kube.Eventually(t, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {
 		s.fill(t)
-		objects, configMaps := &objectv1alpha2.ObjectList{}, &corev1.ConfigMapList{}
-		kube.List(t, s.c, objects)
-		kube.List(t, s.tc, configMaps)
-		want, got, waiting := map[string]string{}, map[string]string{}, 0
-		for i := range objects.Items {
-			o := &objects.Items[i]
-			if !slices.Contains(s.namespaces, o.Spec.ProviderConfigReference.Name) {
-				continue // Of another test.
-			}
-			_, value, _ := strings.Cut(string(o.Spec.ForProvider.Manifest.Raw), `"value":"`)
-			want[o.GetName()], _, _ = strings.Cut(value, `"`)
-			if o.GetDeletionTimestamp() != nil || o.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue {
-				waiting++
-			}
-		}
-		for _, cm := range configMaps.Items {
-			if slices.Contains(s.namespaces, cm.GetNamespace()) {
-				got[cm.GetName()] = cm.Data["value"]
-			}
-		}
-		diff := cmp.Diff(want, got)
-		return diff == "" && waiting == 0, fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
+		return s.settled(t.Context(), s.namespaces...)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,22 +33,22 @@ const (
 
 // A storm creates, changes and deletes Objects, each with a ConfigMap of its own, until it is ended.
 type storm struct {
-	stage *stage
-	done  atomic.Int64 // how many Objects were written
-	end   func()
+	done atomic.Int64 // how many Objects were written
+	end  func()
 }
 
 func (s *stage) newStorm(t *testing.T) *storm {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
-	st := &storm{stage: s, end: func() { cancel(); writers.Wait() }}
+	st := &storm{end: func() { cancel(); writers.Wait() }}
 	limit := rate.NewLimiter(stormRate, 1)
 	for w := range stormWriters {
 		writers.Go(func() {
 			for limit.Wait(ctx) == nil {
 				i := w + stormWriters*rand.IntN(stormSize/stormWriters) // Each writer has Objects of its own.
-				if err := st.write(ctx, i); err != nil && ctx.Err() == nil {
+				name, value := fmt.Sprintf("%s-%d", s.config, i), strconv.FormatInt(st.done.Load(), 10)
+				if err := s.write(ctx, s.config, name, value); err != nil && ctx.Err() == nil {
 					t.Errorf("storm: %v", err)
 					return
 				}
@@ -60,18 +61,48 @@ func (s *stage) newStorm(t *testing.T) *storm {
 }
 
 // write creates an Object, or changes or deletes it.
-func (st *storm) write(ctx context.Context, i int) error {
-	name, value := fmt.Sprintf("%s-%d", st.stage.config, i), strconv.FormatInt(st.done.Load(), 10)
-	o := build.Cluster().Object("", name, st.stage.config, build.ConfigMap(st.stage.config, name, "value", value))
+func (s *stage) write(ctx context.Context, config, name, value string) error {
+	o := build.Cluster().Object("", name, config, build.ConfigMap(config, name, "value", value))
 	switch rand.IntN(3) {
 	case 0:
-		return client.IgnoreNotFound(st.stage.c.Delete(ctx, o))
+		return client.IgnoreNotFound(s.c.Delete(ctx, o))
 	case 1:
-		return client.IgnoreAlreadyExists(st.stage.c.Create(ctx, o))
+		return client.IgnoreAlreadyExists(s.c.Create(ctx, o))
 	}
 	patch := client.RawPatch(types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{"value":%q}}}}}`, value))
-	return client.IgnoreNotFound(st.stage.c.Patch(ctx, o, patch))
+	return client.IgnoreNotFound(s.c.Patch(ctx, o, patch))
+}
+
+// settled reports whether there is a ConfigMap for each Object of some ProviderConfigs, in the namespace of the same
+// name, as the Object wants it, and no other there.
+func (s *stage) settled(ctx context.Context, configs ...string) (bool, string) {
+	objects, configMaps := &objectv1alpha2.ObjectList{}, &corev1.ConfigMapList{}
+	if err := s.c.List(ctx, objects); err != nil {
+		return false, err.Error()
+	}
+	if err := s.tc.List(ctx, configMaps); err != nil {
+		return false, err.Error()
+	}
+	want, got, waiting := map[string]string{}, map[string]string{}, 0
+	for i := range objects.Items {
+		o := &objects.Items[i]
+		if !slices.Contains(configs, o.Spec.ProviderConfigReference.Name) {
+			continue // Of another test.
+		}
+		_, value, _ := strings.Cut(string(o.Spec.ForProvider.Manifest.Raw), `"value":"`)
+		want[o.GetName()], _, _ = strings.Cut(value, `"`)
+		if o.GetDeletionTimestamp() != nil || o.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue {
+			waiting++
+		}
+	}
+	for _, cm := range configMaps.Items {
+		if slices.Contains(configs, cm.GetNamespace()) {
+			got[cm.GetName()] = cm.Data["value"]
+		}
+	}
+	diff := cmp.Diff(want, got)
+	return diff == "" && waiting == 0, fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
 }
 
 // awaitSettled waits until there is a ConfigMap on the target for each Object, as the Object wants it, and no other. A
@@ -82,31 +113,7 @@ func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 		if r.ended() {
 			r = s.start(t, nil)
 		}
-		objects, configMaps := &objectv1alpha2.ObjectList{}, &corev1.ConfigMapList{}
-		if err := s.c.List(t.Context(), objects); err != nil {
-			return false, err.Error()
-		}
-		if err := s.tc.List(t.Context(), configMaps, client.InNamespace(s.config)); err != nil {
-			return false, err.Error()
-		}
-		want, got, waiting := map[string]string{}, map[string]string{}, 0
-		for i := range objects.Items {
-			o := &objects.Items[i]
-			if o.Spec.ProviderConfigReference.Name != s.config {
-				continue // Of another test.
-			}
-			_, value, _ := strings.Cut(string(o.Spec.ForProvider.Manifest.Raw), `"value":"`)
-			want[o.GetName()], _, _ = strings.Cut(value, `"`)
-			if o.GetDeletionTimestamp() != nil || o.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue {
-				waiting++
-			}
-		}
-		for _, cm := range configMaps.Items {
-			got[cm.GetName()] = cm.Data["value"]
-		}
-		diff := cmp.Diff(want, got)
-		return diff == "" && waiting == 0,
-			fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
+		return s.settled(t.Context(), s.config)
 	})
 	return r
 }

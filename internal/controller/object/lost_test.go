@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,11 +102,7 @@ func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
 // the Object is as far as a function wants it to be. It returns when the Object is gone.
 func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	t.Helper()
-	gvr := schema.GroupResource{Group: "kubernetes.crossplane.io", Resource: "objects"}
-	if o.GetNamespace() != "" {
-		gvr.Group = "kubernetes.m.crossplane.io"
-	}
-	held := local.HoldDeletion(t, gvr, func(n types.NamespacedName) bool {
+	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
 		now := w.scope.New()
 		return w.c.Get(t.Context(), n, now) == nil && far(now)
 	})

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -46,6 +47,8 @@ type Object interface {
 type Scope struct {
 	// Name of the scope, for the names of tests.
 	Name string
+	// Resource is what Objects are in a request.
+	Resource schema.GroupResource
 	// New returns an empty Object.
 	New func() Object
 	// NewList returns an empty list of Objects.
@@ -65,6 +68,7 @@ func Scopes() []Scope { return []Scope{Cluster(), Namespaced()} }
 func Cluster() Scope {
 	return Scope{
 		Name:         "Cluster",
+		Resource:     schema.GroupResource{Group: objectv1alpha2.Group, Resource: "objects"},
 		New:          func() Object { return &objectv1alpha2.Object{} },
 		NewList:      func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
 		NewUsageList: func() client.ObjectList { return &pcv1alpha1.ProviderConfigUsageList{} },
@@ -84,6 +88,7 @@ func Cluster() Scope {
 func Namespaced() Scope {
 	return Scope{
 		Name:         "Namespaced",
+		Resource:     schema.GroupResource{Group: mobjectv1alpha1.Group, Resource: "objects"},
 		New:          func() Object { return &mobjectv1alpha1.Object{} },
 		NewList:      func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
 		NewUsageList: func() client.ObjectList { return &mpcv1alpha1.ProviderConfigUsageList{} },

@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -40,7 +39,7 @@ import (
 
 const (
 	admins = "system:masters"
-	number = 3 // of slots, the last of which has no replica at first
+	number = 3 // of slots; at first the last one has no replica
 	// movers is how many Objects move at a time, and moves how often each does.
 	movers = 12
 	moves  = 25
@@ -163,11 +162,7 @@ func TestLostInOtherSlot(t *testing.T) {
 // returns true.
 func (w world) lose(t *testing.T, o build.Object, when func() bool) {
 	t.Helper()
-	gvr := schema.GroupResource{Group: "kubernetes.crossplane.io", Resource: "objects"}
-	if o.GetNamespace() != "" {
-		gvr.Group = "kubernetes.m.crossplane.io"
-	}
-	held := local.HoldDeletion(t, gvr, func(n types.NamespacedName) bool {
+	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
 		now := w.scope.New()
 		return w.c.Get(t.Context(), n, now) == nil &&
 			now.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && when()
