@@ -37,9 +37,9 @@ func (p planner) admit(c *copySync) error {
 		return err
 	}
 	switch {
-	case c.known && c.copied != nil && !isRecorded(c.recorded, c.copied, p.view.id.Cluster):
+	case c.recorded != nil && c.copied != nil && !isRecorded(*c.recorded, c.copied, p.view.id.Cluster):
 		return errors.Wrapf(ErrForeign, "%s", c.to)
-	case c.recorded.made && !c.isReplaced():
+	case c.isMade() && !c.isReplaced():
 		return nil
 	case c.taken:
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.to)
@@ -49,7 +49,7 @@ func (p planner) admit(c *copySync) error {
 		return c.closed
 	case c.claimed, c.wanted && !c.owned:
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.from)
-	case c.copied == nil, c.known, p.isFound(c):
+	case c.copied == nil, c.recorded != nil, p.isFound(c):
 		return nil
 	}
 	return errors.Wrapf(ErrForeign, "%s", c.to)
@@ -61,8 +61,7 @@ func (p planner) checkForbidden(c *copySync) error {
 	if below, u := c.below(); p.syncer.isState(below, u) {
 		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
 	}
-	is := c.subject
-	if is.record = (Record{}); is == p.view.id.subject() {
+	if c.rule.origin == v1alpha1.OriginKCP && c.from.Plain() == p.view.ref.Plain() {
 		return errors.Wrapf(ErrForeign, "%s is related to itself", c.from)
 	}
 	return nil
@@ -108,7 +107,7 @@ func (p planner) isAnnounced(c *copySync) bool {
 // agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
 func (p planner) madeByAgent(c *copySync) bool {
 	if c.rule.origin != v1alpha1.OriginKCP || !p.view.agents || c.origin == nil || !HasFinalizer(c.origin) ||
-		!p.view.stored.holdsOtherKind(c.subject) {
+		!p.view.stored.holdsOtherKind(c) {
 		return false
 	}
 	is, err := p.contentOf(c, c.copied)

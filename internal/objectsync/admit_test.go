@@ -51,16 +51,15 @@ func planning(origin v1alpha1.Origin, existing v1alpha1.ExistingObjectsPolicy) (
 		panic(err)
 	}
 	me := Primary{Cluster: "cluster1", NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}}
-	v := &view{id: s.identity(me), source: of(nil, nil)}
+	v := &view{id: s.identity(me), ref: s.RefOf(me), source: of(nil, nil)}
 	v.source.SetName("web")
 	v.source.SetNamespace("default")
 	v.stored, _ = readState(nil)
 	c := &copySync{
-		rule: s.related[0], origin: of(nil, nil),
+		rule: s.related[0], cluster: clusterOf(origin, "cluster1"), origin: of(nil, nil),
 		from: secret.ref(types.NamespacedName{Namespace: "default", Name: "a"}),
 		to:   secret.ref(types.NamespacedName{Namespace: "x", Name: "a"}),
 	}
-	c.subject = subjectIn(c.record(), "cluster1")
 	return planner{syncer: s, view: v}, c
 }
 
@@ -118,9 +117,9 @@ func TestLearnRecorded(t *testing.T) {
 	p, c := planning(v1alpha1.OriginKCP, "")
 	was := c.record()
 	was.Identifier, was.From.Version, was.To.Version = "former", "v1beta1", "v1beta1"
-	p.view.stored.records.set(recorded{Record: was, made: true})
+	p.view.stored.records[was.plain()] = recorded{Record: was}
 	(&finder{view: p.view, holders: known{}}).learn(c)
-	if !c.known || !c.recorded.made {
+	if !c.isMade() {
 		t.Errorf("want it recorded, got %+v", c.recorded)
 	}
 }
@@ -147,12 +146,12 @@ func TestAdmit(t *testing.T) {
 		},
 		"ClosedSince": {
 			reason: "What has been copied stays so.",
-			change: func(_ planner, c *copySync) { c.closed, c.known, c.recorded.made = ErrClosed, true, true },
+			change: func(_ planner, c *copySync) { c.closed, c.recorded = ErrClosed, &recorded{} },
 		},
 		"Replaced": {
 			reason: "Unless it is another object.", want: ErrClosed,
 			change: func(_ planner, c *copySync) {
-				c.closed, c.known, c.recorded = ErrClosed, true, recorded{made: true, UID: "another"}
+				c.closed, c.recorded = ErrClosed, &recorded{UID: "another"}
 				c.origin.SetUID("uid")
 			},
 		},
@@ -202,23 +201,25 @@ func TestAdmit(t *testing.T) {
 		},
 		"Pending": {
 			reason: "Its creation was not answered.",
-			change: func(p planner, c *copySync) { c.copied, c.known = marked(p, c), true; c.recorded.Record = c.record() },
+			change: func(p planner, c *copySync) {
+				c.copied, c.recorded = marked(p, c), &recorded{Record: c.record(), Pending: true}
+			},
 		},
 		"Met": {
 			reason: "It was about to be made, and somebody else has made another.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.copied, c.known = of(nil, nil), true },
+			change: func(_ planner, c *copySync) { c.copied, c.recorded = of(nil, nil), &recorded{Pending: true} },
 		},
 		"UID": {
 			reason: "It has the UID that was recorded.",
 			change: func(_ planner, c *copySync) {
-				c.copied, c.known, c.recorded = of(nil, nil), true, recorded{made: true, CopyUID: "copy"}
+				c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
 				c.copied.SetUID("copy")
 			},
 		},
 		"OtherUID": {
 			reason: "Somebody has deleted the copy, and made another object.", want: ErrForeign,
 			change: func(_ planner, c *copySync) {
-				c.copied, c.known, c.recorded = of(nil, nil), true, recorded{made: true, CopyUID: "copy"}
+				c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
 			},
 		},
 		"Announced": {
@@ -238,7 +239,7 @@ func TestAdmit(t *testing.T) {
 		},
 		"Itself": {
 			reason: "Both would be remembered in one place.", want: ErrForeign,
-			change: func(p planner, c *copySync) { c.subject = p.view.id.subject(); c.subject.record = c.record().plain() },
+			change: func(p planner, c *copySync) { c.from = p.view.ref },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,9 +287,9 @@ func TestAgentsNamesakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(v1alpha1.OriginKCP, "")
 			p.view.agents, c.from.Name, c.to.Name = true, "web", "web"
-			c.subject = subjectIn(c.record(), "cluster1")
-			b, _ := p.view.id.subject().encode("v1", map[string]any{})
-			p.view.stored.put(p.view.id.subject(), b)
+			primary := p.primary(Ref{})
+			b, _ := primary.encode(map[string]any{})
+			p.view.stored.remember(primary, b, false)
 			c.origin.Object["data"] = map[string]any{"k": "a"}
 			c.copied = c.origin.DeepCopy()
 			c.origin.SetFinalizers([]string{Finalizer})

@@ -131,8 +131,7 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 func (p planner) planAnnotations(all []*copySync, known map[string]bool, s *state) (map[string]any, error) {
 	want, index := map[string]any{}, map[string]int{}
 	for _, c := range all {
-		is, _ := s.records.get(c.record())
-		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !is.made {
+		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
 			continue
 		}
 		value, err := json.Marshal(announcement{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})

@@ -23,24 +23,23 @@ const (
 // related object.
 type copySync struct {
 	rule     *copyRule
-	subject  subject // what is remembered of it
+	cluster  string // the logical cluster of the origin, empty for the service cluster
 	from, to Ref
 
 	origin, copied *unstructured.Unstructured // shared; nil if not there
 
 	// All else is of related objects alone.
 
-	unread   error    // why it is not known whether they are there, nil if it is
-	closed   error    // why the consumer may not name it, nil if it may
-	recorded recorded // how this object has recorded the copy
-	known    bool     // It has.
-	byAgent  bool     // api-syncagent has copied it, and remembers the object alone.
-	alike    bool     // Other objects of the workspace have or make the same copy,
-	shared   bool     // and have recorded it.
-	taken    bool     // Another workspace has the copy.
-	claimed  bool     // Another workspace has the object,
-	wanted   bool     // or refers to it.
-	owned    bool     // The copy of the consumer's object owns it.
+	unread   error     // why it is not known whether they are there, nil if it is
+	closed   error     // why the consumer may not name it, nil if it may
+	recorded *recorded // how this object has recorded the copy, nil if it has not
+	byAgent  bool      // api-syncagent has copied it, and remembers the object alone.
+	alike    bool      // Other objects of the workspace have or make the same copy,
+	shared   bool      // and have recorded it.
+	taken    bool      // Another workspace has the copy.
+	claimed  bool      // Another workspace has the object,
+	wanted   bool      // or refers to it.
+	owned    bool      // The copy of the consumer's object owns it.
 }
 
 func (c *copySync) isPrimary() bool { return c.rule.names == nil }
@@ -70,9 +69,12 @@ func (c *copySync) named(err error) error {
 // isHere reports whether the object at the origin is there to be copied.
 func (c *copySync) isHere() bool { return c.origin != nil && c.origin.GetDeletionTimestamp() == nil }
 
+// isMade reports whether this object has recorded that the copy has been made.
+func (c *copySync) isMade() bool { return c.recorded != nil && !c.recorded.Pending }
+
 // isReplaced reports whether the object at the origin is another one than that which was copied.
 func (c *copySync) isReplaced() bool {
-	return c.recorded.UID != "" && c.origin != nil && c.recorded.UID != c.origin.GetUID()
+	return c.recorded != nil && c.recorded.UID != "" && c.origin != nil && c.recorded.UID != c.origin.GetUID()
 }
 
 // newCopy returns a copy with some content, which it does not change, and metadata.
@@ -101,14 +103,6 @@ func opposite(o v1alpha1.Origin) v1alpha1.Origin {
 	return v1alpha1.OriginKCP
 }
 
-// subjectIn returns what is remembered for a copy of a related object, by the logical cluster of the workspace.
-func subjectIn(r Record, workspace string) subject {
-	return subject{
-		NamespacedName: r.From.NamespacedName(), cluster: clusterOf(r.Origin, workspace), kind: r.From.groupKind(),
-		record: r.plain(),
-	}
-}
-
 // markOf returns what the copy of a related object says that it is of. In a workspace that tells nothing of the service
 // cluster.
 func markOf(r Record) string {
@@ -130,7 +124,7 @@ func isMarked(r Record, u *unstructured.Unstructured, workspace string) bool {
 // it is the copy. Else somebody has made it when there was no copy. Of copies that were recorded without their UID
 // nothing else is known.
 func isRecorded(r recorded, u *unstructured.Unstructured, workspace string) bool {
-	return r.made && (r.CopyUID == "" || r.CopyUID == u.GetUID()) || isMarked(r.Record, u, workspace)
+	return !r.Pending && (r.CopyUID == "" || r.CopyUID == u.GetUID()) || isMarked(r.Record, u, workspace)
 }
 
 // owns reports whether an object owns another one, which may be nil.

@@ -23,7 +23,7 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 			}
 			err := plan.refused
 			if plan.disown {
-				p.state.disown(is, p.view.id.Cluster)
+				p.state.disown(is)
 			}
 			if err == nil {
 				err = do(ctx, plan)
@@ -56,7 +56,7 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 // others have changed since then stays.
 func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	c := plan.of
-	if err := p.state.checkPut(c.subject, plan.slot); err != nil {
+	if err := p.state.checkRoom(c, plan.slot); err != nil {
 		return err
 	}
 	_, other := p.servers.of(c.rule.origin)
@@ -65,7 +65,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 			return p.replace(ctx, c, err)
 		}
 	}
-	p.state.put(c.subject, plan.slot)
+	p.state.remember(c, plan.slot, false)
 	if c.isPrimary() {
 		if plan.patch != nil {
 			// References are to be followed from what the copy is now.
@@ -75,7 +75,6 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 		}
 		return nil
 	}
-	p.state.record(c, true)
 	if err := p.holdOrigin(ctx, plan); err != nil || plan.status == nil {
 		return cmp.Or(err, plan.noStatus)
 	}
@@ -98,13 +97,11 @@ func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
 // copied is what a hidden one has, until it is made again.
 func (p *pass) expect(_ context.Context, plan copyPlan) error {
 	c := plan.of
-	if err := p.state.checkPut(c.subject, plan.slot); err != nil || c.recorded.made {
+	if err := p.state.checkRoom(c, plan.slot); err != nil || c.isMade() {
 		return err
 	}
-	p.state.put(c.subject, plan.slot)
-	if !c.isPrimary() {
-		p.state.record(c, false)
-	} else if at := c.to.NamespacedName(); p.state.copy.namespacedName() != at {
+	p.state.remember(c, plan.slot, true)
+	if at := c.to.NamespacedName(); c.isPrimary() && p.state.copy.namespacedName() != at {
 		p.state.copy = place{Namespace: at.Namespace, Name: at.Name}
 	}
 	return nil
@@ -135,8 +132,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	if c.copied, err = get(other, c.to); err != nil {
 		return err
 	}
-	p.state.record(c, true)
-	p.state.put(c.subject, plan.slot)
+	p.state.remember(c, plan.slot, false)
 	return p.holdOrigin(ctx, plan)
 }
 
@@ -159,7 +155,7 @@ func (p *pass) holdOrigin(ctx context.Context, plan copyPlan) error {
 	if !plan.hold {
 		return nil
 	}
-	if _, stored := p.secret.stored.records.get(plan.of.record()); !stored {
+	if _, stored := p.secret.stored.records[plan.of.record().plain()]; !stored {
 		if err := p.save(ctx); err != nil {
 			return err
 		}

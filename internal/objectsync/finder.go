@@ -38,9 +38,9 @@ type finder struct {
 
 	both   related.View // The copy is as it will be.
 	tenant related.Tenant
-	name   types.NamespacedName  // of the state of the object
-	made   map[recordOrigin]bool // the copies of the object, by the side of what they are of
-	others map[string]bool       // by namespace: see hasOthers
+	name   types.NamespacedName // of the state of the object
+	made   map[Record]bool // the copies of the object, with nothing but the side of what they are of
+	others map[string]bool // by namespace: see hasOthers
 
 	holdings []Holding       // the related objects that the consumer may name
 	known    map[string]bool // the identifiers whose objects are all known
@@ -49,7 +49,7 @@ type finder struct {
 func newFinder(p *pass, both related.View) *finder {
 	f := &finder{
 		view: p.view, servers: p.servers, holders: p.in.Holders, mayLook: p.in.MayLook, both: both, name: p.secret.name,
-		made: map[recordOrigin]bool{}, others: map[string]bool{}, known: map[string]bool{},
+		made: map[Record]bool{}, others: map[string]bool{}, known: map[string]bool{},
 	}
 	s, namespace := p.planner.syncer, both.Service.GetNamespace()
 	_, by := s.namer.Who()
@@ -61,8 +61,8 @@ func newFinder(p *pass, both related.View) *finder {
 		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: s.stateNamespace, OwnsCopyNamespace: own,
 		HasOthers: f.hasOthers,
 	}
-	for _, r := range p.view.stored.records.all() {
-		f.made[recordOrigin{r.Origin, r.To.Plain()}] = true
+	for r := range p.view.stored.records {
+		f.made[Record{Origin: r.Origin, To: r.To}] = true
 	}
 	return f
 }
@@ -115,7 +115,9 @@ func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
 	})
 	var all []*copySync
 	for _, n := range names {
-		c := &copySync{rule: r, from: r.origins().ref(n.From), to: r.copies().ref(n.To)}
+		c := &copySync{
+			rule: r, cluster: clusterOf(r.origin, f.view.id.Cluster), from: r.origins().ref(n.From), to: r.copies().ref(n.To),
+		}
 		if !f.learn(c) {
 			all = append(all, c)
 		}
@@ -127,11 +129,12 @@ func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
 // from the other side.
 func (f *finder) learn(c *copySync) (isCopy bool) {
 	is, cluster := c.record().plain(), f.view.id.Cluster
-	c.recorded, c.known = f.view.stored.records.get(is)
-	c.subject = subjectIn(is, cluster)
-	c.byAgent = f.view.stored.isAgents(c.subject)
-	isCopy = f.made[recordOrigin{opposite(is.Origin), is.From}]
-	for _, h := range f.holders.Holdings(clusterOf(is.Origin, cluster), c.from) {
+	if r, ok := f.view.stored.records[is]; ok {
+		c.recorded = &r
+	}
+	c.byAgent = c.recorded == nil && f.view.stored.isAgents(c)
+	isCopy = f.made[Record{Origin: opposite(is.Origin), To: is.From}]
+	for _, h := range f.holders.Holdings(c.cluster, c.from) {
 		switch {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:
 			isCopy = true
@@ -152,7 +155,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 // it belongs to. What was copied before is looked at wherever it is.
 func (f *finder) read(c *copySync) (err error) {
 	origin, other := f.servers.of(c.rule.origin)
-	was := c.recorded.made || c.byAgent
+	was := c.isMade() || c.byAgent
 	if below, _ := c.below(); !was {
 		if c.unread, err = f.checkNamespace(c.rule, below.Namespace); err != nil {
 			return err
@@ -188,7 +191,7 @@ func (f *finder) read(c *copySync) (err error) {
 // checkSelect fails if no related objects may be selected in a namespace at the origin. Where one was copied from
 // before, they may.
 func (f *finder) checkSelect(r *copyRule, namespace string) error {
-	if r.origin != v1alpha1.OriginService || slices.ContainsFunc(f.view.stored.records.all(),
+	if r.origin != v1alpha1.OriginService || slices.ContainsFunc(f.view.stored.list(),
 		func(x recorded) bool { return r.relates(x.Record) && x.From.Namespace == namespace }) {
 		return nil
 	}

@@ -132,14 +132,16 @@ func TestStateIsTheAgents(t *testing.T) {
 		t.Errorf("name: want %q, got %q", want, got)
 	}
 	s, _ := readState(nil)
-	o := subject{NamespacedName: i.NamespacedName, cluster: "cluster1", kind: i.Kind}
-	b, err := o.encode("example.org/v1", map[string]any{
+	o := &copySync{rule: &copyRule{}, cluster: "cluster1", from: Ref{
+		Group: i.Kind.Group, Version: "v1", Kind: i.Kind.Kind, Namespace: i.Namespace, Name: i.Name,
+	}}
+	b, err := o.encode(map[string]any{
 		"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.put(o, b)
+	s.remember(o, b, false)
 	want := map[string][]byte{
 		agentsKey: []byte(`{"apiVersion":"example.org/v1","kind":"Thing",` +
 			`"metadata":{"labels":{"a":"b"},"name":"web","namespace":"default"},"spec":{"html":"a"}}`),
@@ -152,7 +154,7 @@ func TestStateIsTheAgents(t *testing.T) {
 func TestReadStateOfDamage(t *testing.T) {
 	for name, data := range map[string]any{
 		"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="},
-		"NoPending": map[string]any{keyPending: "eA=="},
+		"NoPlace": map[string]any{keyCopy: "eA=="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": data}}); err == nil {
@@ -161,8 +163,8 @@ func TestReadStateOfDamage(t *testing.T) {
 		})
 	}
 	s, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{agentsKey: "eA=="}}})
-	o := subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}
-	if u := s.last(o, Resource{}); u != nil || err != nil {
+	o := &copySync{rule: &copyRule{}, cluster: "cluster1", from: Ref{Namespace: "default", Name: "web"}}
+	if u := s.last(o); u != nil || err != nil {
 		t.Errorf("a slot that cannot be read is unknown: got %v, %v", u, err)
 	}
 }

@@ -40,7 +40,7 @@ func (p planner) passes() bool {
 // primary returns the object as one that is copied to a place.
 func (p planner) primary(to Ref) *copySync {
 	return &copySync{
-		rule: &p.syncer.primary, subject: p.view.id.subject(), from: p.view.ref, to: to,
+		rule: &p.syncer.primary, cluster: p.view.id.Cluster, from: p.view.ref, to: to,
 		origin: p.view.source, copied: p.view.copied,
 	}
 }
@@ -65,7 +65,7 @@ func (p planner) planAll(all []*copySync, s *state) (plans []copyPlan, unread []
 func (p planner) plan(c *copySync, s *state) copyPlan {
 	out, target := copyPlan{of: c}, c.copied
 	if out.refused = p.admit(c); out.refused != nil {
-		out.disown = c.known && !c.recorded.made
+		out.disown = c.recorded != nil && c.recorded.Pending
 		return out
 	}
 	if target == nil {
@@ -86,7 +86,7 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 		out.patch = p.bodyFor(c, c.copied, change)
 	}
 	if isNew {
-		out.slot, out.refused = c.subject.encode(c.from.apiVersion(), out.content)
+		out.slot, out.refused = c.encode(out.content)
 	}
 	if c.copied != nil && c.rule.syncStatus && c.rule.copies().Status {
 		var status any
@@ -100,10 +100,10 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 // lost, and of a related one that was there before us, what differs stays. A related copy that another object of the
 // workspace keeps may be behind, and so may one whose creation was not answered: all is copied.
 func (p planner) last(c *copySync, s *state, content map[string]any) (last map[string]any, isNew bool) {
-	if !c.recorded.made && (c.known || c.alike) {
+	if !c.isMade() && (c.recorded != nil || c.alike) {
 		return nil, true
 	}
-	if last = s.last(c.subject, c.rule.origins()); last != nil {
+	if last = s.last(c); last != nil {
 		return last, false
 	}
 	stays := c.copied.GetAnnotations()[AnnotationKind] != ""

@@ -32,8 +32,8 @@ func seen(plan copyPlan) planned {
 
 // remembered has a state remember what was last copied.
 func remembered(s *state, c *copySync, last map[string]any) {
-	b, _ := c.subject.encode(c.from.apiVersion(), last)
-	s.put(c.subject, b)
+	b, _ := c.encode(last)
+	s.slots[s.slotOf(c)] = b
 }
 
 func data(value string) map[string]any { return map[string]any{"data": map[string]any{"k": value}} }
@@ -46,7 +46,7 @@ func TestPlanRelated(t *testing.T) {
 	}
 	both := func(more ...change) change {
 		return func(p planner, c *copySync, s *state) {
-			c.copied, c.known, c.recorded = is("old"), true, recorded{Record: c.record(), made: true}
+			c.copied, c.recorded = is("old"), &recorded{Record: c.record()}
 			remembered(s, c, data("old"))
 			for _, f := range more {
 				f(p, c, s)
@@ -95,7 +95,7 @@ func TestPlanRelated(t *testing.T) {
 		"Unanswered": {
 			reason: "Of one that was about to be made nobody knows what it has.",
 			change: both(func(p planner, c *copySync, s *state) {
-				c.recorded.made, c.copied = false, marked(p, c)
+				c.recorded.Pending, c.copied = true, marked(p, c)
 				remembered(s, c, data("new"))
 			}),
 			want: planned{Remember: true, Hold: true, Patch: data("new")},
@@ -128,13 +128,13 @@ func TestPlanRelated(t *testing.T) {
 		},
 		"Refused": {
 			reason: "What may not be copied is not about to be made any more.",
-			change: func(_ planner, c *copySync, _ *state) { c.copied, c.known = is("theirs"), true },
+			change: func(_ planner, c *copySync, _ *state) { c.copied, c.recorded = is("theirs"), &recorded{Pending: true} },
 			want:   planned{Refused: ErrForeign, Disown: true},
 		},
 		"Token": {
 			reason: "A token is not copied. That a copy is about to be made stays known: it may have been.",
 			change: func(_ planner, c *copySync, _ *state) {
-				c.known = true
+				c.recorded = &recorded{Pending: true}
 				c.origin.Object["type"] = "kubernetes.io/service-account-token"
 			},
 			want: planned{Refused: ErrCredential},
@@ -363,7 +363,9 @@ func TestExpectWithoutRoom(t *testing.T) {
 	for name, made := range map[string]bool{"New": false, "Again": true} {
 		t.Run(name, func(t *testing.T) {
 			_, c := planning("", "")
-			c.recorded.made = made
+			if made {
+				c.recorded = &recorded{}
+			}
 			p := &pass{state: state{mayUse: func(int) bool { return false }}}
 			if err := p.expect(t.Context(), copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
 				t.Errorf("want %v, got %v", ErrNoRoom, err)

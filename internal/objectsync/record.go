@@ -2,8 +2,6 @@ package objectsync
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,71 +27,27 @@ func (r Record) plain() Record {
 	return Record{Origin: r.Origin, From: r.From.Plain(), To: r.To.Plain()}
 }
 
-// A recordOrigin is what a Record is of, in no version.
-type recordOrigin struct {
-	side v1alpha1.Origin
-	from Ref
+// isOf reports whether a copy is of the same object as another one.
+func (r Record) isOf(other Record) bool {
+	return r.Origin == other.Origin && r.From.Plain() == other.From.Plain()
 }
 
-func (r Record) origin() recordOrigin { return recordOrigin{r.Origin, r.From.Plain()} }
-
-// records are those of one primary, by what they are of, and then by where the copies are, in no version: one object
-// may have a thousand related ones.
-type records map[recordOrigin]map[Ref]recorded
-
-// A recorded is a Record of a copy that has been made or, not made, is about to be: nobody knows whether it is there.
+// A recorded is a Record of a copy that has been made or, pending, is about to be: nobody knows whether it is there.
 type recorded struct {
 	Record
 
+	Pending bool `json:"pending,omitempty"`
 	// UID is that of the object at the origin that was copied last. It is empty if an earlier version has recorded it.
 	UID types.UID `json:"uid,omitempty"`
 	// CopyUID is that of the copy. It is empty if it is not known yet, or if an earlier version has recorded the copy.
 	CopyUID types.UID `json:"copyUID,omitempty"`
-
-	made bool
+	// Slot is the key of what was last copied.
+	Slot string `json:"slot,omitempty"`
 }
 
-// get returns the record of the same copy, and false if there is none.
-func (s records) get(r Record) (recorded, bool) {
-	is, ok := s[r.origin()][r.To.Plain()]
-	return is, ok
-}
-
-// set records a copy, in place of a record under another identifier or in another version.
-func (s records) set(r recorded) {
-	if s[r.origin()] == nil {
-		s[r.origin()] = map[Ref]recorded{}
-	}
-	s[r.origin()][r.To.Plain()] = r
-}
-
-func (s records) remove(r Record) {
-	if delete(s[r.origin()], r.To.Plain()); len(s[r.origin()]) == 0 {
-		delete(s, r.origin())
-	}
-}
-
-// all returns all records, sorted.
-func (s records) all() []recorded {
-	var out []recorded
-	for _, copies := range s {
-		out = slices.AppendSeq(out, maps.Values(copies))
-	}
-	slices.SortFunc(out, compareRecords)
-	return out
-}
-
-// list returns the records of copies that have been made, or are about to be, sorted.
-func (s records) list(made bool) []recorded {
-	return slices.DeleteFunc(s.all(), func(r recorded) bool { return r.made != made })
-}
-
-func (s records) clone() records {
-	out := make(records, len(s))
-	for origin, copies := range s {
-		out[origin] = maps.Clone(copies)
-	}
-	return out
+// size returns how many bytes it has in a Secret, or somewhat more.
+func (r recorded) size() int {
+	return entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID) + len(r.CopyUID) + len(r.Slot)
 }
 
 // compareRecords orders records by what they are called first, so that a list is easy to read.

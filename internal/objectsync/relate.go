@@ -34,8 +34,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	errs = append(errs, err)
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
-		is, _ := p.state.records.get(h.Record)
-		h.Kept = is.made
+		h.Kept = p.state.isMade(h.Record)
 	}
 	return oneOf(errs...)
 }
@@ -44,14 +43,14 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 // what is remembered of them. What is not known stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, known map[string]bool) error {
 	here := map[Record]bool{}
-	keep := []subject{p.view.id.subject()}
+	used := map[string]bool{p.state.slotOf(p.planner.primary(Ref{})): true}
 	for _, c := range all {
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
 		here[c.record().plain()] = here[c.record().plain()] || undone || c.isHere()
-		keep = append(keep, c.subject)
+		used[p.state.slotOf(c)] = true
 	}
 	var errs []error
-	for _, r := range p.state.records.all() {
+	for _, r := range p.state.list() {
 		if here[r.plain()] || slices.ContainsFunc(p.syncer.related, func(x *copyRule) bool {
 			return !known[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
@@ -61,10 +60,7 @@ func (p *pass) forget(ctx context.Context, all []*copySync, known map[string]boo
 		errs = append(errs, err)
 	}
 	if p.whole { // What api-syncagent remembers of objects that are not known has no record.
-		for _, r := range p.state.records.all() {
-			keep = append(keep, subjectIn(r.Record, p.view.id.Cluster))
-		}
-		p.state.prune(keep...)
+		p.state.prune(used)
 	}
 	return oneOf(errs...)
 }

@@ -62,7 +62,7 @@ func (p *pass) recordAgents() error {
 		}
 		for _, c := range found {
 			if p.planner.isAgents(c) {
-				p.state.record(c, true)
+				p.state.remember(c, nil, false)
 			}
 		}
 	}
@@ -72,9 +72,9 @@ func (p *pass) recordAgents() error {
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	for _, r := range p.state.records.all() {
+	for _, r := range p.state.list() {
 		if p.syncer.outlives(r.Record) {
-			p.state.records.remove(r.Record)
+			p.state.disown(r.Record)
 			continue
 		}
 		gone, err := p.dissolve(ctx, r)
@@ -125,12 +125,12 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	if err != nil || !gone {
 		return false, err
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && len(p.state.records[r.origin()]) == 1 && u != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && !p.state.hasOther(r.Record) && u != nil {
 		if err := p.servers.releaseOrigin(ctx, now.From, u); err != nil {
 			return false, err
 		}
 	}
-	p.state.disown(r.Record, p.view.id.Cluster)
+	p.state.disown(r.Record)
 	return true, nil
 }
 
@@ -139,7 +139,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 func (p *pass) giveUp(r Record) []Holding {
 	all := func() []Holding {
 		return slices.DeleteFunc(p.in.Holders.Holdings(clusterOf(r.Origin, p.view.id.Cluster), r.From),
-			func(h Holding) bool { return h.Primary.Cluster != p.view.id.Cluster || h.origin() != r.origin() })
+			func(h Holding) bool { return h.Primary.Cluster != p.view.id.Cluster || !h.isOf(r) })
 	}
 	for _, h := range all() {
 		if h.State == p.secret.name && h.plain() == r.plain() {
@@ -195,7 +195,7 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 // removeFinalizers takes our finalizer off related objects that may be let go and then, as with the last of its objects
 // a workspace takes our rights to the others, off the object.
 func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) error {
-	for _, r := range p.state.records.all() {
+	for _, r := range p.state.list() {
 		if !may(r.Record) || r.Origin != v1alpha1.OriginKCP {
 			continue
 		}

@@ -98,7 +98,7 @@ func (s servers) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstr
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: s.workspace.Cluster, Kind: o.groupKind()}
 	keyed, err := s.service.Cache(Secrets).States(id.Key())
 	if err != nil || slices.ContainsFunc(keyed,
-		func(u *unstructured.Unstructured) bool { return slotIn(u, id.subject()) != nil }) {
+		func(u *unstructured.Unstructured) bool { return slotIn(u, id.Cluster, o) != nil }) {
 		return err
 	}
 	return s.letGo(ctx, o, u)
@@ -108,7 +108,7 @@ func (s servers) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstr
 // what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
 // applied. Without a copy nothing can be lost.
 func (s servers) confirmGone(ctx context.Context, r recorded, now Record) error {
-	if r.Origin != v1alpha1.OriginKCP || s.workspace.Writer == nil || !r.made {
+	if r.Origin != v1alpha1.OriginKCP || s.workspace.Writer == nil || r.Pending {
 		return nil
 	}
 	if copied, err := get(s.service, now.To); err != nil || copied == nil {
@@ -129,7 +129,7 @@ func (s servers) confirmGone(ctx context.Context, r recorded, now Record) error 
 // answered. It asks nothing for a workspace that is gone, which has no writer.
 func (s servers) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
 	_, other := s.of(r.Origin)
-	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && r.made {
+	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && !r.Pending {
 		return nil
 	}
 	_, err := other.Cache(to.GVR()).Get(to.NamespacedName())

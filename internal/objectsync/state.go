@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,13 +19,12 @@ const (
 	statePrefix = "obj-state-"
 	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
 	stateMax = 1000 << 10
-	// keyCopy is the key of where the copy is, keyRecords of the list of related objects, and keyPending of those whose
-	// copies are about to be made. The keys of objects are hashes.
+	// keyCopy is the key of where the copy is, and keyRecords of the list of related objects. The keys of objects are
+	// hashes.
 	keyCopy    = "copy"
 	keyRecords = "related"
-	keyPending = "pending"
-	// entryMax is how many bytes an entry of a list has beside its texts.
-	entryMax = 200
+	// entryMax is how many bytes an entry of the list has beside its texts.
+	entryMax = 250
 	// RoomMost is how many bytes are remembered of the objects of a workspace, so that none uses up the memory of all. A
 	// name counts as bytesPerName: 10,000 are all. Of each object bytesFree do not count, so that ordinary ones are
 	// limited by their number alone, on which the quota of a workspace decides.
@@ -53,7 +53,7 @@ func (i Identity) StateName(version string) string {
 type state struct {
 	slots   map[string][]byte // by the key of the object
 	copy    place
-	records records
+	records map[Record]recorded  // by what tells a copy from others
 	names   int                  // how many related objects the object names
 	mayUse  func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
 }
@@ -71,52 +71,53 @@ func (p place) namespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
+// hasOther reports whether another copy of the same object is recorded.
+func (s *state) hasOther(than Record) bool {
+	for r := range s.records {
+		if r.isOf(than) && r != than.plain() {
+			return true
+		}
+	}
+	return false
+}
+
 // size returns how many bytes the values of the Secret have together, or somewhat more, but for where the copy is.
 func (s *state) size() int {
 	n := 0
 	for key, b := range s.slots {
 		n += len(key) + len(b)
 	}
-	for _, copies := range s.records {
-		for _, r := range copies {
-			n += entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID) + len(r.CopyUID)
-		}
+	for _, r := range s.records {
+		n += r.size()
 	}
 	return n
 }
 
-// A subject is an object that is remembered.
-type subject struct {
-	types.NamespacedName
-
-	cluster string // of the object that is copied; empty if that is on the service cluster
-	kind    schema.GroupKind
-	record  Record // plain, of the copy of a related object; empty for a primary
+// list returns all records, sorted.
+func (s *state) list() []recorded {
+	return slices.SortedFunc(maps.Values(s.records), compareRecords)
 }
 
-func (i Identity) subject() subject {
-	return subject{NamespacedName: i.NamespacedName, cluster: i.Cluster, kind: i.Kind}
+// isMade reports whether it is recorded that a copy has been made.
+func (s *state) isMade(r Record) bool {
+	is, ok := s.records[r.plain()]
+	return ok && !is.Pending
 }
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, records: records{}}
+	s := state{slots: map[string][]byte{}, records: map[Record]recorded{}}
 	if secret == nil {
 		return s, nil
 	}
-	var made, pending []recorded
-	lists := map[string]any{keyCopy: &s.copy, keyRecords: &made, keyPending: &pending}
-	for key, list := range lists {
-		if err := readValue(secret, key, list); err != nil {
+	var list []recorded
+	for key, value := range map[string]any{keyCopy: &s.copy, keyRecords: &list} {
+		if err := readValue(secret, key, value); err != nil {
 			return s, err
 		}
 	}
-	for _, r := range pending {
-		s.records.set(r)
-	}
-	for _, r := range made {
-		r.made = true
-		s.records.set(r)
+	for _, r := range list {
+		s.records[r.plain()] = r
 	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
@@ -124,7 +125,7 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		if err != nil {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
-		if lists[key] == nil {
+		if key != keyCopy && key != keyRecords {
 			s.slots[key] = b
 		}
 	}
@@ -150,66 +151,71 @@ func readValue(secret *unstructured.Unstructured, key string, into any) error {
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
 	out := *s
-	out.slots, out.records = maps.Clone(s.slots), s.records.clone()
+	out.slots, out.records = maps.Clone(s.slots), maps.Clone(s.records)
 	return out
 }
 
 // equal reports whether two states are the same, but for where the copy is: that is written with the rest.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) &&
-		maps.EqualFunc(s.records, t.records, maps.Equal[map[Ref]recorded, map[Ref]recorded])
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
-// key returns where an object is remembered. That is api-syncagent's place, unless an object of another kind has that,
-// or it is of another copy of the same object.
-func (s *state) key(o subject) string {
-	own := o.ownKey()
-	_, has := s.slots[own]
-	if is, others := s.copiesOf(o); has || s.holdsOtherKind(o) || others && !is {
+// slotOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object, unless
+// one of another kind has that.
+func (s *state) slotOf(c *copySync) string {
+	if is := s.records[c.record().plain()]; is.Slot != "" {
+		return is.Slot
+	}
+	agents, own := c.keys()
+	if _, has := s.slots[own]; has || s.holdsOtherKind(c) {
 		return own
 	}
-	return o.agentsKey()
+	return agents
 }
 
-// nextKey returns where an object is to be remembered. From api-syncagent's place other copies of the same object may
-// still have to be read.
-func (s *state) nextKey(o subject) string {
-	if _, others := s.copiesOf(o); others {
-		return o.ownKey()
+// isShared reports whether other copies use a slot, too: those of one object that api-syncagent has left do.
+func (s *state) isShared(slot string, by Record) bool {
+	for r, is := range s.records {
+		if is.Slot == slot && r != by.plain() {
+			return true
+		}
 	}
-	return s.key(o)
+	return false
 }
 
-// copiesOf reports whether this copy of an object is recorded, and whether others are.
-func (s *state) copiesOf(o subject) (is, others bool) {
-	all := s.records[o.record.origin()]
-	_, is = all[o.record.To]
-	return is, len(all) > 1 || len(all) == 1 && !is
+// keys returns those by which the object of a copy is remembered.
+func (c *copySync) keys() (agents, own string) {
+	if c.isPrimary() {
+		return keysOf(c.cluster, c.from, Ref{})
+	}
+	return keysOf(c.cluster, c.from, c.to.Plain())
 }
 
-// ownKey returns where an object is remembered that would share a place with one of another kind, or with another copy.
-func (o subject) ownKey() string {
-	return hashJSON(struct {
+// keysOf returns the key by which api-syncagent remembers an object of a logical cluster, or of the service cluster if
+// that is empty, and the one for an object that would share it with one of another kind, or for another copy.
+func keysOf(cluster string, from, to Ref) (agents, own string) {
+	agents = hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{
+		cluster, "", from.Namespace, from.Name,
+	})
+	own = hashJSON(struct {
 		ClusterName, Group, Kind, Namespace, Name string
 		To                                        Ref `json:",omitzero"`
-	}{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name, o.record.To})
-}
-
-// agentsKey returns where api-syncagent remembers an object.
-func (o subject) agentsKey() string {
-	return hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
+	}{cluster, from.Group, from.Kind, from.Namespace, from.Name, to})
+	return agents, own
 }
 
 // holdsOtherKind reports whether api-syncagent's place for an object has one of another kind.
-func (s *state) holdsOtherKind(o subject) bool {
-	b, ok := s.slots[o.agentsKey()]
-	return ok && kindIn(b) != o.kind
+func (s *state) holdsOtherKind(c *copySync) bool {
+	agents, _ := c.keys()
+	b, ok := s.slots[agents]
+	return ok && kindIn(b) != c.from.groupKind()
 }
 
 // isAgents reports whether api-syncagent has copied a related object: it remembers objects, but not where their copies
 // are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
-func (s *state) isAgents(o subject) bool {
-	return kindIn(s.slots[o.agentsKey()]) == o.kind && len(s.records[o.record.origin()]) == 0
+func (s *state) isAgents(c *copySync) bool {
+	agents, _ := c.keys()
+	return kindIn(s.slots[agents]) == c.from.groupKind() && !s.isShared(agents, c.record())
 }
 
 // kindIn returns the kind of an object that is remembered.
@@ -232,21 +238,21 @@ func objectIn(b []byte) *unstructured.Unstructured {
 }
 
 // last returns what of an object was last copied, nil if that is not remembered.
-func (s *state) last(o subject, r Resource) map[string]any {
-	if u := objectIn(s.slots[s.key(o)]); u != nil {
-		return content(u, r.Status)
+func (s *state) last(c *copySync) map[string]any {
+	if u := objectIn(s.slots[s.slotOf(c)]); u != nil {
+		return content(u, c.rule.origins().Status)
 	}
 	return nil
 }
 
 // encode returns how it is remembered what is copied of an object.
-func (o subject) encode(apiVersion string, content map[string]any) ([]byte, error) {
-	metadata := merged(asMap(content["metadata"]), map[string]any{"name": o.Name})
-	if o.Namespace != "" {
-		metadata["namespace"] = o.Namespace
+func (c *copySync) encode(content map[string]any) ([]byte, error) {
+	metadata := merged(asMap(content["metadata"]), map[string]any{"name": c.from.Name})
+	if c.from.Namespace != "" {
+		metadata["namespace"] = c.from.Namespace
 	}
 	b, err := json.Marshal(merged(content, map[string]any{
-		"apiVersion": apiVersion, "kind": o.kind.Kind, "metadata": metadata,
+		"apiVersion": c.from.apiVersion(), "kind": c.from.Kind, "metadata": metadata,
 	}))
 	if err != nil {
 		return nil, errors.New("cannot encode object")
@@ -254,20 +260,36 @@ func (o subject) encode(apiVersion string, content map[string]any) ([]byte, erro
 	return b, nil
 }
 
-// put remembers what encode has returned for an object, nothing if that is nil.
-func (s *state) put(o subject, b []byte) {
-	if b != nil {
-		s.slots[s.nextKey(o)] = b
-	}
-}
-
-// checkPut fails if there is no room for that: what cannot be remembered of a copy would never be taken out of it
-// again.
-func (s *state) checkPut(o subject, b []byte) error {
+// checkRoom fails if there is no room for what encode has returned: what cannot be remembered of a copy would never be
+// taken out of it again. Nil needs none.
+func (s *state) checkRoom(c *copySync, b []byte) error {
 	if b == nil {
 		return nil
 	}
-	return s.checkSize(s.size() + len(b) - len(s.slots[s.nextKey(o)]))
+	return s.checkSize(s.size() + len(b) - len(s.slots[s.slotOf(c)]))
+}
+
+// remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
+// before if that is nil.
+func (s *state) remember(c *copySync, b []byte, pending bool) {
+	slot := s.slotOf(c)
+	if b != nil {
+		if s.isShared(slot, c.record()) {
+			_, slot = c.keys()
+		}
+		s.slots[slot] = b
+	}
+	if c.isPrimary() {
+		return
+	}
+	r := recorded{Record: c.record(), Pending: pending, Slot: slot}
+	if c.origin != nil {
+		r.UID = c.origin.GetUID()
+	}
+	if !pending && c.copied != nil {
+		r.CopyUID = c.copied.GetUID()
+	}
+	s.records[r.plain()] = r
 }
 
 func (s *state) checkSize(bytes int) error {
@@ -285,38 +307,21 @@ func (s *state) fits(bytes int) bool {
 	return s.mayUse == nil || s.mayUse(s.names*bytesPerName+max(0, bytes-bytesFree))
 }
 
-// record records that the copy of a related object has been made or, not made, is about to be.
-func (s *state) record(c *copySync, made bool) {
-	r := recorded{Record: c.record(), made: made}
-	if c.origin != nil {
-		r.UID = c.origin.GetUID()
-	}
-	if made && c.copied != nil {
-		r.CopyUID = c.copied.GetUID()
-	}
-	s.records.set(r)
-}
-
 // disown forgets a copy of a related object.
-func (s *state) disown(r Record, workspace string) {
-	o := subjectIn(r, workspace)
-	s.records.remove(r)
-	delete(s.slots, o.ownKey())
-	if len(s.records[r.origin()]) > 0 {
-		return
-	}
-	if !s.holdsOtherKind(o) {
-		delete(s.slots, o.agentsKey())
+func (s *state) disown(r Record) {
+	slot := s.records[r.plain()].Slot
+	delete(s.records, r.plain())
+	if !s.isShared(slot, r) {
+		delete(s.slots, slot)
 	}
 }
 
-// prune forgets all objects but those given.
-func (s *state) prune(keep ...subject) {
-	keys := map[string]bool{}
-	for _, o := range keep {
-		keys[s.key(o)] = true
+// prune forgets what was copied of objects that have no record, but for some.
+func (s *state) prune(used map[string]bool) {
+	for _, r := range s.records {
+		used[r.Slot] = true
 	}
-	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !keys[key] })
+	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !used[key] })
 }
 
 // data returns the values of the Secret.
@@ -329,10 +334,8 @@ func (s *state) data() (map[string]any, error) {
 	if s.copy.Name != "" {
 		values[keyCopy] = s.copy
 	}
-	for key, list := range map[string][]recorded{keyRecords: s.records.list(true), keyPending: s.records.list(false)} {
-		if len(list) > 0 {
-			values[key] = list
-		}
+	if len(s.records) > 0 {
+		values[keyRecords] = s.list()
 	}
 	for key, value := range values {
 		b, err := json.Marshal(value)

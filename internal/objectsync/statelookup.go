@@ -41,9 +41,8 @@ func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured,
 	if named != nil {
 		return named
 	}
-	id := s.identity(p)
 	i := slices.IndexFunc(keyed, func(u *unstructured.Unstructured) bool {
-		return s.Owns(u) && slotIn(u, id.subject()) != nil
+		return s.Owns(u) && slotIn(u, p.Cluster, s.RefOf(p)) != nil
 	})
 	if i < 0 {
 		return nil
@@ -85,18 +84,16 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 	if secret == nil {
 		return nil
 	}
+	var records []recorded
+	if readValue(secret, keyRecords, &records) != nil {
+		return nil
+	}
 	var all []Holding
-	for _, key := range []string{keyRecords, keyPending} {
-		var records []Record
-		if readValue(secret, key, &records) != nil {
-			return nil
-		}
-		for _, r := range records {
-			all = append(all, Holding{
-				Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r,
-				Kept: key == keyRecords,
-			})
-		}
+	for _, r := range records {
+		all = append(all, Holding{
+			Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r.Record,
+			Kept: !r.Pending,
+		})
 	}
 	return all
 }
@@ -110,14 +107,12 @@ func (s *Syncer) identity(p Primary) Identity {
 }
 
 // slotIn returns what a state remembers of an object, nil if it is not remembered there. It reads nothing else of it.
-func slotIn(secret *unstructured.Unstructured, o subject) []byte {
-	if secret == nil {
-		return nil
-	}
+func slotIn(secret *unstructured.Unstructured, cluster string, o Ref) []byte {
 	data, _, _ := unstructured.NestedFieldNoCopy(secret.Object, "data")
-	for _, key := range []string{o.ownKey(), o.agentsKey()} {
+	agents, own := keysOf(cluster, o, Ref{})
+	for _, key := range []string{own, agents} {
 		encoded, _ := asMap(data)[key].(string)
-		if b, err := base64.StdEncoding.DecodeString(encoded); err == nil && len(b) > 0 && kindIn(b) == o.kind {
+		if b, err := base64.StdEncoding.DecodeString(encoded); err == nil && len(b) > 0 && kindIn(b) == o.groupKind() {
 			return b
 		}
 	}
