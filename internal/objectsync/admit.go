@@ -1,9 +1,6 @@
 package objectsync
 
 import (
-	"encoding/json"
-	"strings"
-
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -68,45 +65,19 @@ func (p planner) checkForbidden(c *copySync) error {
 }
 
 // isFound reports whether what is in the place of a copy is the copy, although this object has not recorded it: another
-// object of the workspace has recorded it, the consumer was told of it, or api-syncagent has made it. If the state was
-// lost, or other objects of the workspace have or make the same copy, our mark on it is enough.
+// object of the workspace has recorded it, or api-syncagent has made it. If the state was lost, or other objects of the
+// workspace have or make the same copy, our mark on it is enough.
 func (p planner) isFound(c *copySync) bool {
-	return c.shared || (p.view.lost || c.alike) && p.isMarked(c) ||
-		c.rule.origin == v1alpha1.OriginService && p.isAnnounced(c) || p.madeByAgent(c)
+	return c.shared || (p.view.lost || c.alike) && p.isMarked(c) || p.madeByAgent(c)
 }
 
 func (p planner) isMarked(c *copySync) bool { return isMarked(c.record(), c.copied, p.view.id.Cluster) }
 
-// An announcement tells the consumer, in an annotation, of an object of its workspace that has come from the service
-// cluster.
-type announcement struct {
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-}
-
-// announcedAs begins the keys of annotations for one identifier.
-func announcedAs(identifier string) string { return AnnotationRelatedPrefix + identifier + "." }
-
-// isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
-// as all of the workspace is.
-func (p planner) isAnnounced(c *copySync) bool {
-	for key, value := range p.view.source.GetAnnotations() {
-		var is announcement
-		if strings.HasPrefix(key, announcedAs(c.rule.identifier)) && json.Unmarshal([]byte(value), &is) == nil &&
-			is.Namespace == c.to.Namespace && is.Name == c.to.Name && is.Kind == c.to.Kind {
-			return true
-		}
-	}
-	return false
-}
-
-// madeByAgent reports whether api-syncagent has made the copy of a related object of the workspace, and has remembered
-// another object of that name in its place. It is so if the agent holds the object, the object it belongs to is as the
-// agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
+// madeByAgent reports whether api-syncagent has made the copy of a related object, and has remembered another object of
+// that name in its place. It is so if the agent holds what it has copied of the workspace, the object it belongs to is
+// as the agent has left it, and the copy is all that it would be and no more: then nothing is overwritten.
 func (p planner) madeByAgent(c *copySync) bool {
-	if c.rule.origin != v1alpha1.OriginKCP || !p.view.agents || c.origin == nil || !HasFinalizer(c.origin) ||
+	if !p.view.agents || c.origin == nil || c.rule.origin == v1alpha1.OriginKCP && !HasFinalizer(c.origin) ||
 		!p.view.stored.holdsOtherKind(c) {
 		return false
 	}

@@ -222,15 +222,6 @@ func TestAdmit(t *testing.T) {
 				c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
 			},
 		},
-		"Announced": {
-			reason: "The consumer was told of it in its workspace.", origin: v1alpha1.OriginService,
-			change: func(p planner, c *copySync) {
-				c.copied = of(nil, nil)
-				p.view.source.SetAnnotations(map[string]string{
-					announcedAs("tls") + "0": `{"namespace":"x","name":"a","apiVersion":"v1","kind":"Secret"}`,
-				})
-			},
-		},
 		"State": {
 			reason: "States are never copied.", origin: v1alpha1.OriginService, want: ErrForeign,
 			change: func(_ planner, c *copySync) {
@@ -252,16 +243,21 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAgentsNamesakes shows that the copy of a Secret that is named like the object it belongs to is taken over from
-// api-syncagent, which has remembered the other, if it is what the agent would have made, and that one which is not is
+// TestAgentsNamesakes shows that the copy of a Secret that is named like another object is taken over from
+// api-syncagent, which has remembered that one, if it is what the agent would have made, and that one which is not is
 // left alone.
 func TestAgentsNamesakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
+		origin v1alpha1.Origin // OriginKCP by default
 		change func(p planner, c *copySync)
 		want   bool
 	}{
 		"Same": {reason: "It is all that it would be.", change: func(planner, *copySync) {}, want: true},
+		"Up": {
+			reason: "On the service cluster the agent holds nothing.", origin: v1alpha1.OriginService, want: true,
+			change: func(_ planner, c *copySync) { c.origin.SetFinalizers(nil) },
+		},
 		"Deletion": {
 			reason: "So is one in deletion.", want: true,
 			change: func(_ planner, c *copySync) { c.copied.SetDeletionTimestamp(new(metav1.Now())) },
@@ -285,11 +281,10 @@ func TestAgentsNamesakes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, c := planning(v1alpha1.OriginKCP, "")
-			p.view.agents, c.from.Name, c.to.Name = true, "web", "web"
-			primary := p.primary(Ref{})
-			b, _ := primary.encode(map[string]any{})
-			p.view.stored.remember(primary, b, false)
+			p, c := planning(tc.origin, "")
+			p.view.agents = true
+			agents, _ := c.keys()
+			p.view.stored.slots[agents] = []byte(`{"apiVersion":"v1","kind":"ConfigMap"}`)
 			c.origin.Object["data"] = map[string]any{"k": "a"}
 			c.copied = c.origin.DeepCopy()
 			c.origin.SetFinalizers([]string{Finalizer})

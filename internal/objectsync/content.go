@@ -125,6 +125,18 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 	return now - 1
 }
 
+// An announcement tells the consumer, in an annotation, of an object of its workspace that has come from the service
+// cluster.
+type announcement struct {
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// announcedAs begins the keys of annotations for one identifier.
+func announcedAs(identifier string) string { return AnnotationRelatedPrefix + identifier + "." }
+
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
 // have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
 // known.
