@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/pkg/errors"
@@ -9,41 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// execute does what copies need. Those that are there are changed first. What is to be created is remembered, all of it
-// with one write, and then created. One object can have several identifiers: what one of them has brought about the
-// others need not.
+// execute does what copies need. Those that are there are changed. What is to be created is remembered, all of it with
+// one write, and then created.
 func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 	var errs []error
-	done := map[Record]bool{}
-	try := func(there bool, do func(context.Context, copyPlan) error) (succeeded []copyPlan) {
-		for _, plan := range plans {
-			is := plan.of.record().plain()
-			if done[is] || there != (plan.of.copied != nil) {
-				continue
+	var expected []copyPlan
+	for _, plan := range plans {
+		err := plan.refused
+		switch {
+		case plan.disown:
+			p.state.disown(plan.of.record())
+		case err != nil:
+		case plan.of.copied != nil:
+			err = p.update(ctx, plan)
+		default:
+			if err = p.expect(plan); err == nil {
+				expected = append(expected, plan)
 			}
-			err := plan.refused
-			if plan.disown {
-				p.state.disown(is)
-			}
-			if err == nil {
-				err = do(ctx, plan)
-			}
-			if done[is] = err == nil; done[is] {
-				succeeded = append(succeeded, plan)
-			}
-			errs = append(errs, err)
 		}
-		return succeeded
+		errs = append(errs, err)
 	}
-	try(true, p.update)
-	before := p.state.clone()
-	expected := try(false, p.expect)
 	if len(expected) == 0 {
 		return oneOf(errs...)
 	}
 	if err := p.save(ctx); err != nil {
-		// So that what is remembered of others can be saved, and the consumer is told of none that is not there.
-		p.state = before
 		return oneOf(append(errs, err)...)
 	}
 	for _, plan := range expected {
@@ -75,8 +63,8 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 		}
 		return nil
 	}
-	if err := p.holdOrigin(ctx, plan); err != nil || plan.status == nil {
-		return cmp.Or(err, plan.noStatus)
+	if plan.status == nil {
+		return plan.noStatus
 	}
 	return patchStatus(ctx, other, c.to, c.copied, plan.status)
 }
@@ -95,7 +83,7 @@ func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
 
 // expect remembers that a copy is about to be made. One that has been made before stays recorded as it was: what was
 // copied is what a hidden one has, until it is made again.
-func (p *pass) expect(_ context.Context, plan copyPlan) error {
+func (p *pass) expect(plan copyPlan) error {
 	c := plan.of
 	if err := p.state.checkRoom(c, plan.slot); err != nil || c.isMade() {
 		return err
@@ -107,8 +95,8 @@ func (p *pass) expect(_ context.Context, plan copyPlan) error {
 	return nil
 }
 
-// create creates a copy, and holds the related object it is of. If it fails, the copy stays recorded as about to be
-// made, so that the next try writes nothing but the copy.
+// create creates a copy. If it fails, the copy stays recorded as about to be made, so that the next try writes nothing
+// but the copy.
 func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	c := plan.of
 	_, other := p.servers.of(c.rule.origin)
@@ -133,7 +121,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 		return err
 	}
 	p.state.remember(c, plan.slot, false)
-	return p.holdOrigin(ctx, plan)
+	return nil
 }
 
 // meet makes what has the name of a new copy the copy, if it may.
@@ -149,19 +137,17 @@ func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	return patch(ctx, p.servers.service.Writer, plan.of.to, body)
 }
 
-// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer
-// is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
-func (p *pass) holdOrigin(ctx context.Context, plan copyPlan) error {
-	if !plan.hold {
-		return nil
-	}
-	if _, stored := p.secret.stored.records[plan.of.record().plain()]; !stored {
-		if err := p.save(ctx); err != nil {
-			return err
+// holdOrigins keeps related objects of the workspace from going before their copies. These are remembered first: if the
+// answer is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
+func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
+	var errs []error
+	for _, plan := range plans {
+		if plan.hold && p.secret.stored.isMade(plan.of.record()) {
+			_, err := p.servers.hold(ctx, plan.of.from, plan.of.origin)
+			errs = append(errs, err)
 		}
 	}
-	_, err := p.servers.hold(ctx, plan.of.from, plan.of.origin)
-	return err
+	return oneOf(errs...)
 }
 
 // syncStatus copies the status of the copy up.

@@ -367,7 +367,7 @@ func TestExpectWithoutRoom(t *testing.T) {
 				c.recorded = &recorded{}
 			}
 			p := &pass{state: state{mayUse: func(int) bool { return false }}}
-			if err := p.expect(t.Context(), copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
+			if err := p.expect(copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
 				t.Errorf("want %v, got %v", ErrNoRoom, err)
 			}
 		})

@@ -47,7 +47,7 @@ type recorded struct {
 
 // size returns how many bytes it has in a Secret, or somewhat more.
 func (r recorded) size() int {
-	return entryMax + len(r.Identifier) + r.From.size() + r.To.size() + len(r.UID) + len(r.CopyUID) + len(r.Slot)
+	return entryMax + len(r.Identifier) + r.From.size() + r.To.size()
 }
 
 // compareRecords orders records by what they are called first, so that a list is easy to read.

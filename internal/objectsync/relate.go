@@ -26,7 +26,8 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	}
 	p.whole = len(f.known) == len(p.syncer.related)
 	plans, unread := p.planner.planAll(all, &p.state)
-	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, f.known), p.save(ctx))
+	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, f.known), p.save(ctx),
+		p.holdOrigins(ctx, plans))
 	body, err := p.planner.planAnnotations(all, f.known, &p.state)
 	if err == nil && body != nil {
 		err = patchOf(ctx, p.servers.workspace.Writer, p.view.ref, p.view.source, body)

@@ -23,8 +23,8 @@ const (
 	// hashes.
 	keyCopy    = "copy"
 	keyRecords = "related"
-	// entryMax is how many bytes an entry of the list has beside its texts.
-	entryMax = 250
+	// entryMax is how many bytes an entry of the list has beside what it is called.
+	entryMax = 360
 	// RoomMost is how many bytes are remembered of the objects of a workspace, so that none uses up the memory of all. A
 	// name counts as bytesPerName: 10,000 are all. Of each object bytesFree do not count, so that ordinary ones are
 	// limited by their number alone, on which the quota of a workspace decides.
@@ -266,7 +266,11 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 	if b == nil {
 		return nil
 	}
-	return s.checkSize(s.size() + len(b) - len(s.slots[s.slotOf(c)]))
+	size := s.size() + len(b) - len(s.slots[s.slotOf(c)])
+	if _, is := s.records[c.record().plain()]; !is {
+		size += recorded{Record: c.record()}.size()
+	}
+	return s.checkSize(size)
 }
 
 // remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
