@@ -185,7 +185,7 @@ func TestForgedLost(t *testing.T) {
 	if err != nil || r.Waiting != "" {
 		t.Errorf("want nothing to release, got %q, %v", r.Waiting, err)
 	}
-	if _, err := s.Abandon(t.Context(), f.input); err != nil {
+	if err := s.Abandon(t.Context(), f.input); err != nil {
 		t.Error(err)
 	}
 	f.leftAlone("after the release")

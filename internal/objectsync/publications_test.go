@@ -26,8 +26,7 @@ func TestTwoPublications(t *testing.T) {
 		change string // by which the copy tells whose it is
 	}{
 		"Workspace": {leave: func(w *world, first *objectsync.Syncer) error {
-			_, err := first.Abandon(w.Context(), w.input)
-			return err
+			return first.Abandon(w.Context(), w.input)
 		}, change: `{}`},
 		"Publication": {leave: func(w *world, first *objectsync.Syncer) error {
 			return first.RemoveFinalizers(w.Context(), w.input)
@@ -71,7 +70,7 @@ func (w *world) restsBeside(one, another *objectsync.Syncer) {
 			w.Errorf("want ErrForeign and a warning, got %v, %q", err, reasons(all))
 		}
 		_, released := another.Release(w.Context(), w.input)
-		_, abandoned := another.Abandon(w.Context(), w.input)
+		abandoned := another.Abandon(w.Context(), w.input)
 		if err := kerrors.NewAggregate([]error{
 			released, abandoned, another.RemoveFinalizers(w.Context(), w.input),
 		}); err != nil {

@@ -192,11 +192,11 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 	return gone, err
 }
 
-// removeFinalizers takes our finalizer off related objects that may be let go and then, as with the last of its objects
-// a workspace takes our rights to the others, off the object.
-func (p *pass) removeFinalizers(ctx context.Context, may func(Record) bool) error {
+// removeFinalizers takes our finalizer off related objects and then, as with the last of its objects a workspace takes
+// our rights to the others, off the object. Who else keeps a related object holds it again.
+func (p *pass) removeFinalizers(ctx context.Context) error {
 	for _, r := range p.state.list() {
-		if !may(r.Record) || r.Origin != v1alpha1.OriginKCP {
+		if r.Origin != v1alpha1.OriginKCP {
 			continue
 		}
 		from := p.syncer.served(r.Record).From

@@ -71,29 +71,29 @@ func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, 
 // Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
 // stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
 // publication, they are its own.
-func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p, err := s.begin(in, true)
-	if err == nil {
-		err = p.disown(ctx, map[string]any{AnnotationOrphaned: "true", AnnotationKind: p.view.id.Kind.String()})
-	}
-	if err == nil {
-		err = p.removeFinalizers(ctx, func(Record) bool { return true })
-	}
-	return p.result, err
+func (s *Syncer) Abandon(ctx context.Context, in Input) error {
+	return s.leaveAlone(ctx, in, map[string]any{
+		AnnotationOrphaned: "true", AnnotationKind: s.identity(Primary{}).Kind.String(),
+	})
 }
 
 // RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
 // leaves all else: for a PublishedResource that goes without what it has made. Should the object be synced again, by
 // whatever publication, copies and state are its own.
 func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
+	return s.leaveAlone(ctx, in, map[string]any{})
+}
+
+// leaveAlone gives the copy annotations, and takes finalizers off.
+func (s *Syncer) leaveAlone(ctx context.Context, in Input, annotations map[string]any) error {
 	p, err := s.begin(in, true)
 	if err == nil {
-		err = p.disown(ctx, map[string]any{})
+		err = p.disown(ctx, annotations)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.removeFinalizers(ctx)
 	}
-	return p.removeFinalizers(ctx, func(r Record) bool { return len(p.giveUp(r)) == 0 })
+	return err
 }
 
 // A pass is one sync of one object: it reads a view, plans what each copy needs, and executes that.

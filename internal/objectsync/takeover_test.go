@@ -211,14 +211,14 @@ func TestAbandonTakeover(t *testing.T) {
 	if orphaned, kind := known(); orphaned || kind != "" {
 		t.Fatalf("want the copy as the agent has left it, got kind %q", kind)
 	}
-	if _, err := s.Abandon(t.Context(), w.input); err != nil {
+	if err := s.Abandon(t.Context(), w.input); err != nil {
 		t.Fatal(err)
 	}
 	if orphaned, kind := known(); !orphaned || kind != "Thing.ws.example.com" {
 		t.Errorf("want the copy marked and of kind Thing, got orphaned %t, kind %q", orphaned, kind)
 	}
 	above, below := w.writes(func() {
-		if _, err := s.Abandon(t.Context(), w.input); err != nil {
+		if err := s.Abandon(t.Context(), w.input); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -68,7 +68,7 @@ func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
 		return false, err
 	}
 	if stays || suspect {
-		if _, err := w.syncer.Abandon(p.ctx, p.input); err != nil {
+		if err := w.syncer.Abandon(p.ctx, p.input); err != nil {
 			return false, err
 		}
 		p.update(func(o *object) { o.suspect = false })

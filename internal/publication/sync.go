@@ -106,7 +106,7 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		return false, err
 	}
 	if leaves {
-		_, err := w.syncer.Abandon(p.ctx, p.input)
+		err := w.syncer.Abandon(p.ctx, p.input)
 		w.needs.set(p.item, p.needs)
 		return false, err
 	}
