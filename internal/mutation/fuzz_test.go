@@ -27,7 +27,7 @@ func FuzzSpec(f *testing.F) {
 				continue
 			}
 			in := object()
-			out, err := m.Spec(in, other())
+			out, err := m.Spec(Workspace{}, in, other())
 			if diff := cmp.Diff(object().Object, in.Object); diff != "" {
 				t.Errorf("the object has changed: %s", diff)
 			}

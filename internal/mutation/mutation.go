@@ -36,22 +36,12 @@ func (f failure) Unwrap() error { return f.cause }
 // Mutations are the compiled steps for one kind of object. Nil are none.
 type Mutations struct {
 	spec, status []step
-
-	workspace Workspace
 }
 
 // A Workspace is where the consumer of an object has it.
 type Workspace struct {
 	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
 	Cluster, Path string
-}
-
-// In returns the steps for objects of a workspace. They share what is compiled.
-func (m *Mutations) In(w Workspace) *Mutations {
-	if m == nil {
-		return nil
-	}
-	return &Mutations{spec: m.spec, status: m.status, workspace: w}
 }
 
 // decode reads an object from JSON. Whole numbers stay whole.
@@ -98,11 +88,11 @@ func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
 // Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or
 // what it would be. Neither is changed; what is returned is a copy if there are steps. The cause of an error is
 // ErrFailed.
-func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (m *Mutations) Spec(w Workspace, object, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if m == nil || len(m.spec) == 0 {
 		return object, nil
 	}
-	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object, workspace: m.workspace})
+	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object, workspace: w})
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +133,12 @@ func texts(v any) bool {
 
 // Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is
 // changed; what is returned is a copy if there are steps. The cause of an error is ErrFailed.
-func (m *Mutations) Status(object, other *unstructured.Unstructured) (any, error) {
+func (m *Mutations) Status(w Workspace, object, other *unstructured.Unstructured) (any, error) {
 	status, ok := object.Object["status"]
 	if !ok || m == nil || len(m.status) == 0 {
 		return status, nil
 	}
-	content, err := run("status", m.status, sides{self: object.Object, other: other.Object, workspace: m.workspace})
+	content, err := run("status", m.status, sides{self: object.Object, other: other.Object, workspace: w})
 	return content["status"], err
 }
 

@@ -247,7 +247,7 @@ func TestSpec(t *testing.T) {
 			m, err := New(&v1alpha1.ResourceMutations{Spec: tc.steps})
 			if err == nil {
 				var out *unstructured.Unstructured
-				if out, err = m.Spec(in, o); out != nil {
+				if out, err = m.Spec(Workspace{}, in, o); out != nil {
 					got.content = out.Object
 				}
 			}

@@ -37,7 +37,7 @@ func TestStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := m.Status(object(), other())
+			got, err := m.Status(Workspace{}, object(), other())
 			if err != nil {
 				t.Fatal(err)
 			}

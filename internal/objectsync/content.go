@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 
 // contentOf returns what the copy is to have of the object at the origin.
 func (p planner) contentOf(c *copySync, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := p.steps(c.rule.mutations).Spec(c.origin, target)
+	mutated, err := c.rule.mutations.Spec(p.view.workspace(), c.origin, target)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot change %s", c.from)
 	}
@@ -33,14 +32,9 @@ func (p planner) contentOf(c *copySync, target *unstructured.Unstructured) (map[
 	return out, nil
 }
 
-// steps returns steps of mutation for objects of the workspace.
-func (p planner) steps(m *mutation.Mutations) *mutation.Mutations {
-	return m.In(mutation.Workspace{Cluster: p.view.id.Cluster, Path: p.view.path})
-}
-
 // statusOf returns the status of an object as it is copied to another one, nil if there is none.
 func (p planner) statusOf(r *copyRule, from, to *unstructured.Unstructured) (any, error) {
-	status, err := p.steps(r.mutations).Status(from, to)
+	status, err := r.mutations.Status(p.view.workspace(), from, to)
 	return r.platform.withoutStatus(status), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
@@ -114,6 +115,11 @@ func (v *view) naming() naming.Source {
 		source.SetName(v.id.Name)
 	}
 	return naming.Source{Cluster: v.id.Cluster, Path: v.path, Object: source}
+}
+
+// workspace returns where the object is, as steps of mutation see it.
+func (v *view) workspace() mutation.Workspace {
+	return mutation.Workspace{Cluster: v.id.Cluster, Path: v.path}
 }
 
 // both returns both sides of the object, as rules see them.
