@@ -59,6 +59,8 @@ func TestAccess(t *testing.T) {
 		return &v1alpha1.ConsumerMayName{Objects: patterns}
 	}
 	named, made := reference(nil), template("made")
+	twoWays, twoRewrites := spec{Reference: named.Reference, Template: made.Template}, selector("made", nil)
+	twoRewrites.Selector.Rewrite.Regex = &v1alpha1.RegularExpression{Pattern: "(.+)", Replacement: "${1}"}
 	for name, tc := range map[string]struct {
 		reason    string
 		origin    v1alpha1.Origin
@@ -189,6 +191,13 @@ func TestAccess(t *testing.T) {
 		"Side": {
 			reason: "Also of one side alone.", origin: service, object: *side("{{ .Object.metadata.uid }}"), at: "uid",
 			looked: true,
+		},
+		"TwoWays": { // Stored before such a rule was refused.
+			reason: "Of two ways that counts by which names are found.", origin: service, object: twoWays, at: "any",
+			looked: true,
+		},
+		"TwoRewrites": {
+			reason: "So it is of what makes names.", origin: kcp, object: twoRewrites, at: "any", looked: true,
 		},
 		"Selected": {
 			reason: "And a label.", origin: service,

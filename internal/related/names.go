@@ -139,18 +139,7 @@ func (r *Rule) namespaces(v View, find Finder) ([]pairing, error) {
 
 type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)
 
-// locate returns names of both sides.
-func (l *locator) locate(o v1alpha1.Origin, v View, find finder) ([]pairing, error) {
-	switch {
-	case l.reference != nil:
-		return l.reference.locate(o, v)
-	case l.template != nil:
-		return l.render(o, v)
-	}
-	return l.selector.locate(v, find)
-}
-
-func (r *reference) locate(o v1alpha1.Origin, v View) ([]pairing, error) {
+func (r reference) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
 	origin, other := v.at(o)
 	from, err := r.names(origin)
 	if err != nil {
@@ -173,7 +162,7 @@ func (r *reference) locate(o v1alpha1.Origin, v View) ([]pairing, error) {
 }
 
 // names returns the names that the field of an object holds, none if it is missing.
-func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
+func (r reference) names(u *unstructured.Unstructured) ([]string, error) {
 	b, err := json.Marshal(u.Object)
 	if err != nil {
 		return nil, errors.New("the object cannot be encoded")
@@ -204,12 +193,11 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 	return names, nil
 }
 
-// render returns the names that a template yields on both sides.
-func (l *locator) render(o v1alpha1.Origin, v View) ([]pairing, error) {
+func (r rendering) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
 	on := func(side v1alpha1.Origin, u *unstructured.Unstructured) (string, error) {
 		data := v.data()
 		data["Side"], data["Object"] = string(side), u.Object
-		name, err := l.template.Render(data)
+		name, err := r.template.Render(data)
 		if strings.Contains(name, noValue) {
 			return "", err
 		}
@@ -230,7 +218,7 @@ func (l *locator) render(o v1alpha1.Origin, v View) ([]pairing, error) {
 }
 
 // locate returns the names of the objects that are selected, and what is made of them.
-func (s *selector) locate(v View, find finder) ([]pairing, error) {
+func (s selector) locate(_ v1alpha1.Origin, v View, find finder) ([]pairing, error) {
 	data := v.data()
 	data["LocalObject"], data["RemoteObject"] = v.Service.Object, v.Workspace.Object
 	selects, err := s.render(data)
@@ -256,7 +244,7 @@ func (s *selector) locate(v View, find finder) ([]pairing, error) {
 }
 
 // render returns the selector of one object, nil if a value of it is missing. The shared selector stays as it is.
-func (s *selector) render(data map[string]any) (labels.Selector, error) {
+func (s selector) render(data map[string]any) (labels.Selector, error) {
 	own := &metav1.LabelSelector{MatchExpressions: s.expressions, MatchLabels: map[string]string{}}
 	for _, l := range s.matchLabels {
 		key, err := l.key.Render(data)
@@ -279,7 +267,7 @@ func (s *selector) render(data map[string]any) (labels.Selector, error) {
 	return out, nil
 }
 
-func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {
+func (s selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {
 	if s.regex != nil {
 		return s.regex.Apply(u.GetName())
 	}

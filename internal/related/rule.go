@@ -14,8 +14,8 @@ import (
 type Rule struct {
 	origin          v1alpha1.Origin
 	needsNamespaces [2]bool // at the origin and of the copies
-	object          *locator
-	namespace       *locator // nil for that of the consumer's object
+	object          locator
+	namespace       locator // nil for that of the consumer's object
 	mayName         v1alpha1.ConsumerMayName
 	// nameBy and namespaceBy are who decides on names and namespaces on the service cluster.
 	nameBy, namespaceBy naming.Who
@@ -33,24 +33,21 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	}
 	located := spec.Located()
 	var err error
-	if r.object, err = newLocator(&located.RelatedResourceObjectSpec); err != nil {
-		return nil, errors.Wrap(err, "object")
+	r.object, r.nameBy, err = newLocator(&located.RelatedResourceObjectSpec, r.origin)
+	if err != nil || located.Namespace == nil {
+		return r, errors.Wrap(err, "object")
 	}
-	r.nameBy = whoNames(&located.RelatedResourceObjectSpec, r.origin)
-	if located.Namespace == nil {
-		return r, nil
-	}
-	r.namespaceBy = whoNames(located.Namespace, r.origin)
-	r.namespace, err = newLocator(located.Namespace)
+	r.namespace, r.namespaceBy, err = newLocator(located.Namespace, r.origin)
 	return r, errors.Wrap(err, "object.namespace")
 }
 
-// A locator finds names of one side, and makes those of the other, in one of three ways.
-type locator struct {
-	reference *reference
-	template  *gotemplate.Template
-	selector  *selector
+// A locator finds names at the origin, and makes those of the copies.
+type locator interface {
+	locate(o v1alpha1.Origin, v View, find finder) ([]pairing, error)
 }
+
+// A rendering is a template that makes the names of both sides.
+type rendering struct{ template *gotemplate.Template }
 
 // A reference is a field that holds names.
 type reference struct {
@@ -70,85 +67,70 @@ type selector struct {
 // A labelTemplate is a pair of matchLabels.
 type labelTemplate struct{ key, value *gotemplate.Template }
 
-// newRegex compiles a regular expression, nil for none.
-func newRegex(r *v1alpha1.RegularExpression) (*jsonpath.Replacement, error) {
+// newRegex compiles a regular expression, nil for none, and returns who decides on what it makes of a value: the owner
+// if nothing of it is left.
+func newRegex(r *v1alpha1.RegularExpression) (*jsonpath.Replacement, naming.Who, error) {
 	if r == nil {
-		return nil, nil //nolint:nilnil // None is none.
+		return nil, naming.Consumer, nil
+	}
+	who := naming.Consumer
+	if r.Pattern == "" {
+		who = naming.Owner
 	}
 	by, err := jsonpath.NewReplacement(r.Pattern, r.Replacement)
-	return &by, err
+	return &by, who, err
 }
 
-func newLocator(spec *v1alpha1.RelatedResourceObjectSpec) (l *locator, err error) {
-	l = &locator{}
+// newLocator compiles what finds names, and returns who decides on those on the service cluster.
+func newLocator(spec *v1alpha1.RelatedResourceObjectSpec, o v1alpha1.Origin) (locator, naming.Who, error) {
 	switch {
 	case spec.Reference != nil:
-		l.reference = &reference{}
-		if l.reference.path, err = jsonpath.Parse(string(spec.Reference.Path)); err != nil {
-			return nil, err
+		path, err := jsonpath.Parse(string(spec.Reference.Path))
+		if err != nil {
+			return nil, naming.Consumer, err
 		}
-		l.reference.regex, err = newRegex(spec.Reference.Regex)
+		regex, who, err := newRegex(spec.Reference.Regex)
+		return reference{path, regex}, who, err
 	case spec.Template != nil:
-		l.template, err = gotemplate.Parse(spec.Template.Template)
+		t, err := gotemplate.Parse(spec.Template.Template)
+		return rendering{t}, naming.OfTemplate(spec.Template.Template, string(v1alpha1.OriginService)), err
 	case spec.Selector != nil:
-		l.selector, err = newSelector(spec.Selector)
-	default:
-		err = errors.New("exactly one of selector, reference and template must be set")
+		s, who, err := newSelector(spec.Selector)
+		if o == v1alpha1.OriginService {
+			who = whoSelects(spec.Selector.MatchLabels)
+		}
+		return s, who, err
 	}
-	return l, err
+	return nil, naming.Consumer, errors.New("exactly one of selector, reference and template must be set")
 }
 
-func newSelector(spec *v1alpha1.RelatedResourceSelector) (*selector, error) {
-	s := &selector{expressions: spec.MatchExpressions}
+// newSelector compiles a selector, and returns who decides on what it makes of the names it finds.
+func newSelector(spec *v1alpha1.RelatedResourceSelector) (s selector, who naming.Who, err error) {
+	s.expressions = spec.MatchExpressions
 	for key, value := range spec.MatchLabels {
 		k, err := gotemplate.Parse(key)
 		if err != nil {
-			return nil, err
+			return s, who, err
 		}
 		v, err := gotemplate.Parse(value)
 		if err != nil {
-			return nil, err
+			return s, who, err
 		}
 		s.matchLabels = append(s.matchLabels, labelTemplate{k, v})
 	}
 	if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: s.expressions}); err != nil {
-		return nil, err
+		return s, who, err
 	}
-	var err error
-	if s.regex, err = newRegex(spec.Rewrite.Regex); err != nil || s.regex != nil {
-		return s, err
-	}
-	if spec.Rewrite.Template == nil {
-		return nil, errors.New("rewrite needs regex or template")
-	}
-	s.template, err = gotemplate.Parse(spec.Rewrite.Template.Template)
-	return s, err
-}
-
-// whoNames returns who decides on the names on the service cluster that a rule yields.
-func whoNames(spec *v1alpha1.RelatedResourceObjectSpec, origin v1alpha1.Origin) naming.Who {
 	switch {
-	case spec.Template != nil:
-		return naming.OfTemplate(spec.Template.Template, string(v1alpha1.OriginService))
-	case spec.Reference != nil:
-		return whoRewrites(spec.Reference.Regex)
-	case spec.Selector == nil:
-	case origin == v1alpha1.OriginService:
-		return whoSelects(spec.Selector.MatchLabels)
-	case spec.Selector.Rewrite.Template != nil:
-		return naming.OfTemplate(spec.Selector.Rewrite.Template.Template, "")
+	case spec.Rewrite.Regex != nil:
+		s.regex, who, err = newRegex(spec.Rewrite.Regex)
+	case spec.Rewrite.Template != nil:
+		s.template, err = gotemplate.Parse(spec.Rewrite.Template.Template)
+		who = naming.OfTemplate(spec.Rewrite.Template.Template, "")
 	default:
-		return whoRewrites(spec.Selector.Rewrite.Regex)
+		err = errors.New("rewrite needs regex or template")
 	}
-	return naming.Consumer
-}
-
-// whoRewrites returns who decides on what a regular expression makes of a value: the owner if nothing of it is left.
-func whoRewrites(r *v1alpha1.RegularExpression) naming.Who {
-	if r != nil && r.Pattern == "" {
-		return naming.Owner
-	}
-	return naming.Consumer
+	return s, who, err
 }
 
 // whoSelects returns who decides on which objects labels select. One label that no other workspace can have is enough.
