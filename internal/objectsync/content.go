@@ -128,13 +128,9 @@ type announcement struct {
 	Kind       string `json:"kind"`
 }
 
-// announcedAs begins the keys of annotations for one identifier.
-func announcedAs(identifier string) string { return AnnotationRelatedPrefix + identifier + "." }
-
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
-// have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
-// known.
-func (p planner) planAnnotations(all []*copySync, known map[string]bool, s *state) (map[string]any, error) {
+// have come from the service cluster, nil for none.
+func (p planner) planAnnotations(all []*copySync, s *state) (map[string]any, error) {
 	want, index := map[string]any{}, map[string]int{}
 	for _, c := range all {
 		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
@@ -144,18 +140,13 @@ func (p planner) planAnnotations(all []*copySync, known map[string]bool, s *stat
 		if err != nil {
 			return nil, errors.New("cannot encode annotation")
 		}
-		want[fmt.Sprintf("%s%d", announcedAs(c.rule.identifier), index[c.rule.identifier])] = string(value)
+		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, c.rule.identifier, index[c.rule.identifier])] = string(value)
 		index[c.rule.identifier]++
 	}
 	has := map[string]any{}
 	for key, value := range p.view.source.GetAnnotations() {
 		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
 			has[key] = value
-		}
-	}
-	for _, r := range p.syncer.related {
-		if !known[r.identifier] {
-			maps.DeleteFunc(has, func(key string, _ any) bool { return strings.HasPrefix(key, announcedAs(r.identifier)) })
 		}
 	}
 	if change := diff(has, want); change != nil {

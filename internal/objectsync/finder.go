@@ -42,14 +42,13 @@ type finder struct {
 	made   map[Record]bool // the copies of the object, with nothing but the side of what they are of
 	others map[string]bool // by namespace: see hasOthers
 
-	holdings []Holding       // the related objects that the consumer may name
-	known    map[string]bool // the identifiers whose objects are all known
+	holdings []Holding // the related objects that the consumer may name
 }
 
 func newFinder(p *pass, both related.View) *finder {
 	f := &finder{
 		view: p.view, servers: p.servers, holders: p.in.Holders, mayLook: p.in.MayLook, both: both, name: p.secret.name,
-		made: map[Record]bool{}, others: map[string]bool{}, known: map[string]bool{},
+		made: map[Record]bool{}, others: map[string]bool{},
 	}
 	s, namespace := p.planner.syncer, both.Service.GetNamespace()
 	_, by := s.namer.Who()
@@ -93,7 +92,6 @@ func (f *finder) find(r *copyRule, s *state) ([]*copySync, error) {
 			return nil, err
 		}
 	}
-	f.known[r.identifier] = true
 	return all, nil
 }
 

@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -150,23 +149,19 @@ func (i Identity) standingOf(u *unstructured.Unstructured) standing {
 	if l[LabelState] != "" {
 		return foreign
 	}
-	claimed := l[LabelCluster] != "" || l[LabelNameHash] != "" || a[AnnotationName] != ""
-	if !claimed && l[v1alpha1.LabelKeyAgentName] == "" {
+	if l[LabelCluster]+l[LabelNameHash]+l[v1alpha1.LabelKeyAgentName]+a[AnnotationName] == "" {
 		return unclaimed
 	}
-	want := maps.Clone(i.Labels())
-	for key, value := range l {
-		if w, ok := want[key]; ok && w != value || key == LabelNamespaceHash && !ok {
+	labels, annotations := i.Labels(), i.Annotations()
+	for _, key := range []string{LabelCluster, LabelNamespaceHash, LabelNameHash, v1alpha1.LabelKeyAgentName} {
+		if l[key] != "" && l[key] != labels[key] {
 			return foreign
 		}
 	}
-	for key, value := range i.Annotations() {
-		if is, ok := a[key]; ok && is != value && key != AnnotationPath {
+	for _, key := range []string{AnnotationNamespace, AnnotationName, AnnotationKind, AnnotationPublication} {
+		if a[key] != "" && a[key] != annotations[key] {
 			return foreign
 		}
-	}
-	if _, ok := a[AnnotationNamespace]; ok && i.Namespace == "" {
-		return foreign
 	}
 	return ours
 }
