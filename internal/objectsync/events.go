@@ -1,12 +1,22 @@
 package objectsync
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
@@ -128,4 +138,202 @@ func warningOf(err error) (reason, message string) {
 		return refusalWarning(r)
 	}
 	return ReasonCannotSync, "This object cannot be processed for now. It is tried again"
+}
+
+// A RefusalCause tells what stands against a write, and so who can cure it.
+type RefusalCause int
+
+const (
+	// RefusedByPolicy means that the server does not accept the content: validation, a webhook or a policy.
+	RefusedByPolicy RefusalCause = iota
+	// RefusedByQuota means that there is no room for the object.
+	RefusedByQuota
+	// RefusedByRights means that the provider may not write it: RBAC, or a permission claim that is not accepted.
+	RefusedByRights
+	// RefusedUnread means that the object stays as it is because we cannot read it. Its server refuses nothing.
+	RefusedUnread
+)
+
+// A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody
+// changes something.
+type RefusalError struct {
+	// Workspace reports whether the workspace refuses, and not the service cluster.
+	Workspace bool
+	// Resource is what was to be written.
+	Resource schema.GroupResource
+	// Object is the related object it was written for, as the workspace has it. It has no name for all else.
+	Object Ref
+	// Cause tells what stands against it.
+	Cause RefusalCause
+	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
+	Hidden string
+
+	err error
+}
+
+// Error returns the answer of the server.
+func (r *RefusalError) Error() string { return r.err.Error() }
+
+// Unwrap returns the answer of the server.
+func (r *RefusalError) Unwrap() error { return r.err }
+
+// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so
+// hides what it has of it.
+func NewClaimRefusal(r schema.GroupResource) *RefusalError {
+	return &RefusalError{
+		Workspace: true, Resource: r, Cause: RefusedByRights,
+		err: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
+	}
+}
+
+// NewUnreadRefusal returns the refusal of an object of the workspace, or else of the service cluster, that cannot be
+// read. The error says why.
+func NewUnreadRefusal(workspace bool, r schema.GroupResource, why error) *RefusalError {
+	return &RefusalError{Workspace: workspace, Resource: r, Cause: RefusedUnread, err: why}
+}
+
+// newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
+func newHiddenRefusal(o Ref) *RefusalError {
+	r := o.GVR().GroupResource()
+	return &RefusalError{
+		Workspace: true, Resource: r, Cause: RefusedByRights, Hidden: o.Name,
+		err: errors.Errorf("the selector of the permission claim for %s hides %s", r, o),
+	}
+}
+
+// RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
+func RefusalOf(err error) *RefusalError {
+	var r *RefusalError
+	if errors.As(err, &r) {
+		return r
+	}
+	var all kerrors.Aggregate
+	if !errors.As(err, &all) {
+		return nil
+	}
+	for _, one := range all.Errors() {
+		if r := RefusalOf(one); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// refusalOf wraps an error of a write that the server has decided against. All other errors stay as they are.
+func refusalOf(err error, workspace bool, r schema.GroupResource) error {
+	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) &&
+		!apply.IsKindTerminating(err)
+	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return err
+	}
+	out := &RefusalError{Workspace: workspace, Resource: r, err: err}
+	switch {
+	case !forbidden:
+	case strings.Contains(err.Error(), `is forbidden: User "`):
+		// The text of every authorizer, see responsewriters.Forbidden.
+		out.Cause = RefusedByRights
+	case apply.IsQuotaExceeded(err):
+		out.Cause = RefusedByQuota
+	}
+	return out
+}
+
+// A refusalWriter is a Writer that recognizes refusals. Its errors repeat nothing of a Secret, as they are shown to all
+// who may read a PublishedResource.
+type refusalWriter struct {
+	Writer
+
+	workspace bool
+}
+
+// withRefusals has the writers of both sides recognize refusals.
+func (in Input) withRefusals() Input {
+	if in.Workspace.Writer != nil {
+		in.Workspace.Writer = refusalWriter{in.Workspace.Writer, true}
+	}
+	in.Service.Writer = refusalWriter{in.Service.Writer, false}
+	return in
+}
+
+// writesToWorkspace reports whether a writer writes to the workspace.
+func writesToWorkspace(w Writer) bool {
+	r, ok := w.(refusalWriter)
+	return ok && r.workspace
+}
+
+// Create creates an object.
+func (w refusalWriter) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	return w.explain(w.Writer.Create(ctx, r, u), r, u.Object)
+}
+
+// Patch patches an object.
+func (w refusalWriter) Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error {
+	err := w.Writer.Patch(ctx, o, patch, subresources...)
+	switch {
+	case err == nil:
+		return nil
+	case isOfAnother(err):
+		return awaited(o)
+	}
+	content := map[string]any{}
+	_ = json.Unmarshal(patch, &content) // It is ours.
+	return w.explain(err, o.GVR(), content)
+}
+
+// isOfAnother reports whether a patch is refused because another object has taken the place of the one it is for.
+func isOfAnother(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
+		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
+// Delete deletes an object.
+func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
+	return w.explain(w.Writer.Delete(ctx, o, uid), o.GVR(), nil)
+}
+
+// explain returns what is said of an error about a write of some content.
+func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content map[string]any) error {
+	err = refusalOf(err, w.workspace, r.GroupResource())
+	if r == Secrets {
+		err = apply.HideSecret(err, content)
+	}
+	if RefusalOf(err) == nil {
+		return err
+	}
+	side := map[bool]string{true: "workspace", false: "service cluster"}[w.workspace]
+	return errors.Wrapf(err, "the %s refuses it", side)
+}
+
+// refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
+func refusalWarning(r *RefusalError) (reason, message string) {
+	what, of := "this object", r.Resource.String()
+	if r.Object.Name != "" {
+		what, of = r.Object.String(), r.Object.String()
+	}
+	switch {
+	case r.Hidden != "":
+		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
+			"provider of the service. Accept it for all objects, or give this one the labels of its selector",
+			r.Resource, r.Hidden)
+	case r.Workspace && r.Cause == RefusedUnread:
+		return ReasonTooLarge, r.Error() + ". Make it smaller, or delete it"
+	case r.Workspace && r.Cause == RefusedByRights:
+		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
+			r.Resource.String() +
+			". Accept its permission claim in the APIBinding"
+	case r.Workspace && r.Cause == RefusedByQuota:
+		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() +
+			" of the service. Raise it, or delete others"
+	case r.Workspace:
+		return ReasonRejected, "This workspace does not accept " + of +
+			" of the service. Check its policies and webhooks, and whether it is immutable"
+	case r.Cause == RefusedByRights, r.Cause == RefusedUnread:
+		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
+	case r.Cause == RefusedByQuota:
+		return ReasonNoRoom,
+			"The provider of the service has no room for " + what +
+				". Delete others, or ask the provider of the service"
+	}
+	return ReasonRejected, "The provider of the service does not accept " + what + " as it is. Check its fields"
 }

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // diff returns the JSON merge patch that makes one JSON object of another, nil if they are the same. It shares values
@@ -115,4 +118,107 @@ func fromTexts(m map[string]string) map[string]any {
 		out[k] = v
 	}
 	return out
+}
+
+// specField is the field with the desired state that platforms have fields in.
+const specField = "spec"
+
+// platformFields are the fields of an API in which consumers have no say, by their paths. Those of the status begin
+// below it.
+type platformFields struct{ spec, status [][]string }
+
+func newPlatformFields(paths []string) platformFields {
+	var out platformFields
+	for _, path := range paths {
+		switch steps := strings.Split(path, "."); steps[0] {
+		case specField:
+			out.spec = append(out.spec, steps)
+		case statusField:
+			out.status = append(out.status, steps[1:])
+		}
+	}
+	return out
+}
+
+// withoutSpec returns an object of a consumer without the platform's fields of its spec. It does not change the
+// object.
+func (f platformFields) withoutSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if len(f.spec) == 0 || u == nil {
+		return u
+	}
+	content := u.Object
+	for _, path := range f.spec {
+		content = removed(content, path)
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// withoutStatus returns a status without the platform's fields. It does not change the status.
+func (f platformFields) withoutStatus(status any) any {
+	fields, ok := status.(map[string]any)
+	if !ok {
+		return status
+	}
+	for _, path := range f.status {
+		fields = removed(fields, path)
+	}
+	return fields
+}
+
+// change returns the JSON merge patch that makes one content of another, as changed does, but takes away no field of
+// the platform, and no object with one: a copy keeps what it has there. Others may have made it, and what a consumer
+// once could write there may be what the copy lives by.
+func (f platformFields) change(from, to map[string]any) map[string]any {
+	for _, path := range f.spec {
+		for i := 1; i < len(path); i++ {
+			_, was := valueAt(from, path[:i])
+			if _, is := valueAt(to, path[:i]); was && !is {
+				to = merged(to, at(path[:i], map[string]any{}))
+			}
+		}
+		from = withoutUnset(from, to, path)
+	}
+	return changed(from, to)
+}
+
+// withoutUnset returns an object without the value at a path, or those of its fields, that another object does not
+// have. It does not change the object.
+func withoutUnset(object, other map[string]any, path []string) map[string]any {
+	was, ok := valueAt(object, path)
+	if !ok {
+		return object
+	}
+	is, ok := valueAt(other, path)
+	if !ok {
+		return removed(object, path)
+	}
+	for field := range asMap(was) {
+		if _, ok := asMap(is)[field]; !ok {
+			object = removed(object, append(slices.Clone(path), field))
+		}
+	}
+	return object
+}
+
+// removed returns an object without the value at a path. It does not change the object, and returns it as it is if
+// there is no such value.
+func removed(object map[string]any, path []string) map[string]any {
+	if _, ok := valueAt(object, path); !ok {
+		return object
+	}
+	return merged(object, at(path, nil))
+}
+
+// at returns an object that has nothing but a value at a path.
+func at(path []string, value any) map[string]any {
+	for _, step := range slices.Backward(path[1:]) {
+		value = map[string]any{step: value}
+	}
+	return map[string]any{path[0]: value}
+}
+
+// valueAt returns the value at a path.
+func valueAt(object map[string]any, path []string) (any, bool) {
+	v, ok, err := unstructured.NestedFieldNoCopy(object, path...)
+	return v, ok && err == nil
 }
