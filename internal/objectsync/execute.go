@@ -50,7 +50,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	if err := p.state.checkRoom(c, plan.slot); err != nil {
 		return err
 	}
-	_, other := p.servers.of(c.rule.origin)
+	_, other := p.in.of(c.rule.origin)
 	if plan.patch != nil {
 		if err := patchOf(ctx, other.Writer, c.to, c.copied, plan.patch); err != nil {
 			return p.replace(ctx, c, err)
@@ -79,7 +79,7 @@ func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
 	if !apierrors.IsInvalid(refused) || !c.isReplaced() {
 		return c.named(refused)
 	}
-	_, other := p.servers.of(c.rule.origin)
+	_, other := p.in.of(c.rule.origin)
 	_, err := p.remove(ctx, other, c.to, c.copied)
 	return c.named(err)
 }
@@ -92,8 +92,8 @@ func (p *pass) expect(plan copyPlan) error {
 		return err
 	}
 	p.state.remember(c, plan.slot, true)
-	if at := c.to.NamespacedName(); c.isPrimary() && p.state.copy.namespacedName() != at {
-		p.state.copy = place{Namespace: at.Namespace, Name: at.Name}
+	if at := c.to.NamespacedName(); c.isPrimary() && p.state.copy.NamespacedName != at {
+		p.state.copy = place{NamespacedName: at}
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func (p *pass) expect(plan copyPlan) error {
 // but the copy.
 func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	c := plan.of
-	_, other := p.servers.of(c.rule.origin)
-	err := p.servers.create(ctx, other, c.to.GVR(), plan.create)
+	_, other := p.in.of(c.rule.origin)
+	err := p.in.create(ctx, other, c.to.GVR(), plan.create)
 	switch {
 	case !apierrors.IsAlreadyExists(err):
 	case c.isPrimary():
@@ -129,7 +129,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 
 // meet makes what has the name of a new copy the copy, if it may.
 func (p *pass) meet(ctx context.Context, plan copyPlan) error {
-	found, err := p.servers.service.Writer.Live(ctx, plan.of.to)
+	found, err := p.in.Service.Writer.Live(ctx, plan.of.to)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	if err != nil || body == nil {
 		return err
 	}
-	return patch(ctx, p.servers.service.Writer, plan.of.to, body)
+	return patch(ctx, p.in.Service.Writer, plan.of.to, body)
 }
 
 // holdOrigins keeps related objects of the workspace from going before their copies. These are remembered first: if the
@@ -146,7 +146,7 @@ func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
 	var errs []error
 	for _, plan := range plans {
 		if plan.hold && p.secret.stored.isMade(plan.of.record()) {
-			_, err := p.servers.hold(ctx, plan.of.from, plan.of.origin)
+			_, err := p.in.hold(ctx, plan.of.from, plan.of.origin)
 			errs = append(errs, err)
 		}
 	}
@@ -159,7 +159,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 	if err != nil || body == nil {
 		return err
 	}
-	w, ref, source := p.servers.workspace, p.view.ref, p.view.source
+	w, ref, source := p.in.Workspace, p.view.ref, p.view.source
 	if err := patchStatus(ctx, w.Side, ref, source, body); err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func (p *pass) syncStatus(ctx context.Context) error {
 
 // isThere asks the service cluster whether the copy is where the state says.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
-	at := p.syncer.copyRef(p.view.stored.copy.namespacedName())
-	u, err := p.servers.service.Writer.Live(ctx, at)
+	at := p.syncer.copyRef(p.view.stored.copy.NamespacedName)
+	u, err := p.in.Service.Writer.Live(ctx, at)
 	if isMissing(err, at.Name) {
 		return false, nil
 	}
@@ -185,7 +185,7 @@ func (p *pass) isThere(ctx context.Context) (bool, error) {
 func (p *pass) save(ctx context.Context) error {
 	at, is := place{}, p.view.copied
 	if is != nil && p.whole { // Until all is known that may be found by marks, the state does not say where the copy is.
-		at = place{Namespace: is.GetNamespace(), Name: is.GetName(), UID: is.GetUID()}
+		at = place{nameOf(is), is.GetUID()}
 	}
 	return p.secret.save(ctx, &p.state, at, p.view.patched)
 }
@@ -212,7 +212,11 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	}
 	errs = append(errs, p.save(ctx), p.holdOrigins(ctx, plans))
 	if p.whole {
-		errs = append(errs, p.announce(ctx, all))
+		body, err := p.planner.planAnnotations(all, &p.state)
+		if err == nil && body != nil {
+			err = patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body)
+		}
+		errs = append(errs, err)
 	}
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
@@ -239,13 +243,4 @@ func (p *pass) forget(ctx context.Context, all []*copySync) error {
 	}
 	p.state.prune(used)
 	return oneOf(errs...)
-}
-
-// announce tells the consumer which objects of the workspace have come from the service cluster.
-func (p *pass) announce(ctx context.Context, all []*copySync) error {
-	body, err := p.planner.planAnnotations(all, &p.state)
-	if err != nil || body == nil {
-		return err
-	}
-	return patchOf(ctx, p.servers.workspace.Writer, p.view.ref, p.view.source, body)
 }

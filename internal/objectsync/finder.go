@@ -31,10 +31,8 @@ var (
 
 // A finder reads the related objects of one object. What the consumer may not name it does not look at.
 type finder struct {
-	view    *view
-	servers servers
-	holders Holders
-	mayLook func(namespace string) bool
+	view *view
+	in   Input
 
 	both   related.View // The copy is as it will be.
 	tenant related.Tenant
@@ -47,8 +45,7 @@ type finder struct {
 
 func newFinder(p *pass, both related.View) *finder {
 	f := &finder{
-		view: p.view, servers: p.servers, holders: p.in.Holders, mayLook: p.in.MayLook, both: both, name: p.secret.name,
-		made: map[Record]bool{}, others: map[string]bool{},
+		view: p.view, in: p.in, both: both, name: p.secret.name, made: map[Record]bool{}, others: map[string]bool{},
 	}
 	s, namespace := p.planner.syncer, both.Service.GetNamespace()
 	_, by := s.namer.Who()
@@ -71,7 +68,7 @@ func (f *finder) hasOthers(namespace string) (bool, error) {
 	if others, known := f.others[namespace]; known {
 		return others, nil
 	}
-	others, err := f.holders.HasOthers(namespace, f.view.id.Cluster)
+	others, err := f.in.Holders.HasOthers(namespace, f.view.id.Cluster)
 	if err == nil {
 		f.others[namespace] = others
 	}
@@ -98,7 +95,7 @@ func (f *finder) find(r *copyRule, s *state) ([]*copySync, error) {
 // resolve returns the related objects that a rule names. A copy from the other side is none: two selectors would copy
 // each other's copies for ever.
 func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
-	origin, _ := f.servers.of(r.origin)
+	origin, _ := f.in.of(r.origin)
 	names, err := r.names.Names(f.both, related.Finder{
 		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) {
 			return origin.Cache(Namespaces).Select("", s)
@@ -132,7 +129,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 	}
 	c.byAgent = c.recorded == nil && f.view.stored.isAgents(c)
 	isCopy = f.made[Record{Origin: opposite(is.Origin), To: is.From}]
-	for _, h := range f.holders.Holdings(c.cluster, c.from) {
+	for _, h := range f.in.Holders.Holdings(c.cluster, c.from) {
 		switch {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:
 			isCopy = true
@@ -143,7 +140,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		}
 	}
 	if is.Origin == v1alpha1.OriginKCP { // On the other side each workspace has its own.
-		c.taken = slices.ContainsFunc(f.holders.Holdings("", c.to),
+		c.taken = slices.ContainsFunc(f.in.Holders.Holdings("", c.to),
 			func(h Holding) bool { return h.Kept && h.Primary.Cluster != cluster })
 	}
 	return isCopy
@@ -152,7 +149,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 // read reads a related object and its copy, and notes it if the consumer may name it: else it would be kept from whom
 // it belongs to. What was copied before is looked at wherever it is.
 func (f *finder) read(c *copySync) (err error) {
-	origin, other := f.servers.of(c.rule.origin)
+	origin, other := f.in.of(c.rule.origin)
 	was := c.isMade() || c.byAgent
 	if below, _ := c.below(); !was {
 		if c.unread, err = f.checkNamespace(c.rule, below.Namespace); err != nil {
@@ -209,7 +206,7 @@ func (f *finder) checkNamespace(r *copyRule, namespace string) (refused, err err
 		return nil, err
 	case refused != nil:
 		return errors.Wrap(ErrClosed, refused.Error()), nil
-	case f.mayLook != nil && !f.mayLook(namespace):
+	case f.in.MayLook != nil && !f.in.MayLook(namespace):
 		return ErrTooManyNamespaces, nil
 	}
 	return nil, nil

@@ -41,7 +41,7 @@ func (p *pass) leave(ctx context.Context) error {
 	if !done {
 		return p.syncStatus(ctx) // So that the consumer sees what keeps the object, as long as it lasts.
 	}
-	if err := p.servers.letGo(ctx, p.view.ref, p.view.source); err != nil {
+	if err := p.in.letGo(ctx, p.view.ref, p.view.source); err != nil {
 		return err
 	}
 	p.result.tell(ReasonDeleted, "The provider of the service has removed its finalizer from the object")
@@ -97,11 +97,11 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 // a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
 // stays. It reports whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) {
-	origin, other := p.servers.of(r.Origin)
+	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
 	if err == nil && u == nil {
-		err = p.servers.confirmGone(ctx, r, now)
+		err = p.in.confirmGone(ctx, r, now)
 	}
 	if err != nil {
 		return false, err
@@ -118,7 +118,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	switch {
 	case slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }):
 	case copied == nil:
-		err = p.servers.confirmCopyGone(ctx, r, now.To)
+		err = p.in.confirmCopyGone(ctx, r, now.To)
 	case isRecorded(r, copied, p.view.id.Cluster):
 		gone, err = p.remove(ctx, other, now.To, copied)
 	}
@@ -126,7 +126,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 		return false, err
 	}
 	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && !p.state.hasOther(r.Record) && u != nil {
-		if err := p.servers.releaseOrigin(ctx, now.From, u); err != nil {
+		if err := p.in.releaseOrigin(ctx, now.From, u); err != nil {
 			return false, err
 		}
 	}
@@ -179,14 +179,14 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 		}
 		is, err := p.isThere(ctx)
 		if is {
-			err = awaited(p.syncer.copyRef(at.namespacedName()))
+			err = awaited(p.syncer.copyRef(at.NamespacedName))
 		}
 		return err == nil, err
 	}
 	if p.view.copied.GetDeletionTimestamp() == nil {
 		p.result.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
 	}
-	if gone, err = p.remove(ctx, p.servers.service, p.syncer.copyRef(nameOf(p.view.copied)), p.view.copied); gone {
+	if gone, err = p.remove(ctx, p.in.Service, p.syncer.copyRef(nameOf(p.view.copied)), p.view.copied); gone {
 		p.result.Copy = types.NamespacedName{}
 	}
 	return gone, err
@@ -200,9 +200,9 @@ func (p *pass) removeFinalizers(ctx context.Context) error {
 			continue
 		}
 		from := p.syncer.served(r.Record).From
-		u, err := get(p.servers.workspace.Side, from)
+		u, err := get(p.in.Workspace.Side, from)
 		if err == nil && u != nil {
-			err = p.servers.releaseOrigin(ctx, from, u)
+			err = p.in.releaseOrigin(ctx, from, u)
 		}
 		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
 			return err
@@ -211,7 +211,7 @@ func (p *pass) removeFinalizers(ctx context.Context) error {
 	if p.view.source == nil {
 		return nil
 	}
-	return p.servers.letGo(ctx, p.view.ref, p.view.source)
+	return p.in.letGo(ctx, p.view.ref, p.view.source)
 }
 
 // disown has copy and state belong to no publication any more. The copy gets annotations: if its workspace has left it
@@ -221,7 +221,7 @@ func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
 		annotations[AnnotationPublication] = nil
 		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
 			to := p.syncer.copyRef(nameOf(p.view.copied))
-			if err := patchOf(ctx, p.servers.service.Writer, to, p.view.copied, body); err != nil {
+			if err := patchOf(ctx, p.in.Service.Writer, to, p.view.copied, body); err != nil {
 				return err
 			}
 		}

@@ -20,32 +20,25 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
-// servers are both sides of one object, as they are written.
-type servers struct {
-	workspace  Workspace
-	service    Side
-	namespaces namespaceTemplate // of copies on the service cluster
-}
-
 // of returns the side of the origin of related objects, and that of their copies.
-func (s servers) of(o v1alpha1.Origin) (origin, other Side) {
+func (in Input) of(o v1alpha1.Origin) (origin, other Side) {
 	if o == v1alpha1.OriginService {
-		return s.service, s.workspace.Side
+		return in.Service, in.Workspace.Side
 	}
-	return s.workspace.Side, s.service
+	return in.Workspace.Side, in.Service
 }
 
 // hold puts our finalizer on an object of the workspace, and reports whether it was not there. The patch fails if the
 // list has changed meanwhile. A finalizer that does not stay is a refusal: without it the copy would outlive the
 // object.
-func (s servers) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (held bool, err error) {
+func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (held bool, err error) {
 	if HasFinalizer(u) {
 		return false, nil
 	}
-	if err := s.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
+	if err := in.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
 		return false, err
 	}
-	if now, err := get(s.workspace.Side, o); err != nil || now != nil && !HasFinalizer(now) {
+	if now, err := get(in.Workspace.Side, o); err != nil || now != nil && !HasFinalizer(now) {
 		return false, cmp.Or(err, error(&RefusalError{
 			Workspace: true, Resource: o.GVR().GroupResource(),
 			err: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
@@ -55,38 +48,38 @@ func (s servers) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) 
 }
 
 // letGo takes our finalizer off an object of the workspace.
-func (s servers) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+func (in Input) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	if !HasFinalizer(u) {
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
-	err := s.setFinalizers(ctx, o, u, rest)
+	err := in.setFinalizers(ctx, o, u, rest)
 	if isMissing(err, o.Name) {
 		return nil
 	}
 	return err
 }
 
-func (s servers) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
-	return patch(ctx, s.workspace.Writer, o, map[string]any{"metadata": map[string]any{
+func (in Input) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
+	return patch(ctx, in.Workspace.Writer, o, map[string]any{"metadata": map[string]any{
 		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
 	}})
 }
 
 // create creates an object, and its namespace if that is missing: as configured on the service cluster, without
 // anything in a workspace.
-func (s servers) create(ctx context.Context, side Side, r schema.GroupVersionResource,
+func (in Input) create(ctx context.Context, side Side, r schema.GroupVersionResource,
 	u *unstructured.Unstructured,
 ) error {
 	err := side.Writer.Create(ctx, r, u)
 	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
 		return err
 	}
-	t := s.namespaces
+	t := in.namespaces
 	if writesToWorkspace(side.Writer) {
 		t = namespaceTemplate{}
 	}
-	ns, err := t.make(u.GetNamespace(), s.workspace.Cluster, s.workspace.Path)
+	ns, err := t.make(u.GetNamespace(), in.Workspace.Cluster, in.Workspace.Path)
 	if err != nil {
 		return err
 	}
@@ -98,41 +91,41 @@ func (s servers) create(ctx context.Context, side Side, r schema.GroupVersionRes
 
 // releaseOrigin takes our finalizer off a related object, unless that has a copy of its own by another rule, without
 // which it goes.
-func (s servers) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	id := Identity{NamespacedName: o.NamespacedName(), Cluster: s.workspace.Cluster, Kind: o.groupKind()}
-	keyed, err := s.service.Cache(Secrets).States(id.Key())
+func (in Input) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	id := Identity{NamespacedName: o.NamespacedName(), Cluster: in.Workspace.Cluster, Kind: o.groupKind()}
+	keyed, err := in.Service.Cache(Secrets).States(id.Key())
 	if err != nil || slices.ContainsFunc(keyed,
 		func(u *unstructured.Unstructured) bool { return slotIn(u, id.Cluster, o) != nil }) {
 		return err
 	}
-	return s.letGo(ctx, o, u)
+	return in.letGo(ctx, o, u)
 }
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
 // what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
 // applied. Without a copy nothing can be lost.
-func (s servers) confirmGone(ctx context.Context, r recorded, now Record) error {
-	if r.Origin != v1alpha1.OriginKCP || s.workspace.Writer == nil || r.Pending {
+func (in Input) confirmGone(ctx context.Context, r recorded, now Record) error {
+	if r.Origin != v1alpha1.OriginKCP || in.Workspace.Writer == nil || r.Pending {
 		return nil
 	}
-	if copied, err := get(s.service, now.To); err != nil || copied == nil {
+	if copied, err := get(in.Service, now.To); err != nil || copied == nil {
 		return err
 	}
-	shown, err := s.workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
+	shown, err := in.Workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
 	if err == nil && !shown {
 		err = newHiddenRefusal(now.From)
 	}
 	if err != nil {
 		return err
 	}
-	return confirmMissing(ctx, s.workspace.Writer, now.From)
+	return confirmMissing(ctx, in.Workspace.Writer, now.From)
 }
 
 // confirmCopyGone returns an error if the server does not confirm that the copy of a related object is gone, which a
 // cache has not shown. A workspace may just have hidden it, and the cache may lag behind a creation that was not
 // answered. It asks nothing for a workspace that is gone, which has no writer.
-func (s servers) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
-	_, other := s.of(r.Origin)
+func (in Input) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
+	_, other := in.of(r.Origin)
 	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && !r.Pending {
 		return nil
 	}

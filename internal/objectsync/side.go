@@ -1,10 +1,8 @@
 package objectsync
 
 import (
-	"cmp"
 	"context"
 	"path"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -141,21 +139,6 @@ type recorded struct {
 // size returns how many bytes it has in a Secret, or somewhat more.
 func (r recorded) size() int {
 	return entryMax + len(r.Identifier) + r.From.size() + r.To.size()
-}
-
-// compareRecords orders records by what they are called first, so that a list is easy to read.
-func compareRecords(a, b recorded) int {
-	return cmp.Or(
-		strings.Compare(a.Identifier, b.Identifier), compareRefs(a.From, b.From), compareRefs(a.To, b.To),
-		strings.Compare(string(a.Origin), string(b.Origin)),
-	)
-}
-
-func compareRefs(a, b Ref) int {
-	return cmp.Or(
-		strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
-		strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
-	)
 }
 
 // A Ref names an object of one side.

@@ -2,10 +2,12 @@ package objectsync
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,14 +63,10 @@ type state struct {
 // A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
 // is api-syncagent's, or not all related objects are known since it was lost.
 type place struct {
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	types.NamespacedName
+
 	// UID is that of the copy, empty if it was not known when the state was written.
 	UID types.UID `json:"uid,omitempty"`
-}
-
-func (p place) namespacedName() types.NamespacedName {
-	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
 // hasOther reports whether another copy of the same object is recorded.
@@ -95,7 +93,12 @@ func (s *state) size() int {
 
 // list returns all records, sorted.
 func (s *state) list() []recorded {
-	return slices.SortedFunc(maps.Values(s.records), compareRecords)
+	return slices.SortedFunc(maps.Values(s.records), func(a, b recorded) int {
+		return cmp.Or(
+			strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()),
+			strings.Compare(a.To.String(), b.To.String()), strings.Compare(a.Slot, b.Slot),
+		)
+	})
 }
 
 // isMade reports whether it is recorded that a copy has been made.
@@ -228,21 +231,13 @@ func kindIn(b []byte) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
 }
 
-// objectIn returns an object that is remembered, nil if it is not or cannot be read.
-func objectIn(b []byte) *unstructured.Unstructured {
+// last returns what of an object was last copied, nil if that is not remembered or cannot be read.
+func (s *state) last(c *copySync) map[string]any {
 	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(b, &u.Object); err != nil || u.Object == nil {
+	if err := utiljson.Unmarshal(s.slots[s.slotOf(c)], &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
-	return u
-}
-
-// last returns what of an object was last copied, nil if that is not remembered.
-func (s *state) last(c *copySync) map[string]any {
-	if u := objectIn(s.slots[s.slotOf(c)]); u != nil {
-		return content(u, c.rule.origins().Status)
-	}
-	return nil
+	return content(u, c.rule.origins().Status)
 }
 
 // encode returns how it is remembered what is copied of an object.

@@ -55,17 +55,12 @@ func (s *stateSecret) read(secret *unstructured.Unstructured, mayUse func(bytes 
 	return s.stored, err
 }
 
-func (s *stateSecret) ref() Ref {
-	return Ref{
-		Version: Secrets.Version, Resource: Secrets.Resource, Kind: "Secret",
-		Namespace: s.name.Namespace, Name: s.name.Name,
-	}
-}
+func (s *stateSecret) ref() Ref { return Resource{GroupVersionResource: Secrets, Kind: "Secret"}.ref(s.name) }
 
 // save writes a state if the Secret has another. Where the copy is goes with it, if that is known; where it is about to
 // be made is written before. One that does not tell whose it is does from the first change on.
 func (s *stateSecret) save(ctx context.Context, next *state, at place, changed bool) error {
-	moves := next.copy.namespacedName() != s.stored.copy.namespacedName()
+	moves := next.copy.NamespacedName != s.stored.copy.NamespacedName
 	if s.exists && !moves && next.equal(s.stored) && (s.marked || !changed) {
 		return nil
 	}
@@ -255,5 +250,5 @@ func slotIn(secret *unstructured.Unstructured, cluster string, o Ref) []byte {
 func IsAt(secret, u *unstructured.Unstructured) bool {
 	var at place
 	return secret != nil && readValue(secret, keyCopy, &at) == nil &&
-		(at.Name == "" || at.namespacedName() == nameOf(u))
+		(at.Name == "" || at.NamespacedName == nameOf(u))
 }

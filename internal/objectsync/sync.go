@@ -29,6 +29,8 @@ type Input struct {
 	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
 	// been undone, which is no reason to delete their copies.
 	Undone bool
+
+	namespaces namespaceTemplate // of copies on the service cluster
 }
 
 // A Result is what one pass has found out.
@@ -106,7 +108,6 @@ type pass struct {
 	in      Input
 	view    *view
 	planner planner
-	servers servers
 	secret  *stateSecret
 	state   state // as it is to be
 	result  Result
@@ -117,10 +118,10 @@ type pass struct {
 // object, which may be gone.
 func (s *Syncer) begin(in Input, last bool) (*pass, error) {
 	in = in.withRefusals()
+	in.namespaces = s.namespaces
 	v, secret, err := s.look(in, last)
 	p := &pass{
 		syncer: s, in: in, view: v, secret: secret, state: v.stored.clone(), planner: planner{syncer: s, view: v},
-		servers: servers{workspace: in.Workspace, service: in.Service, namespaces: s.namespaces},
 	}
 	if v.copied != nil && err == nil {
 		p.result.Copy = nameOf(v.copied)
@@ -140,7 +141,7 @@ func (p *pass) run(ctx context.Context) error {
 	default:
 		return p.leave(ctx)
 	}
-	held, err := p.servers.hold(ctx, p.view.ref, v.source)
+	held, err := p.in.hold(ctx, p.view.ref, v.source)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (p *pass) destination(ctx context.Context) (Ref, error) {
 		return p.syncer.copyRef(nameOf(p.view.copied)), nil
 	}
 	to, err := p.planner.destination()
-	was := p.syncer.copyRef(p.view.stored.copy.namespacedName())
+	was := p.syncer.copyRef(p.view.stored.copy.NamespacedName)
 	if was.Name == "" || was == to || to.Name == "" {
 		return to, err
 	}
@@ -255,7 +256,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 // it: what says elsewhere that it is the copy was written by somebody else. Only a state that does not say where, as
 // that of api-syncagent, lets a copy that an earlier rule has named be found by what it says.
 func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.Unstructured, error) {
-	at := v.stored.copy.namespacedName()
+	at := v.stored.copy.NamespacedName
 	if at.Name == "" {
 		at, _ = s.namer.Name(v.naming()) // Where it fails there is no such place.
 	}
