@@ -1,9 +1,17 @@
 package projection
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -94,4 +102,93 @@ func bare(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Custom
 		out.SetAnnotations(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: v})
 	}
 	return out
+}
+
+// undotted are the groups without a dot that kcp serves.
+var undotted = []string{"", "apps", "batch", "extensions", "policy", "autoscaling"}
+
+// nameType gives the type the group, names and scope it has in kcp.
+func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) error {
+	s := &p.CRD.Spec
+	if to.Group != "" {
+		s.Group = to.Group
+	}
+	if to.Scope != "" {
+		s.Scope = apiextensionsv1.ResourceScope(to.Scope)
+	}
+	n := &s.Names
+	if to.Kind != "" {
+		n.Kind, n.ListKind, n.Singular = to.Kind, to.Kind+"List", strings.ToLower(to.Kind)
+		n.Plural = n.Singular + "s"
+	}
+	if to.Plural != "" {
+		n.Plural = strings.ToLower(to.Plural)
+	}
+	if n.Singular == "" {
+		n.Singular = strings.ToLower(n.Kind)
+	}
+	if n.ListKind == "" {
+		n.ListKind = n.Kind + "List"
+	}
+	if to.ShortNames != nil {
+		n.ShortNames = slices.Clone(to.ShortNames)
+	}
+	if to.Categories != nil {
+		n.Categories = slices.Clone(to.Categories)
+	}
+	p.CRD.SetName(n.Plural + "." + s.Group)
+	return checkNames(s.Group, n)
+}
+
+// checkNames says which name kcp would refuse.
+func checkNames(group string, n *apiextensionsv1.CustomResourceDefinitionNames) error {
+	if !slices.Contains(undotted, group) && !strings.Contains(group, ".") {
+		return failf(InvalidName, "kcp serves no group %s without a dot: set projection.group", group)
+	}
+	if problems := utilvalidation.IsDNS1123Subdomain(group); group != "" && len(problems) > 0 {
+		return failf(InvalidName, "group %s: %s", group, strings.Join(problems, ", "))
+	}
+	names := apiextensions.CustomResourceDefinitionNames(*n)
+	if problems := validation.ValidateCustomResourceDefinitionNames(&names, nil); len(problems) > 0 {
+		return failf(InvalidName, "%s", problems.ToAggregate())
+	}
+	return nil
+}
+
+// A Reason says in one word why an API cannot be published.
+type Reason string
+
+const (
+	// NotServed means that the service cluster does not serve what is to be published.
+	NotServed Reason = "NotServed"
+	// InvalidVersion means that the choice or the names of versions cannot be.
+	InvalidVersion Reason = "InvalidVersion"
+	// InvalidName means that kcp serves no API of such a name.
+	InvalidName Reason = "InvalidProjectedName"
+	// InvalidSchema means that kcp would refuse the schema, and that it cannot be repaired.
+	InvalidSchema Reason = "InvalidSchema"
+	// TooLarge means that kcp could not store the schema.
+	TooLarge Reason = "SchemaTooLarge"
+)
+
+// An Error means that an API cannot be published until it or the PublishedResource is changed.
+type Error struct {
+	Reason  Reason
+	Message string
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// ReasonOf returns the reason of an Error that caused err, empty if none did.
+func ReasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+func failf(r Reason, format string, args ...any) error {
+	return &Error{Reason: r, Message: fmt.Sprintf(format, args...)}
 }
