@@ -3,7 +3,6 @@ package mutation
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/google/cel-go/cel"
@@ -28,18 +27,6 @@ var (
 	ErrFailed = errors.New("mutation fails")
 )
 
-// failure is one of the causes above, and what is to be said about it.
-type failure struct {
-	cause  error
-	detail string
-}
-
-// Error quotes no value of an object.
-func (f failure) Error() string { return f.cause.Error() + ": " + f.detail }
-
-// Unwrap returns the cause.
-func (f failure) Unwrap() error { return f.cause }
-
 // Mutations are the compiled steps for one kind of object. Nil are none.
 type Mutations struct {
 	spec, status []step
@@ -55,7 +42,7 @@ type Workspace struct {
 func decode(document []byte) (map[string]any, error) {
 	var content map[string]any
 	if err := utiljson.Unmarshal(document, &content); err != nil || content == nil {
-		return nil, failure{ErrFailed, "what the steps leave is no object"}
+		return nil, errors.Wrap(ErrFailed, "what the steps leave is no object")
 	}
 	return content, nil
 }
@@ -85,7 +72,7 @@ func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
 	for i := range steps {
 		s, err := newStep(&steps[i])
 		if err != nil {
-			return nil, failure{ErrInvalid, fmt.Sprintf("mutation.%s[%d]: %v", list, i, err)}
+			return nil, errors.Wrapf(ErrInvalid, "mutation.%s[%d]: %v", list, i, err)
 		}
 		out = append(out, s)
 	}
@@ -107,7 +94,7 @@ func (m *Mutations) Spec(w Workspace, object, other *unstructured.Unstructured) 
 	out.SetGroupVersionKind(object.GroupVersionKind())
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok && content["metadata"] != nil {
-		return nil, failure{ErrFailed, "metadata is no longer an object"}
+		return nil, errors.Wrap(ErrFailed, "metadata is no longer an object")
 	}
 	if !ok {
 		metadata = map[string]any{}
@@ -115,7 +102,7 @@ func (m *Mutations) Spec(w Workspace, object, other *unstructured.Unstructured) 
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if !texts(metadata[field]) {
-			return nil, failure{ErrFailed, "metadata." + field + " is no longer a map of texts"}
+			return nil, errors.Wrapf(ErrFailed, "metadata.%s is no longer a map of texts", field)
 		}
 	}
 	before, _ := object.Object["metadata"].(map[string]any)
@@ -156,7 +143,7 @@ func run(list string, steps []step, s sides) (map[string]any, error) {
 	}
 	for i, one := range steps {
 		if document, err = one(document, s); err != nil {
-			return nil, failure{ErrFailed, fmt.Sprintf("mutation.%s[%d]: %v", list, i, err)}
+			return nil, errors.Wrapf(ErrFailed, "mutation.%s[%d]: %v", list, i, err)
 		}
 	}
 	return decode(document)
@@ -168,7 +155,7 @@ func encode(v any) ([]byte, error) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, failure{ErrFailed, "a value cannot be written as JSON"}
+		return nil, errors.Wrap(ErrFailed, "a value cannot be written as JSON")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
