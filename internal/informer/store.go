@@ -209,9 +209,7 @@ func (s *store) advance(version string) (changed []types.NamespacedName) {
 // Replace takes a list, which is the truth as of its version. Only answers to later writes are kept, and not even those
 // if the server has gone back in its history. It fails if there is no room.
 func (s *store) Replace(list []any, version string) error {
-	s.mu.Lock()
-	wentBack := newer(s.version, version)
-	s.mu.Unlock()
+	wentBack := newer(s.version, version) // Nobody but the stream changes it.
 	if wentBack {
 		s.wentBack() // Before anybody can see that something is missing, which nobody has deleted.
 	}
