@@ -100,13 +100,13 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
-	if err == nil && u == nil {
-		err = p.in.confirmGone(ctx, r, now)
-	}
 	if err != nil {
 		return false, err
 	}
 	copied, err := get(other, now.To)
+	if err == nil && u == nil && copied != nil && !r.Pending { // Without a copy nothing can be lost.
+		err = p.in.confirmGone(ctx, now)
+	}
 	if err != nil {
 		return false, err
 	}

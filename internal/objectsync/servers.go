@@ -103,13 +103,10 @@ func (in Input) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstru
 
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
 // what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
-// applied. Without a copy nothing can be lost.
-func (in Input) confirmGone(ctx context.Context, r recorded, now Record) error {
-	if r.Origin != v1alpha1.OriginKCP || in.Workspace.Writer == nil || r.Pending {
+// applied.
+func (in Input) confirmGone(ctx context.Context, now Record) error {
+	if now.Origin != v1alpha1.OriginKCP || in.Workspace.Writer == nil {
 		return nil
-	}
-	if copied, err := get(in.Service, now.To); err != nil || copied == nil {
-		return err
 	}
 	shown, err := in.Workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
 	if err == nil && !shown {
