@@ -233,11 +233,6 @@ func TestChosenByMutation(t *testing.T) {
 	template := func(s string) *v1alpha1.ResourceMutation {
 		return &v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: path, Template: s}}
 	}
-	regex := func(pattern, replacement string) *v1alpha1.ResourceMutation {
-		return &v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{
-			Path: path, Pattern: pattern, Replacement: replacement,
-		}}
-	}
 	const own v1alpha1.NamePattern = "$remoteClusterName-*"
 	for name, tc := range map[string]struct {
 		reason string
@@ -247,18 +242,6 @@ func TestChosenByMutation(t *testing.T) {
 		opened v1alpha1.NamePattern
 		want   bool
 	}{
-		"Prefix": {
-			reason: "The rest of the name is the consumer's.",
-			step:   template("b-{{ .Value }}"),
-			exists: "b-tls",
-		},
-		"Suffix": {reason: "Wherever it stands.", step: regex("(.+)", "${1}-app"), exists: "tls-app"},
-		"Part":   {reason: "However little it is.", step: regex("^(.).*$", "shared-${1}"), exists: "shared-t"},
-		"Other": {
-			reason: "Another field is the consumer's, too.",
-			step:   template("{{ .LocalObject.spec.local }}"),
-			exists: "local-app",
-		},
 		"Constant": {
 			reason: "Whatever mutation makes, the reference is the consumer's.",
 			step:   template("made"),
@@ -270,11 +253,6 @@ func TestChosenByMutation(t *testing.T) {
 			exists: "made",
 			opened: "made",
 			want:   true,
-		},
-		"OwnName": {
-			reason: "So it is with the name of the copy.",
-			step:   template("{{ .RemoteObject.metadata.name }}-app"),
-			exists: "copy-app",
 		},
 		"OwnNameOpened": {
 			reason: "One that tells whose it is can be opened for all.",
@@ -307,7 +285,7 @@ func TestChosenByMutation(t *testing.T) {
 			}
 			operators := newSecret(shared, tc.exists, "the operator's")
 			w.create(w.below, operators)
-			w.create(w.above, thing(w.input.Object, set("local", "local-app")))
+			w.create(w.above, thing(w.input.Object))
 			if _, err := w.sync(w.syncer(spec), w.input); errors.Is(err, objectsync.ErrForeign) == tc.want ||
 				err != nil && tc.want {
 				t.Errorf("%s got %v", tc.reason, err)

@@ -201,21 +201,11 @@ func TestChosenByConsumer(t *testing.T) {
 			reason: "A template can yield a field of the consumer.",
 			object: func(string) v1alpha1.RelatedResourceObject { return template("{{ .Object.spec.secretName }}") },
 		},
-		"Sides": {
-			reason: "On the other side it may yield anything.",
-			object: func(string) v1alpha1.RelatedResourceObject {
-				return template(`{{ if eq .Side "kcp" }}mine{{ else }}{{ .Object.spec.secretName }}{{ end }}`)
-			},
-		},
 		"Selector": {
 			reason: "A value of a selector can be a field of the consumer.",
 			object: func(string) v1alpha1.RelatedResourceObject {
 				return selector("{{ .RemoteObject.spec.secretName }}")
 			},
-		},
-		"Copy": {
-			reason: "Its own copy has it, too.",
-			object: func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") },
 		},
 		"Namespace": {
 			reason: "Whoever names the namespace of the copy, it is open.",

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	relatedrules "github.com/crossplane-contrib/provider-kcp/internal/related"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -113,30 +111,6 @@ func TestScopes(t *testing.T) {
 				t.Error("something is left")
 			}
 		})
-	}
-}
-
-// TestNoNamespace shows that a primary without a namespace has to say where its related objects are.
-func TestNoNamespace(t *testing.T) {
-	w := newWorld(t)
-	in := w.input
-	in.Object = types.NamespacedName{Name: w.cluster}
-	byName := located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}})
-	w.create(w.above, objectOf(wides.Workspace, in.Object, map[string]any{}))
-	if _, err := w.sync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in); !errors.Is(err,
-		relatedrules.ErrNoNamespace) {
-		t.Errorf("want ErrNoNamespace, got %v", err)
-	}
-	w.ensureNamespace(w.cluster)
-	w.create(w.below, objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "rel"},
-		map[string]any{}))
-	byName.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
-		Template: `{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}{{ .ClusterName }}{{ end }}`,
-	}}
-	w.mustSync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in)
-	if w.read(in.Workspace.Side, things.Workspace,
-		types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}) == nil {
-		t.Error("want the related object")
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -170,28 +169,6 @@ func withoutSelect(s objectsync.Side, err error) objectsync.Side {
 	all := s.Cache
 	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return unselecting{all(r), err} }
 	return s
-}
-
-// named has a related Secret of the workspace that is named like the object it belongs to.
-var named = related(v1alpha1.OriginKCP, byReference("metadata.labels.app"))
-
-// TestTakeoverOfTheEndOfOneName shows that such an object goes with its copy if nobody was there when it was deleted.
-func TestTakeoverOfTheEndOfOneName(t *testing.T) {
-	w := newWorld(t)
-	left(w)
-	above := newSecret(w.input.Object.Namespace, "web", "mine")
-	above.SetFinalizers([]string{objectsync.Finalizer})
-	w.create(w.above, above)
-	w.create(w.below, newSecret(w.cluster, "web", "mine"))
-	w.delete(w.input)
-	w.mustSync(w.syncer(named), w.input)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil ||
-		len(above.GetFinalizers()) > 0 {
-		t.Errorf("the Secret of the consumer: want it without finalizer, got %v %v", above.GetFinalizers(), err)
-	}
-	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || w.secretOf(w.below, w.cluster, "web") != nil {
-		t.Error("something is left")
-	}
 }
 
 // TestAbandonTakeover shows that a copy of api-syncagent which is left behind before we have changed it tells its kind,
