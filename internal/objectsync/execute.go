@@ -225,8 +225,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	return oneOf(errs...)
 }
 
-// forget removes the copies of related objects that the object no longer refers to or that are gone at the origin, and
-// what is remembered of them.
+// forget removes the copies of related objects but for those that are at the origin, and what is remembered of them.
 func (p *pass) forget(ctx context.Context, all []*copySync) error {
 	here, used := map[Record]bool{}, map[string]bool{p.state.slotOf(p.planner.primary(Ref{})): true}
 	for _, c := range all {
@@ -237,8 +236,7 @@ func (p *pass) forget(ctx context.Context, all []*copySync) error {
 	var errs []error
 	for _, r := range p.state.list() {
 		if !here[r.plain()] {
-			_, err := p.dissolve(ctx, r)
-			errs = append(errs, err)
+			errs = append(errs, p.dissolve(ctx, r))
 		}
 	}
 	p.state.prune(used)

@@ -37,42 +37,36 @@ type finder struct {
 	both   related.View // The copy is as it will be.
 	tenant related.Tenant
 	name   types.NamespacedName // of the state of the object
-	made   map[Record]bool // the copies of the object, with nothing but the side of what they are of
-	others map[string]bool // by namespace: see hasOthers
+	made   map[Record]bool      // the copies of the object, with nothing but the side of what they are of
 
 	holdings []Holding // the related objects that the consumer may name
 }
 
 func newFinder(p *pass, both related.View) *finder {
-	f := &finder{
-		view: p.view, in: p.in, both: both, name: p.secret.name, made: map[Record]bool{}, others: map[string]bool{},
-	}
+	f := &finder{view: p.view, in: p.in, both: both, name: p.secret.name, made: map[Record]bool{}}
 	s, namespace := p.planner.syncer, both.Service.GetNamespace()
 	_, by := s.namer.Who()
 	at, err := s.namer.Name(p.view.naming())
 	// A namespace that naming gives to no other workspace is its own while the copy is in it. So is one with the name of
 	// the logical cluster: that is the default, which may be that of an earlier spec.
 	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace
+	others := map[string]bool{} // by namespace, so that each is looked at once
 	f.tenant = related.Tenant{
 		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: s.stateNamespace, OwnsCopyNamespace: own,
-		HasOthers: f.hasOthers,
+		HasOthers: func(namespace string) (is bool, err error) {
+			is, known := others[namespace]
+			if !known {
+				if is, err = p.in.Holders.HasOthers(namespace, p.view.id.Cluster); err == nil {
+					others[namespace] = is
+				}
+			}
+			return is, err
+		},
 	}
 	for r := range p.view.stored.records {
 		f.made[Record{Origin: r.Origin, To: r.To}] = true
 	}
 	return f
-}
-
-// hasOthers reports whether a namespace has copies of other workspaces, and none of this one. Each is looked at once.
-func (f *finder) hasOthers(namespace string) (bool, error) {
-	if others, known := f.others[namespace]; known {
-		return others, nil
-	}
-	others, err := f.in.Holders.HasOthers(namespace, f.view.id.Cluster)
-	if err == nil {
-		f.others[namespace] = others
-	}
-	return others, err
 }
 
 // find returns the related objects that a rule names, and notes those that the consumer may name.

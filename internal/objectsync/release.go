@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -71,20 +72,9 @@ func (p *pass) recordAgents() error {
 
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
-	done = true
-	for _, r := range p.state.list() {
-		if p.syncer.outlives(r.Record) {
-			p.state.disown(r.Record)
-			continue
-		}
-		gone, err := p.dissolve(ctx, r)
-		if err != nil {
-			return false, err
-		}
-		done = done && gone
-	}
-	if !done {
-		return false, nil
+	maps.DeleteFunc(p.state.records, func(_ Record, r recorded) bool { return p.syncer.outlives(r.Record) })
+	if err := p.forget(ctx, nil); err != nil || len(p.state.records) > 0 {
+		return false, err
 	}
 	if gone, err := p.removeCopy(ctx); err != nil || !gone {
 		return false, err
@@ -95,20 +85,20 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 // dissolve deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
 // others of the workspace keep them, or this object has another copy. Who refers to it and has not copied it yet makes
 // a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
-// stays. It reports whether all of that is done.
-func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) {
+// stays. When all of that is done the copy is recorded no more.
+func (p *pass) dissolve(ctx context.Context, r recorded) error {
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
 	if err != nil {
-		return false, err
+		return err
 	}
 	copied, err := get(other, now.To)
 	if err == nil && u == nil && copied != nil && !r.Pending { // Without a copy nothing can be lost.
 		err = p.in.confirmGone(ctx, now)
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	needed := p.giveUp(r.Record)
 	if u == nil || u.GetDeletionTimestamp() != nil {
@@ -123,15 +113,15 @@ func (p *pass) dissolve(ctx context.Context, r recorded) (done bool, err error) 
 		gone, err = p.remove(ctx, other, now.To, copied)
 	}
 	if err != nil || !gone {
-		return false, err
+		return err
 	}
 	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && !p.state.hasOther(r.Record) && u != nil {
 		if err := p.in.releaseOrigin(ctx, now.From, u); err != nil {
-			return false, err
+			return err
 		}
 	}
 	p.state.disown(r.Record)
-	return true, nil
+	return nil
 }
 
 // giveUp has the holders forget that this object uses a copy, and returns the copies of the same object that others of
