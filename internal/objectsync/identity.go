@@ -109,13 +109,13 @@ func (i Identity) Annotations() map[string]string {
 	return m
 }
 
-// Key returns what copies are indexed by.
+// Key returns what copies and states are indexed by. Other than the name of a state it does not change with versions.
 func (i Identity) Key() string { return keyOf(i.stateLabels()) }
 
-// KeyOf returns what a copy is indexed by, empty if it is none.
-func KeyOf(copied *unstructured.Unstructured) string {
-	l := copied.GetLabels()
-	if l[LabelCluster] == "" || l[LabelNameHash] == "" || l[LabelState] != "" {
+// KeyOf returns what a copy or a state is indexed by, empty if it is none.
+func KeyOf(u *unstructured.Unstructured) string {
+	l := u.GetLabels()
+	if l[LabelCluster] == "" || l[LabelNameHash] == "" {
 		return ""
 	}
 	return keyOf(l)

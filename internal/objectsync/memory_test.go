@@ -134,17 +134,13 @@ func (c memoryCache) Select(namespace string, s labels.Selector) ([]*unstructure
 
 // Copies is that of a cache.
 func (c memoryCache) Copies(key string) ([]*unstructured.Unstructured, error) {
-	return c.keyed(objectsync.KeyOf, key), nil
+	return slices.DeleteFunc(slices.Collect(maps.Values(c.all[c.resource])),
+		func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), nil
 }
 
 // States is that of a cache.
 func (c memoryCache) States(key string) ([]*unstructured.Unstructured, error) {
-	return c.keyed(objectsync.StateKeyOf, key), nil
-}
-
-func (c memoryCache) keyed(by func(*unstructured.Unstructured) string, key string) []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Collect(maps.Values(c.all[c.resource])),
-		func(u *unstructured.Unstructured) bool { return by(u) != key })
+	return c.Copies(key)
 }
 
 // nobody holds anything.

@@ -28,7 +28,7 @@ type Cache interface {
 	Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error)
 	// Copies returns the objects with a key by KeyOf.
 	Copies(key string) ([]*unstructured.Unstructured, error)
-	// States returns the Secrets with a key by StateKeyOf.
+	// States returns the states with a key by KeyOf.
 	States(key string) ([]*unstructured.Unstructured, error)
 }
 

@@ -149,16 +149,6 @@ func (s *Syncer) StateOf(p Primary) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
 }
 
-// StateKeyOf returns what a Secret with a state is indexed by, empty if it is none. Other than its name the key does
-// not change with versions.
-func StateKeyOf(secret *unstructured.Unstructured) string {
-	l := secret.GetLabels()
-	if l[LabelState] == "" || l[LabelCluster] == "" {
-		return ""
-	}
-	return keyOf(l)
-}
-
 // ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one
 // with its key that was made when the API had another version.
 func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured,

@@ -19,12 +19,10 @@ type states map[string]map[string]struct{}
 
 // add adds the state Secret of a namespace with labels.
 func (s states) add(namespace string, labels map[string]string) {
-	l := maps.Clone(labels)
-	delete(l, objectsync.LabelState)
 	if s[namespace] == nil {
 		s[namespace] = map[string]struct{}{}
 	}
-	s[namespace][keyOf(l)] = struct{}{}
+	s[namespace][keyOf(labels)] = struct{}{}
 }
 
 // in returns the first namespace with the state of a key, empty if there is none. Those that are given come first.
@@ -50,7 +48,7 @@ type copies struct{ all []copied }
 type copied struct{ name, key, agent string }
 
 func (c *copies) add(m *metav1.PartialObjectMetadata) {
-	if key := keyOf(m.GetLabels()); key != "" {
+	if key := keyOf(m.GetLabels()); key != "" && m.GetLabels()[objectsync.LabelState] == "" {
 		c.all = append(c.all, copied{
 			qualified(m.GetNamespace(), m.GetName()), key, m.GetLabels()[v1alpha1.LabelKeyAgentName],
 		})

@@ -73,7 +73,7 @@ func (s *streams) open() {
 	s.states = c.Service.Watches().Table(informer.Interest{
 		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, objectsync.StateKeyOf)
+	}, objectsync.KeyOf)
 }
 
 // close closes all streams but those of endpoints.

@@ -88,8 +88,7 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 // States is that of a cache.
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	all, err := c.Select("", labels.Everything())
-	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }),
-		err
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), err
 }
 
 // A writer writes with a client of its own.
