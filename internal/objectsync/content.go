@@ -180,18 +180,10 @@ func passes(key string) bool {
 	return key != lastApplied
 }
 
-// passing returns the labels or annotations that are copied, as JSON has them. Nil if there are none.
+// passing returns the labels or annotations that are copied, as JSON has them.
 func passing(all map[string]string) map[string]any {
-	var out map[string]any
-	for k, v := range all {
-		if !passes(k) {
-			continue
-		}
-		if out == nil {
-			out = map[string]any{}
-		}
-		out[k] = v
-	}
+	out := fromTexts(all)
+	maps.DeleteFunc(out, func(key string, _ any) bool { return !passes(key) })
 	return out
 }
 
@@ -208,12 +200,8 @@ func empowers(content map[string]any) bool {
 // content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its
 // identity and, where that is a subresource, its status. It shares values with the object.
 func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
-	out := make(map[string]any, len(u.Object))
-	for field, v := range u.Object {
-		if v != nil {
-			out[field] = v
-		}
-	}
+	out := maps.Clone(u.Object)
+	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		delete(out, field)
 	}
@@ -221,10 +209,10 @@ func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
 		delete(out, statusField)
 	}
 	metadata := map[string]any{}
-	if l := passing(u.GetLabels()); l != nil {
+	if l := passing(u.GetLabels()); len(l) > 0 {
 		metadata["labels"] = l
 	}
-	if a := passing(u.GetAnnotations()); a != nil {
+	if a := passing(u.GetAnnotations()); len(a) > 0 {
 		metadata["annotations"] = a
 	}
 	if len(metadata) > 0 {

@@ -176,28 +176,18 @@ func (f platformFields) change(from, to map[string]any) map[string]any {
 				to = merged(to, at(path[:i], map[string]any{}))
 			}
 		}
-		from = withoutUnset(from, to, path)
-	}
-	return changed(from, to)
-}
-
-// withoutUnset returns an object without the value at a path, or those of its fields, that another object does not
-// have. It does not change the object.
-func withoutUnset(object, other map[string]any, path []string) map[string]any {
-	was, ok := valueAt(object, path)
-	if !ok {
-		return object
-	}
-	is, ok := valueAt(other, path)
-	if !ok {
-		return removed(object, path)
-	}
-	for field := range asMap(was) {
-		if _, ok := asMap(is)[field]; !ok {
-			object = removed(object, append(slices.Clone(path), field))
+		is, ok := valueAt(to, path)
+		if !ok {
+			from = removed(from, path)
+		}
+		was, _ := valueAt(from, path)
+		for field := range asMap(was) {
+			if _, ok := asMap(is)[field]; !ok {
+				from = removed(from, append(slices.Clone(path), field))
+			}
 		}
 	}
-	return object
+	return changed(from, to)
 }
 
 // removed returns an object without the value at a path. It does not change the object, and returns it as it is if
