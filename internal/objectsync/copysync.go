@@ -97,14 +97,6 @@ func clusterOf(o v1alpha1.Origin, workspace string) string {
 	return ""
 }
 
-// opposite returns the other side.
-func opposite(o v1alpha1.Origin) v1alpha1.Origin {
-	if o == v1alpha1.OriginKCP {
-		return v1alpha1.OriginService
-	}
-	return v1alpha1.OriginKCP
-}
-
 // markOf returns what the copy of a related object says that it is of. In a workspace that tells nothing of the service
 // cluster.
 func markOf(r Record) string {

@@ -122,7 +122,10 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		c.recorded = &r
 	}
 	c.byAgent = c.recorded == nil && f.view.stored.isAgents(c)
-	isCopy = f.made[Record{Origin: opposite(is.Origin), To: is.From}]
+	other := map[v1alpha1.Origin]v1alpha1.Origin{
+		v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
+	}
+	isCopy = f.made[Record{Origin: other[is.Origin], To: is.From}]
 	for _, h := range f.in.Holders.Holdings(c.cluster, c.from) {
 		switch {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:

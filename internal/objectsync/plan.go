@@ -156,19 +156,21 @@ func (p planner) marks(c *copySync) map[string]any {
 // adopt decides whether what has the name of a new copy becomes the copy of the object itself, and returns the patch
 // for that, nil if none is needed.
 func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[string]any, error) {
-	is := p.view.id.standingOf(found)
+	is, policy := p.view.id.standingOf(found), p.syncer.existing
+	name, namespace := p.syncer.namer.Who()
+	adopts := policy == v1alpha1.ExistingObjectsAdopt || policy == v1alpha1.ExistingObjectsOverwrite ||
+		policy != v1alpha1.ExistingObjectsRefuse && (name == naming.Workspace || namespace == naming.Workspace)
 	switch {
 	case is == foreign:
 		return nil, ErrForeign
 	case found.GetDeletionTimestamp() != nil:
 		return nil, ErrEnding
-	case is == unclaimed && !p.view.isCopy(found) && !p.adopts():
+	case is == unclaimed && !p.view.isCopy(found) && !adopts:
 		return nil, ErrExists
 	}
 	var change map[string]any // The rest of what differs stays until it changes at the source.
 	// One with all marks is of a try that was not answered, and may have what the source was then.
-	if p.syncer.existing == v1alpha1.ExistingObjectsOverwrite ||
-		is == ours && p.bodyFor(plan.of, found, nil) == nil {
+	if policy == v1alpha1.ExistingObjectsOverwrite || is == ours && p.bodyFor(plan.of, found, nil) == nil {
 		change = diff(nil, plan.content)
 	}
 	body := p.bodyFor(plan.of, found, change)
@@ -176,14 +178,6 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 		return nil, nil //nolint:nilnil // None is needed.
 	}
 	return merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion())), nil
-}
-
-// adopts reports whether an object that belongs to nobody and has the name of the copy may become it.
-func (p planner) adopts() bool {
-	name, namespace := p.syncer.namer.Who()
-	isExclusive, policy := name == naming.Workspace || namespace == naming.Workspace, p.syncer.existing
-	return policy == v1alpha1.ExistingObjectsAdopt || policy == v1alpha1.ExistingObjectsOverwrite ||
-		policy != v1alpha1.ExistingObjectsRefuse && isExclusive
 }
 
 // destination returns where naming has the copy. An error beside it refuses that for a new copy.
