@@ -56,9 +56,6 @@ const shortLength = 20
 // ShortSHA1 returns the first 20 digits of SHA1.
 func ShortSHA1(s string) string { return SHA1(s)[:shortLength] }
 
-// ShortSHA3 returns the first 20 digits of the SHA3-256 of a text.
-func ShortSHA3(s string) string { return sha3sum(s)[:shortLength] }
-
 func sha3sum(s string) string {
 	sum := sha3.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,19 +20,19 @@ import (
 // ErrInvalidName is the cause of errors that a rule has yielded what is no name.
 var ErrInvalidName = errors.New("name is invalid")
 
+// The default rules. A copy without a namespace begins with the name of the logical cluster.
+const (
+	defaultName = "{{ with .Object.metadata.namespace }}{{ sha3short . }}-{{ end }}" +
+		"{{ sha3short .Object.metadata.name }}"
+	defaultNamespace = "{{ .ClusterName }}"
+)
+
 // A Source is an object of a consumer.
 type Source struct {
 	// Cluster is the name of the logical cluster, and Path the path of the workspace, if it is known.
 	Cluster, Path string
 	// Object is not changed.
 	Object *unstructured.Unstructured
-}
-
-// Data returns what templates of names see.
-func (s Source) Data() map[string]any {
-	return map[string]any{
-		"Object": s.Object.Object, "ClusterName": s.Cluster, "ClusterPath": logicalcluster.NewPath(s.Path),
-	}
 }
 
 // A Namer names copies.
@@ -46,43 +47,33 @@ func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, 
 	if rules == nil {
 		rules = &v1alpha1.ResourceNaming{}
 	}
-	n := &Namer{namespaced: scope == v1alpha1.ScopeNamespaced}
+	n, byDefault := &Namer{namespaced: scope == v1alpha1.ScopeNamespaced}, defaultName
+	if !n.namespaced {
+		byDefault = defaultNamespace + "-" + defaultName
+	}
 	var err error
-	if n.name, err = newRule("spec.naming.name", rules.Name); err != nil {
+	if n.name, err = newRule("spec.naming.name", cmp.Or(rules.Name, byDefault)); err != nil {
 		return nil, err
 	}
-	if n.namespace, err = newRule("spec.naming.namespace", rules.Namespace); err != nil {
-		return nil, err
-	}
-	return n, nil
+	n.namespace, err = newRule("spec.naming.namespace", cmp.Or(rules.Namespace, defaultNamespace))
+	return n, err
 }
 
 // Name returns the name and namespace of the copy of an object. The cause of an error is ErrInvalidName or one of
 // package gotemplate.
 func (n *Namer) Name(s Source) (types.NamespacedName, error) {
-	name, err := n.name.apply(s, n.defaultName, validation.IsDNS1123Subdomain)
+	name, err := n.name.apply(s, validation.IsDNS1123Subdomain)
 	if err != nil || !n.namespaced {
 		return types.NamespacedName{Name: name}, err
 	}
-	namespace, err := n.namespace.apply(s, func(s Source) string { return s.Cluster }, validation.IsDNS1123Label)
+	namespace, err := n.namespace.apply(s, validation.IsDNS1123Label)
 	if err != nil {
 		return types.NamespacedName{}, err
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-func (n *Namer) defaultName(s Source) string {
-	var parts []string
-	if !n.namespaced {
-		parts = append(parts, s.Cluster)
-	}
-	if ns := s.Object.GetNamespace(); ns != "" {
-		parts = append(parts, gotemplate.ShortSHA3(ns))
-	}
-	return strings.Join(append(parts, gotemplate.ShortSHA3(s.Object.GetName())), "-")
-}
-
-// A rule is one rule of names: a template, a text with placeholders, or none.
+// A rule is one rule of names: a template, or else a text with placeholders.
 type rule struct {
 	field    string
 	text     string
@@ -99,18 +90,15 @@ func newRule(field, text string) (*rule, error) {
 	return r, errors.Wrap(err, field)
 }
 
-// apply returns what the rule yields for an object, the default without a rule, if there are no reasons against it. The
-// consumer knows parts of what an error quotes anyway.
-func (r *rule) apply(s Source, otherwise func(Source) string, against func(string) []string) (name string, err error) {
-	switch {
-	case r.template != nil:
-		if name, err = r.template.Render(s.Data()); err != nil {
-			return "", errors.Wrap(err, r.field)
-		}
-	case r.text != "":
+// apply returns what the rule yields for an object if there are no reasons against it. The consumer knows parts of what
+// an error quotes anyway.
+func (r *rule) apply(s Source, against func(string) []string) (name string, err error) {
+	if r.template == nil {
 		name = replacePlaceholders(r.text, s)
-	default:
-		name = otherwise(s)
+	} else if name, err = r.template.Render(map[string]any{
+		"Object": s.Object.Object, "ClusterName": s.Cluster, "ClusterPath": logicalcluster.NewPath(s.Path),
+	}); err != nil {
+		return "", errors.Wrap(err, r.field)
 	}
 	if why := against(name); len(why) > 0 {
 		return "", errors.Wrapf(ErrInvalidName, "%s yields %q, which is no name: %s", r.field, clip(name), why[0])
@@ -150,20 +138,16 @@ func IsSystem(namespace string) bool { return slices.Contains(system, namespace)
 // own: that is the consumer's.
 func (n *Namer) Who() (name, namespace Who) {
 	if n.namespaced {
-		return n.name.who(Consumer), n.namespace.who(Workspace)
+		return n.name.who(), n.namespace.who()
 	}
-	return n.name.who(Workspace), Consumer
+	return n.name.who(), Consumer
 }
 
-// who returns who decides on what the rule yields, and another one without a rule.
-func (r *rule) who(otherwise Who) Who {
-	switch {
-	case r.template != nil:
+func (r *rule) who() Who {
+	if r.template != nil {
 		return OfTemplate(r.text, "")
-	case r.text != "":
-		return ofPlaceholders(r.text)
 	}
-	return otherwise
+	return ofPlaceholders(r.text)
 }
 
 // delimiters are characters that no name of a logical cluster has in it.
