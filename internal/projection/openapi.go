@@ -25,8 +25,8 @@ type BuiltIn struct {
 }
 
 // FromOpenAPI returns what would define a built-in type if a CustomResourceDefinition did, with all its versions
-// served. The preferred version is the storage version; if it is not among the versions, the highest one is. A type
-// that is not there is an *Error.
+// served. The preferred version is the storage version, if it is among the versions. A type that is not there is an
+// *Error.
 func FromOpenAPI(gk schema.GroupKind, preferred string,
 	versions ...BuiltIn,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -51,13 +51,8 @@ func FromOpenAPI(gk schema.GroupKind, preferred string,
 		v.Storage = b.Version == preferred
 		out.Spec.Versions = append(out.Spec.Versions, v)
 	}
-	last := len(out.Spec.Versions) - 1
-	if last < 0 {
+	if len(out.Spec.Versions) == 0 {
 		return nil, failf(NotServed, "the service cluster does not serve %s", gk)
-	}
-	if !slices.ContainsFunc(out.Spec.Versions,
-		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
-		out.Spec.Versions[last].Storage = true
 	}
 	out.SetName(out.Spec.Names.Plural + "." + gk.Group)
 	return out, nil
@@ -76,9 +71,6 @@ func describe(s *apiextensionsv1.CustomResourceDefinitionSpec, r metav1.APIResou
 		ListKind:   r.Kind + "List",
 		ShortNames: slices.Clone(r.ShortNames),
 		Categories: slices.Clone(r.Categories),
-	}
-	if s.Names.Singular == "" {
-		s.Names.Singular = strings.ToLower(r.Kind)
 	}
 }
 

@@ -63,7 +63,7 @@ const definitionOfThings = `
 spec:
   group: example.com
   scope: Namespaced
-  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList, shortNames: [th], categories: [all]}
+  names: {plural: things, kind: Thing, listKind: ThingList, shortNames: [th], categories: [all]}
   conversion: {strategy: None}
   versions:
   - name: v1
@@ -162,13 +162,6 @@ func TestFromOpenAPIVersions(t *testing.T) {
 			preferred: "v1beta1",
 			versions:  []BuiltIn{builtIn(t, "v1", document("v1")), builtIn(t, "v1beta1", document("v1beta1"))},
 			want:      want{Versions: []string{"v1beta1", "v1"}, Storage: "v1beta1"},
-		},
-		"NotPreferred": {
-			reason:    "Else the highest version stores.",
-			kind:      thing,
-			preferred: "v9",
-			versions:  []BuiltIn{builtIn(t, "v2", document("v2")), builtIn(t, "v10", document("v10"))},
-			want:      want{Versions: []string{"v2", "v10"}, Storage: "v10"},
 		},
 		"Undescribed": {
 			reason:    "A type must be described.",
