@@ -129,6 +129,12 @@ func TestRepair(t *testing.T) {
 			want:    "{type: object, properties: {a: {type: string}, b: {type: string, default: x}}}",
 			repairs: []string{"properties[a].default"},
 		},
+		"DefaultOfMore": {
+			reason:  "Nor is one with a field that there is not.",
+			schema:  "{type: object, properties: {a: {type: object, default: {b: x}, properties: {c: {type: string}}}}}",
+			want:    "{type: object, properties: {a: {type: object, properties: {c: {type: string}}}}}",
+			repairs: []string{"properties[a].default"},
+		},
 		"UniqueItems": {
 			reason:  "What Kubernetes does not check goes.",
 			schema:  "{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}",
