@@ -101,18 +101,9 @@ func (r *rule) apply(s Source, against func(string) []string) (name string, err 
 		return "", errors.Wrap(err, r.field)
 	}
 	if why := against(name); len(why) > 0 {
-		return "", errors.Wrapf(ErrInvalidName, "%s yields %q, which is no name: %s", r.field, clip(name), why[0])
+		return "", errors.Wrapf(ErrInvalidName, "%s yields %.100q, which is no name: %s", r.field, name, why[0])
 	}
 	return name, nil
-}
-
-// clip cuts a name that is too long for a message.
-func clip(name string) string {
-	const most = 100
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "..."
 }
 
 // Who decides on a name on the service cluster.

@@ -245,19 +245,17 @@ type namespaceTemplate struct {
 	creator             string // whose name they carry because they go when they are empty; none if empty
 }
 
-func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespaceTemplate, error) {
+func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (t namespaceTemplate, err error) {
 	if c == nil {
-		return namespaceTemplate{}, nil
+		return t, nil
 	}
-	l, err := parseValues(c.Labels)
-	if err != nil {
-		return namespaceTemplate{}, errors.Wrap(err, "spec.createdNamespaces.labels")
-	}
-	a, err := parseValues(c.Annotations)
-	t := namespaceTemplate{labels: l, annotations: a}
 	if c.WhenEmpty == xpv2.DeletionDelete {
 		t.creator = agent
 	}
+	if t.labels, err = parseValues(c.Labels); err != nil {
+		return t, errors.Wrap(err, "spec.createdNamespaces.labels")
+	}
+	t.annotations, err = parseValues(c.Annotations)
 	return t, errors.Wrap(err, "spec.createdNamespaces.annotations")
 }
 
