@@ -168,3 +168,57 @@ func TestReadStateOfDamage(t *testing.T) {
 		t.Errorf("a slot that cannot be read is unknown: got %v, %v", u, err)
 	}
 }
+
+// TestSlots shows that of objects of one name, and of two copies of one, each is remembered: what of one is forgotten or
+// changes leaves the others as they are. Those that api-syncagent has left have one place until they change.
+func TestSlots(t *testing.T) {
+	p, c := planning("", "")
+	named, kind := *c, *c
+	named.to.Name = "b"
+	kind.from.Kind, kind.from.Resource = "ConfigMap", "configmaps"
+	all := map[string]*copySync{"Secret": c, "Other": &named, "Kind": &kind}
+	s := p.view.stored
+	put := func(name, value string) {
+		b, _ := all[name].encode(data(value))
+		s.remember(all[name], b, false)
+	}
+	check := func(when string, want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		for name, c := range all {
+			if last := s.last(c); last != nil {
+				got[name], _ = asMap(last["data"])["k"].(string)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", when, diff)
+		}
+	}
+	put("Secret", "one")
+	put("Kind", "two")
+	put("Other", "three")
+	agents, _ := c.keys()
+	check("made", map[string]string{"Secret": "one", "Kind": "two", "Other": "three"})
+	if s.slots[agents] == nil || len(s.slots) != 3 {
+		t.Errorf("want the first in the agent's place, got %v", s.slots)
+	}
+	s.disown(c.record())
+	put("Other", "four")
+	check("forgotten", map[string]string{"Kind": "two", "Other": "four"})
+
+	left, _ := c.encode(data("one"))
+	s, _ = readState(nil)
+	s.slots[agents] = left
+	if !s.isAgents(c) || s.isAgents(&kind) {
+		t.Error("want the Secret known as the agent's, and nothing else")
+	}
+	delete(all, "Kind")
+	s.remember(c, nil, false)
+	s.remember(&named, nil, false)
+	check("taken over", map[string]string{"Secret": "one", "Other": "one"})
+	put("Secret", "two")
+	check("changed", map[string]string{"Secret": "two", "Other": "one"})
+	if s.disown(named.record()); s.isAgents(&named) || len(s.slots) != 1 {
+		t.Errorf("want nothing left of the other, got %v", s.slots)
+	}
+}

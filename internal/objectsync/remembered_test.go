@@ -5,66 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-var configMap = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
-	Version: "v1", Resource: "configmaps",
-}, Kind: "ConfigMap", Scope: "Namespaced"}
-
-// namesakes returns a syncer of things, which a field relates to a Secret and a ConfigMap of one name.
-func (w *world) namesakes() *objectsync.Syncer {
-	w.Helper()
-	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-	spec.Related = append(spec.Related, v1alpha1.RelatedResource{
-		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap", Object: spec.Related[0].Object,
-	})
-	return w.newSyncer(objectsync.Config{
-		Spec: spec, Primary: things,
-		Related: map[string]objectsync.Pair{"tls": secrets, "settings": {Workspace: configMap, Service: configMap}},
-	})
-}
-
-// TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes
-// out of one is taken out of its copy. What is no longer related is forgotten.
-func TestOneNameOfTwoKinds(t *testing.T) {
-	w := newWorld(t)
-	s, ns := w.namesakes(), w.input.Object.Namespace
-	above := newSecret(ns, "tls", "one")
-	settings := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Data: map[string]string{"of": "a ConfigMap"},
-	}
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, above)
-	w.create(w.above, settings)
-	w.mustSync(s, w.input)
-	if got := len(w.states()[0].Data); got != 5 {
-		t.Errorf("want the object, where its copy is, the Secret, the ConfigMap and the list of both, got %d values", got)
-	}
-	w.patch(w.above, above, `{"data":{"k":null,"new":"dHdv"}}`)
-	w.patch(w.above, settings, `{"data":{"of":null,"new":"two"}}`)
-	w.mustSync(s, w.input)
-	copied := &corev1.ConfigMap{}
-	kube.Get(t, w.below, types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied)
-	want := map[string]string{"new": "two"}
-	if diff := cmp.Diff([]map[string]string{want, want},
-		[]map[string]string{w.secretOf(w.below, w.cluster, "tls"), copied.Data}); diff != "" {
-		t.Errorf("copies of the Secret and the ConfigMap: -want, +got:\n%s", diff)
-	}
-	w.writesNothing("at rest", s, w.input)
-	w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
-	w.mustSync(s, w.input)
-	if got := sortedKeys(w.states()[0].Data); len(got) != 2 {
-		t.Errorf("want the object alone, and where its copy is, got %v", got)
-	}
-}
 
 // listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list.
 func listing(w *world, names ...string) *v1alpha1.PublishedResourceSpec {
