@@ -320,8 +320,7 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 		return ReasonTooLarge, r.Error() + ". Make it smaller, or delete it"
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
-			r.Resource.String() +
-			". Accept its permission claim in the APIBinding"
+			r.Resource.String() + ". Accept its permission claim in the APIBinding"
 	case r.Workspace && r.Cause == RefusedByQuota:
 		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() +
 			" of the service. Raise it, or delete others"
@@ -331,9 +330,8 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 	case r.Cause == RefusedByRights, r.Cause == RefusedUnread:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
-		return ReasonNoRoom,
-			"The provider of the service has no room for " + what +
-				". Delete others, or ask the provider of the service"
+		return ReasonNoRoom, "The provider of the service has no room for " + what +
+			". Delete others, or ask the provider of the service"
 	}
 	return ReasonRejected, "The provider of the service does not accept " + what + " as it is. Check its fields"
 }

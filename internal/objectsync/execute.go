@@ -116,8 +116,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	}
 	if c.isPrimary() {
 		p.result.Copy = c.to.NamespacedName()
-		p.result.tell(ReasonPlaced,
-			"The provider of the service has created a copy of the object")
+		p.result.tell(ReasonPlaced, "The provider of the service has created a copy of the object")
 		return nil
 	}
 	if c.copied, err = get(other, c.to); err != nil {

@@ -189,10 +189,8 @@ func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 // confirmHidden returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides
 // it. A permission claim may show only objects with some labels.
 func confirmHidden(ctx context.Context, w Writer, o Ref) error {
-	if writesToWorkspace(w) {
-		if _, err := w.Live(ctx, o); isMissing(err, o.Name) {
-			return newHiddenRefusal(o)
-		}
+	if writesToWorkspace(w) && confirmMissing(ctx, w, o) == nil {
+		return newHiddenRefusal(o)
 	}
 	return awaited(o)
 }

@@ -129,12 +129,11 @@ func (r *Rule) namespaces(v View, find Finder) ([]pairing, error) {
 	if r.namespace != nil {
 		return r.namespace.locate(r.origin, v, find.Namespaces)
 	}
-	origin, other := v.at(r.origin)
-	ns := pairing{origin.GetNamespace(), other.GetNamespace()}
-	if r.needsNamespaces[0] && ns.from == "" || r.needsNamespaces[1] && ns.to == "" {
+	if r.inWorkspace && v.Workspace.GetNamespace() == "" || r.onService && v.Service.GetNamespace() == "" {
 		return nil, ErrNoNamespace
 	}
-	return []pairing{ns}, nil
+	origin, other := v.at(r.origin)
+	return []pairing{{origin.GetNamespace(), other.GetNamespace()}}, nil
 }
 
 type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)

@@ -12,21 +12,21 @@ import (
 
 // A Rule finds the related objects of a related resource, and names their copies.
 type Rule struct {
-	origin          v1alpha1.Origin
-	needsNamespaces [2]bool // at the origin and of the copies
-	object          locator
-	namespace       locator // nil for that of the consumer's object
-	mayName         v1alpha1.ConsumerMayName
+	origin    v1alpha1.Origin
+	object    locator
+	namespace locator // nil for that of the consumer's object
+	mayName   v1alpha1.ConsumerMayName
+	// inWorkspace and onService tell on which sides the objects have namespaces.
+	inWorkspace, onService bool
 	// nameBy and namespaceBy are who decides on names and namespaces on the service cluster.
 	nameBy, namespaceBy naming.Who
 }
 
 // New compiles a rule for objects that have these scopes in the workspace and on the service cluster.
 func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceScope) (*Rule, error) {
-	r := &Rule{origin: spec.Origin}
-	r.needsNamespaces = [2]bool{workspace == v1alpha1.ScopeNamespaced, service == v1alpha1.ScopeNamespaced}
-	if r.origin == v1alpha1.OriginService {
-		r.needsNamespaces[0], r.needsNamespaces[1] = r.needsNamespaces[1], r.needsNamespaces[0]
+	r := &Rule{
+		origin: spec.Origin, inWorkspace: workspace == v1alpha1.ScopeNamespaced,
+		onService: service == v1alpha1.ScopeNamespaced,
 	}
 	if spec.ConsumerMayName != nil {
 		r.mayName = *spec.ConsumerMayName
