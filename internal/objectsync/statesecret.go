@@ -55,7 +55,9 @@ func (s *stateSecret) read(secret *unstructured.Unstructured, mayUse func(bytes 
 	return s.stored, err
 }
 
-func (s *stateSecret) ref() Ref { return Resource{GroupVersionResource: Secrets, Kind: "Secret"}.ref(s.name) }
+func (s *stateSecret) ref() Ref {
+	return Resource{GroupVersionResource: Secrets, Kind: "Secret"}.ref(s.name)
+}
 
 // save writes a state if the Secret has another. Where the copy is goes with it, if that is known; where it is about to
 // be made is written before. One that does not tell whose it is does from the first change on.

@@ -157,9 +157,6 @@ func anyObject() *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 }
 
-// types are those that a value can have.
-var types = []string{"array", "boolean", "integer", "number", "object", "string"}
-
 // depth says where in a schema a repair is made.
 type depth int
 
@@ -216,7 +213,11 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 		}
 		return repair(s.AdditionalProperties.Schema, path[1:], depthBelow)
 	case "type":
-		return retype(s, at)
+		if at == depthRoot && s.Type != "object" {
+			s.Type = "object"
+			return true
+		}
+		return widen(s, at)
 	case "x-kubernetes-validations":
 		return strike(s, first.key)
 	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys":
@@ -273,22 +274,6 @@ func widen(s *apiextensionsv1.JSONSchemaProps, at depth) bool {
 	wide.Description = s.Description
 	*s = *wide
 	return true
-}
-
-// retype gives a value the type its other keywords tell, or lets it be anything.
-func retype(s *apiextensionsv1.JSONSchemaProps, at depth) bool {
-	was := s.Type
-	switch {
-	case at == depthRoot, len(s.Properties) > 0, s.AdditionalProperties != nil, s.XEmbeddedResource:
-		s.Type = "object"
-	case s.Items != nil && s.Items.Schema != nil:
-		s.Type = "array"
-	case s.Type == "" || !slices.Contains(types, s.Type) || s.XPreserveUnknownFields != nil:
-		return widen(s, at)
-	case s.XIntOrString:
-		s.Type = ""
-	}
-	return s.Type != was || widen(s, at)
 }
 
 // preserveFields lets an object have fields that are not described.

@@ -45,11 +45,12 @@ func TestRepair(t *testing.T) {
 			repairs: []string{"type"},
 		},
 		"NoTypes": {
-			reason: "What has fields is an object, what has items an array, and the rest may be anything.",
+			reason: "What has no type may be anything, whatever it has beside.",
 			schema: "{type: object, properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, " +
 				"d: {description: any}}}",
-			want: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}}, " +
-				"c: {type: array, items: {type: string}}, d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}",
+			want: "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}, " +
+				"c: {x-kubernetes-preserve-unknown-fields: true}, " +
+				"d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}",
 			repairs: []string{"properties[a].type", "properties[c].type", "properties[d].type"},
 		},
 		"UnknownType": {
