@@ -121,15 +121,6 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 	return now - 1
 }
 
-// An announcement tells the consumer, in an annotation, of an object of its workspace that has come from the service
-// cluster.
-type announcement struct {
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-}
-
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
 // have come from the service cluster, nil for none.
 func (p planner) planAnnotations(all []*copySync, s *state) (map[string]any, error) {
@@ -138,7 +129,12 @@ func (p planner) planAnnotations(all []*copySync, s *state) (map[string]any, err
 		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
 			continue
 		}
-		value, err := json.Marshal(announcement{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
+		value, err := json.Marshal(struct { // in the order of api-syncagent
+			Namespace  string `json:"namespace,omitempty"`
+			Name       string `json:"name"`
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		}{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
 		if err != nil {
 			return nil, errors.New("cannot encode annotation")
 		}

@@ -168,28 +168,25 @@ type RefusalError struct {
 	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
 	Hidden string
 
-	err error
+	error // the answer of the server
 }
 
-// Error returns the answer of the server.
-func (r *RefusalError) Error() string { return r.err.Error() }
-
 // Unwrap returns the answer of the server.
-func (r *RefusalError) Unwrap() error { return r.err }
+func (r *RefusalError) Unwrap() error { return r.error }
 
 // NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so
 // hides what it has of it.
 func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 	return &RefusalError{
 		Workspace: true, Resource: r, Cause: RefusedByRights,
-		err: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
+		error: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
 	}
 }
 
 // NewUnreadRefusal returns the refusal of an object of the workspace, or else of the service cluster, that cannot be
 // read. The error says why.
 func NewUnreadRefusal(workspace bool, r schema.GroupResource, why error) *RefusalError {
-	return &RefusalError{Workspace: workspace, Resource: r, Cause: RefusedUnread, err: why}
+	return &RefusalError{Workspace: workspace, Resource: r, Cause: RefusedUnread, error: why}
 }
 
 // newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
@@ -197,7 +194,7 @@ func newHiddenRefusal(o Ref) *RefusalError {
 	r := o.GVR().GroupResource()
 	return &RefusalError{
 		Workspace: true, Resource: r, Cause: RefusedByRights, Hidden: o.Name,
-		err: errors.Errorf("the selector of the permission claim for %s hides %s", r, o),
+		error: errors.Errorf("the selector of the permission claim for %s hides %s", r, o),
 	}
 }
 
@@ -226,7 +223,7 @@ func refusalOf(err error, workspace bool, r schema.GroupResource) error {
 	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}
-	out := &RefusalError{Workspace: workspace, Resource: r, err: err}
+	out := &RefusalError{Workspace: workspace, Resource: r, error: err}
 	switch {
 	case !forbidden:
 	case strings.Contains(err.Error(), `is forbidden: User "`):

@@ -145,8 +145,7 @@ func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
 	var errs []error
 	for _, plan := range plans {
 		if plan.hold && p.secret.stored.isMade(plan.of.record()) {
-			_, err := p.in.hold(ctx, plan.of.from, plan.of.origin)
-			errs = append(errs, err)
+			errs = append(errs, p.in.hold(ctx, plan.of.from, plan.of.origin))
 		}
 	}
 	return oneOf(errs...)

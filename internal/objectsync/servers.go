@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -28,23 +27,20 @@ func (in Input) of(o v1alpha1.Origin) (origin, other Side) {
 	return in.Workspace.Side, in.Service
 }
 
-// hold puts our finalizer on an object of the workspace, and reports whether it was not there. The patch fails if the
-// list has changed meanwhile. A finalizer that does not stay is a refusal: without it the copy would outlive the
-// object.
-func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (held bool, err error) {
-	if HasFinalizer(u) {
-		return false, nil
-	}
+// hold puts our finalizer on an object of the workspace. The patch fails if the list has changed meanwhile. A finalizer
+// that does not stay is a refusal: without it the copy would outlive the object.
+func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	if err := in.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
-		return false, err
+		return err
 	}
-	if now, err := get(in.Workspace.Side, o); err != nil || now != nil && !HasFinalizer(now) {
-		return false, cmp.Or(err, error(&RefusalError{
+	now, err := get(in.Workspace.Side, o)
+	if err == nil && now != nil && !HasFinalizer(now) {
+		err = &RefusalError{
 			Workspace: true, Resource: o.GVR().GroupResource(),
-			err: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
-		}))
+			error: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
+		}
 	}
-	return true, nil
+	return err
 }
 
 // letGo takes our finalizer off an object of the workspace.

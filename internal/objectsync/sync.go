@@ -141,11 +141,10 @@ func (p *pass) run(ctx context.Context) error {
 	default:
 		return p.leave(ctx)
 	}
-	held, err := p.in.hold(ctx, p.view.ref, v.source)
-	if err != nil {
-		return err
-	}
-	if held {
+	if !HasFinalizer(v.source) {
+		if err := p.in.hold(ctx, v.ref, v.source); err != nil {
+			return err
+		}
 		p.result.tell(ReasonAccepted, "The provider of the service has accepted the object")
 	}
 	if v.copied != nil && v.copied.GetDeletionTimestamp() != nil {

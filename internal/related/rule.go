@@ -108,15 +108,14 @@ func newLocator(spec *v1alpha1.RelatedResourceObjectSpec, o v1alpha1.Origin) (lo
 func newSelector(spec *v1alpha1.RelatedResourceSelector) (s selector, who naming.Who, err error) {
 	s.expressions = spec.MatchExpressions
 	for key, value := range spec.MatchLabels {
-		k, err := gotemplate.Parse(key)
+		var l labelTemplate
+		if l.key, err = gotemplate.Parse(key); err == nil {
+			l.value, err = gotemplate.Parse(value)
+		}
 		if err != nil {
 			return s, who, err
 		}
-		v, err := gotemplate.Parse(value)
-		if err != nil {
-			return s, who, err
-		}
-		s.matchLabels = append(s.matchLabels, labelTemplate{k, v})
+		s.matchLabels = append(s.matchLabels, l)
 	}
 	if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: s.expressions}); err != nil {
 		return s, who, err
