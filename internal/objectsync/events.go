@@ -60,14 +60,11 @@ func (r *Result) tell(reason, message string) {
 	r.Events = append(r.Events, Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// warning is what a consumer is told of an error.
-type warning struct {
+// warnings are what consumers are told of errors they may be able to do something about.
+var warnings = []struct {
 	cause           error
 	reason, message string
-}
-
-// warnings are what consumers are told of errors they may be able to do something about.
-var warnings = []warning{
+}{
 	{
 		ErrClosed, ReasonRefused,
 		"This object names a related object of others. Use another name, or ask the provider of the service",
@@ -157,6 +154,8 @@ const (
 // A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody
 // changes something.
 type RefusalError struct {
+	error // the answer of the server
+
 	// Workspace reports whether the workspace refuses, and not the service cluster.
 	Workspace bool
 	// Resource is what was to be written.
@@ -167,8 +166,6 @@ type RefusalError struct {
 	Cause RefusalCause
 	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
 	Hidden string
-
-	error // the answer of the server
 }
 
 // Unwrap returns the answer of the server.

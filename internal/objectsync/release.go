@@ -115,7 +115,8 @@ func (p *pass) dissolve(ctx context.Context, r recorded) error {
 	if err != nil || !gone {
 		return err
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && !p.state.hasOther(r.Record) && u != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil &&
+		!p.state.hasOther(r.Record, func(x recorded) bool { return x.isOf(r.Record) }) {
 		if err := p.in.releaseOrigin(ctx, now.From, u); err != nil {
 			return err
 		}

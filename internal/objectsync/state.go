@@ -69,16 +69,6 @@ type place struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// hasOther reports whether another copy of the same object is recorded.
-func (s *state) hasOther(than Record) bool {
-	for r := range s.records {
-		if r.isOf(than) && r != than.plain() {
-			return true
-		}
-	}
-	return false
-}
-
 // size returns how many bytes the values of the Secret have together, or somewhat more, but for where the copy is.
 func (s *state) size() int {
 	n := 0
@@ -176,14 +166,20 @@ func (s *state) slotOf(c *copySync) string {
 	return agents
 }
 
-// isShared reports whether other copies use a slot, too: those of one object that api-syncagent has left do.
-func (s *state) isShared(slot string, by Record) bool {
-	for r, is := range s.records {
-		if is.Slot == slot && r != by.plain() {
+// hasOther reports whether another copy is recorded that satisfies a condition.
+func (s *state) hasOther(than Record, is func(recorded) bool) bool {
+	than = than.plain()
+	for r, x := range s.records {
+		if r != than && is(x) {
 			return true
 		}
 	}
 	return false
+}
+
+// isShared reports whether other copies use a slot, too: those of one object that api-syncagent has left do.
+func (s *state) isShared(slot string, by Record) bool {
+	return s.hasOther(by, func(r recorded) bool { return r.Slot == slot })
 }
 
 // keys returns those by which the object of a copy is remembered.
