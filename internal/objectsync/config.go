@@ -156,9 +156,6 @@ func newFilter(f *v1alpha1.ResourceFilter) (filter, error) {
 	return out, nil
 }
 
-// asksNamespaces reports whether the filter needs to know the labels of namespaces.
-func (f filter) asksNamespaces() bool { return f.namespace.Labels != nil }
-
 // passes reports whether an object is synced. Namespace is that of the object, nil if it has none or the filter does
 // not ask. An object without a namespace passes no filter of namespaces.
 func (f filter) passes(u, namespace *unstructured.Unstructured) bool {

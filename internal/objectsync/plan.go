@@ -32,7 +32,7 @@ type planner struct {
 // passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
 func (p planner) passes() bool {
 	f, v := p.syncer.filter, p.view
-	if f.asksNamespaces() && v.id.Namespace != "" && v.namespace == nil {
+	if f.namespace.Labels != nil && v.id.Namespace != "" && v.namespace == nil {
 		return HasFinalizer(v.source)
 	}
 	return f.passes(v.source, v.namespace)

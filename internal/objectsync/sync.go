@@ -221,7 +221,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	}
 	v.source = s.primary.platform.withoutSpec(source)
 	last = last || source.GetDeletionTimestamp() != nil
-	if !last && s.filter.asksNamespaces() && in.Object.Namespace != "" {
+	if !last && s.filter.namespace.Labels != nil && in.Object.Namespace != "" {
 		v.namespace, err = in.Workspace.Cache(Namespaces).Get(types.NamespacedName{Name: in.Object.Namespace})
 		if err != nil {
 			return v, secret, err

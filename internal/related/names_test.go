@@ -204,14 +204,14 @@ func TestNames(t *testing.T) {
 			if tc.change != nil {
 				tc.change(v.Workspace.Object["spec"].(map[string]any), v.Service.Object["spec"].(map[string]any))
 			}
-			all, err := rule(t, v1alpha1.OriginService, v1alpha1.RelatedResourceObject{
+			names, err := rule(t, v1alpha1.OriginService, v1alpha1.RelatedResourceObject{
 				RelatedResourceObjectSpec: tc.object, Namespace: tc.namespace,
 			}, nil).Names(v, find)
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s Want %v, got %v", tc.reason, tc.err, err)
 			}
 			var got []string
-			for _, n := range all {
+			for _, n := range names {
 				got = append(got, n.From.String()+" "+n.To.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
