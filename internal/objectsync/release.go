@@ -115,8 +115,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) error {
 	if err != nil || !gone {
 		return err
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil &&
-		!p.state.hasOther(r.Record, func(x recorded) bool { return x.isOf(r.Record) }) {
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil && !p.state.hasOther(r.Record, "") {
 		if err := p.in.releaseOrigin(ctx, now.From, u); err != nil {
 			return err
 		}

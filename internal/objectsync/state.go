@@ -166,20 +166,16 @@ func (s *state) slotOf(c *copySync) string {
 	return agents
 }
 
-// hasOther reports whether another copy is recorded that satisfies a condition.
-func (s *state) hasOther(than Record, is func(recorded) bool) bool {
+// hasOther reports whether another copy of the same object is recorded, in a slot or, if that is empty, in whatever one:
+// those that api-syncagent has left share one.
+func (s *state) hasOther(than Record, slot string) bool {
 	than = than.plain()
 	for r, x := range s.records {
-		if r != than && is(x) {
+		if r != than && r.isOf(than) && (slot == "" || x.Slot == slot) {
 			return true
 		}
 	}
 	return false
-}
-
-// isShared reports whether other copies use a slot, too: those of one object that api-syncagent has left do.
-func (s *state) isShared(slot string, by Record) bool {
-	return s.hasOther(by, func(r recorded) bool { return r.Slot == slot })
 }
 
 // keys returns those by which the object of a copy is remembered.
@@ -214,7 +210,7 @@ func (s *state) holdsOtherKind(c *copySync) bool {
 // are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (s *state) isAgents(c *copySync) bool {
 	agents, _ := c.keys()
-	return kindIn(s.slots[agents]) == c.from.groupKind() && !s.isShared(agents, c.record())
+	return kindIn(s.slots[agents]) == c.from.groupKind() && !s.hasOther(c.record(), "")
 }
 
 // kindIn returns the kind of an object that is remembered.
@@ -269,7 +265,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 func (s *state) remember(c *copySync, b []byte, pending bool) {
 	slot := s.slotOf(c)
 	if b != nil {
-		if s.isShared(slot, c.record()) {
+		if s.hasOther(c.record(), slot) {
 			_, slot = c.keys()
 		}
 		s.slots[slot] = b
@@ -306,7 +302,7 @@ func (s *state) fits(bytes int) bool {
 func (s *state) disown(r Record) {
 	slot := s.records[r.plain()].Slot
 	delete(s.records, r.plain())
-	if !s.isShared(slot, r) {
+	if !s.hasOther(r, slot) {
 		delete(s.slots, slot)
 	}
 }

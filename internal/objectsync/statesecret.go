@@ -174,11 +174,8 @@ func (s *Syncer) NamesState(n types.NamespacedName) bool {
 }
 
 // Owns reports whether a Secret is a state of this publication, or of none: those of api-syncagent do not tell whose
-// they are. Nil is no state.
+// they are.
 func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
-	if secret == nil {
-		return false
-	}
 	l, by := secret.GetLabels(), secret.GetAnnotations()[AnnotationPublication]
 	agent := l[v1alpha1.LabelKeyAgentName]
 	return l[LabelState] != "" && (agent == "" || agent == s.agent) && (by == "" || by == s.publication)
@@ -186,7 +183,7 @@ func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
 
 // Held returns what an object keeps by its state, nothing if the Secret is none of this owner.
 func (s *Syncer) Held(p Primary, secret *unstructured.Unstructured) []Holding {
-	if !s.Owns(secret) {
+	if secret == nil || !s.Owns(secret) {
 		return nil
 	}
 	all := HeldBy(secret)
