@@ -169,8 +169,8 @@ func TestReadStateOfDamage(t *testing.T) {
 	}
 }
 
-// TestSlots shows that of objects of one name, and of two copies of one, each is remembered: what of one is forgotten or
-// changes leaves the others as they are. Those that api-syncagent has left have one place until they change.
+// TestSlots shows that of objects of one name, and of two copies of one, each is remembered: what of one is forgotten
+// or changes leaves the others as they are. Those that api-syncagent has left have one place until they change.
 func TestSlots(t *testing.T) {
 	p, c := planning("", "")
 	named, kind := *c, *c

@@ -153,8 +153,8 @@ func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
-// slotOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object, unless
-// one of another kind has that.
+// slotOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
+// unless one of another kind has that.
 func (s *state) slotOf(c *copySync) string {
 	if is := s.records[c.record().plain()]; is.Slot != "" {
 		return is.Slot
@@ -166,8 +166,8 @@ func (s *state) slotOf(c *copySync) string {
 	return agents
 }
 
-// hasOther reports whether another copy of the same object is recorded, in a slot or, if that is empty, in whatever one:
-// those that api-syncagent has left share one.
+// hasOther reports whether another copy of the same object is recorded, in a slot or, if that is empty, in whatever
+// one: those that api-syncagent has left share one.
 func (s *state) hasOther(than Record, slot string) bool {
 	than = than.plain()
 	for r, x := range s.records {

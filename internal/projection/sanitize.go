@@ -213,10 +213,6 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 		}
 		return repair(s.AdditionalProperties.Schema, path[1:], depthBelow)
 	case "type":
-		if at == depthRoot && s.Type != "object" {
-			s.Type = "object"
-			return true
-		}
 		return widen(s, at)
 	case "x-kubernetes-validations":
 		return strike(s, first.key)
@@ -262,11 +258,12 @@ func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
 	return slices.Contains(s.XListMapKeys, path[1].key) && s.Items.Schema.Properties[path[1].key].Default == nil
 }
 
-// widen lets a value be anything. At the root only what restricts the whole object goes.
+// widen lets a value be anything. The root is an object: only what restricts the whole of it goes.
 func widen(s *apiextensionsv1.JSONSchemaProps, at depth) bool {
 	if at == depthRoot {
 		had := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil ||
-			s.AdditionalProperties != nil || s.Default != nil
+			s.AdditionalProperties != nil || s.Default != nil || s.Type != "object"
+		s.Type = "object"
 		s.AllOf, s.AnyOf, s.OneOf, s.Enum, s.Not, s.AdditionalProperties, s.Default = nil, nil, nil, nil, nil, nil, nil
 		return had
 	}

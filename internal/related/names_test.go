@@ -86,7 +86,8 @@ func TestNames(t *testing.T) {
 		object("", "below-c", map[string]string{"tenant": "c2"}),
 		object("copies", "tls", role("one")), object("copies", "tls-app", role("two")), object("copies", "7", role("three")),
 		object("copies", "decoy", map[string]string{"role": "one", "private": "yes"}),
-		object("below-a", "tls", role("one")), object("below-a", "decoy", role("three")), object("below-b", "tls", role("one")),
+		object("below-a", "tls", role("one")), object("below-a", "decoy", role("three")),
+		object("below-b", "tls", role("one")),
 	}
 	selected := func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 		return slices.DeleteFunc(slices.Clone(all), func(u *unstructured.Unstructured) bool {
@@ -94,7 +95,8 @@ func TestNames(t *testing.T) {
 		}), nil
 	}
 	find := related.Finder{
-		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) { return selected("", s) }, Objects: selected,
+		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) { return selected("", s) },
+		Objects:    selected,
 	}
 	by := func(path string, r *v1alpha1.RegularExpression) spec {
 		return spec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path), Regex: r}}
