@@ -122,8 +122,9 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 }
 
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
-// have come from the service cluster, nil for none.
-func (p planner) planAnnotations(all []*copySync, s *state) (map[string]any, error) {
+// have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
+// known.
+func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *state) (map[string]any, error) {
 	want, index := map[string]any{}, map[string]int{}
 	for _, c := range all {
 		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
@@ -143,7 +144,8 @@ func (p planner) planAnnotations(all []*copySync, s *state) (map[string]any, err
 	}
 	has := map[string]any{}
 	for key, value := range p.view.source.GetAnnotations() {
-		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
+		is, ok := strings.CutPrefix(key, AnnotationRelatedPrefix)
+		if ok && !unknown[is[:max(0, strings.LastIndex(is, "."))]] {
 			has[key] = value
 		}
 	}

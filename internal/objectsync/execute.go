@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -193,10 +194,12 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	f := newFinder(p, both)
 	var all []*copySync
 	var errs []error
+	unknown := map[string]bool{} // the identifiers whose objects are not all known
 	p.whole = true
 	for _, r := range p.syncer.related {
 		found, err := f.find(r, &p.state)
-		p.result.Related, p.whole = f.holdings, p.whole && err == nil
+		p.result.Related = f.holdings
+		p.whole, unknown[r.identifier] = p.whole && err == nil, err != nil
 		if apierrors.IsConflict(err) {
 			// A cache that is not filled yet: the state would be written once for each identifier that is known by now.
 			return err
@@ -204,18 +207,13 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 		all, errs = append(all, found...), append(errs, err)
 	}
 	plans, unread := p.planner.planAll(all, &p.state)
-	errs = append(append(errs, unread...), p.execute(ctx, plans))
-	if p.whole { // Else one that is not known may be one that seems not to be related any more.
-		errs = append(errs, p.forget(ctx, all))
+	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx),
+		p.holdOrigins(ctx, plans))
+	body, err := p.planner.planAnnotations(all, unknown, &p.state)
+	if err == nil && body != nil {
+		err = patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body)
 	}
-	errs = append(errs, p.save(ctx), p.holdOrigins(ctx, plans))
-	if p.whole {
-		body, err := p.planner.planAnnotations(all, &p.state)
-		if err == nil && body != nil {
-			err = patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body)
-		}
-		errs = append(errs, err)
-	}
+	errs = append(errs, err)
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
 		h.Kept = p.state.isMade(h.Record)
@@ -224,7 +222,8 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 }
 
 // forget removes the copies of related objects but for those that are at the origin, and what is remembered of them.
-func (p *pass) forget(ctx context.Context, all []*copySync) error {
+// What is not known stays.
+func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
 	here, used := map[Record]bool{}, map[string]bool{p.state.slotOf(p.planner.primary(Ref{})): true}
 	for _, c := range all {
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
@@ -233,10 +232,14 @@ func (p *pass) forget(ctx context.Context, all []*copySync) error {
 	}
 	var errs []error
 	for _, r := range p.state.list() {
-		if !here[r.plain()] {
+		if !here[r.plain()] && !slices.ContainsFunc(p.syncer.related, func(x *copyRule) bool {
+			return unknown[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
+		}) {
 			errs = append(errs, p.dissolve(ctx, r))
 		}
 	}
-	p.state.prune(used)
+	if p.whole { // What api-syncagent remembers of objects that are not known has no record.
+		p.state.prune(used)
+	}
 	return oneOf(errs...)
 }

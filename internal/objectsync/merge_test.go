@@ -2,12 +2,16 @@ package objectsync
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 type object = map[string]any
@@ -220,5 +224,16 @@ func TestSlots(t *testing.T) {
 	check("changed", map[string]string{"Secret": "two", "Other": "one"})
 	if s.disown(named.record()); s.isAgents(&named) || len(s.slots) != 1 {
 		t.Errorf("want nothing left of the other, got %v", s.slots)
+	}
+}
+
+// TestSizeOfRecord shows that a record has at most the size in a Secret that it is taken for.
+func TestSizeOfRecord(t *testing.T) {
+	_, c := planning(v1alpha1.OriginService, "")
+	uid := types.UID(strings.Repeat("u", 36))
+	r := recorded{Record: c.record(), Pending: true, UID: uid, CopyUID: uid, Slot: hashJSON(nil)}
+	r.From.Group, r.To.Group = "example.org", "example.org"
+	if b, err := json.Marshal([]recorded{r, r}); err != nil || len(b) > 2*r.size() || len(b) < 2*(r.size()-20) {
+		t.Errorf("want about %d bytes, got %d, %v", 2*r.size(), len(b), err)
 	}
 }

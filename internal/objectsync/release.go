@@ -73,7 +73,7 @@ func (p *pass) recordAgents() error {
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	maps.DeleteFunc(p.state.records, func(_ Record, r recorded) bool { return p.syncer.outlives(r.Record) })
-	if err := p.forget(ctx, nil); err != nil || len(p.state.records) > 0 {
+	if err := p.forget(ctx, nil, nil); err != nil || len(p.state.records) > 0 {
 		return false, err
 	}
 	if gone, err := p.removeCopy(ctx); err != nil || !gone {
