@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -118,6 +119,34 @@ func TestUnresolvable(t *testing.T) {
 			w.mustSync(s, w.input)
 			if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 				t.Error("something is left after the deletion")
+			}
+		})
+	}
+}
+
+// TestUnresolvedRule shows that a rule which cannot be resolved keeps the copies that may be its own, and no others.
+func TestUnresolvedRule(t *testing.T) {
+	for origin, want := range map[v1alpha1.Origin][]string{
+		v1alpha1.OriginService: {"b"}, v1alpha1.OriginKCP: {"a", "b"},
+	} {
+		t.Run(string(origin), func(t *testing.T) {
+			w, below := withoutServers(t)
+			spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
+			also(spec, "other", origin, byReference("spec.other"))
+			s := w.syncer(spec)
+			for _, name := range []string{"a", "b"} {
+				workspaceOf(w.input).secretIn("default", name, "b25l")
+			}
+			enter(w.input, map[string]any{"secretName": "a"})
+			if err := w.resync(s, w.input); err != nil {
+				t.Fatal(err)
+			}
+			enter(w.input, map[string]any{"secretName": "b", "other": true})
+			if err := w.resync(s, w.input); !errors.Is(err, relatedrules.ErrInvalidName) {
+				t.Errorf("want %v, got %v", relatedrules.ErrInvalidName, err)
+			}
+			if diff := cmp.Diff(want, below.secretNames(w.cluster)); diff != "" {
+				t.Errorf("copies: -want, +got:\n%s", diff)
 			}
 		})
 	}
