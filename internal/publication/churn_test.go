@@ -31,14 +31,9 @@ func sizes(p *publication) map[string]int {
 			out["failures"]++
 		}
 	})
-	w.needs.index.mu.Lock()
-	out["needs"], out["needed"] = len(w.needs.index.needs), len(w.needs.index.needed)
-	w.needs.index.mu.Unlock()
-	w.needs.quota.mu.Lock()
-	out["used"], out["used together"] = len(w.needs.quota.used), len(w.needs.quota.all)
-	w.needs.quota.mu.Unlock()
 	w.needs.mu.Lock()
-	out["namespaces"] = len(w.needs.namespaces)
+	out["needs"], out["needed"] = len(w.needs.needs), len(w.needs.needed)
+	out["used"], out["used together"] = len(w.needs.used), len(w.needs.of)
 	w.needs.mu.Unlock()
 	w.config.shared.mu.Lock()
 	out["holders"], out["held"] = len(w.config.shared.all), len(w.config.shared.of)

@@ -74,10 +74,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	w.streams = &streams{
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
 	}
-	w.needs = &dependencies{
-		index: newIndex[need](), streams: w.streams, objects: w.objects, namespaces: map[string]set[string]{},
-		quota: &quota{used: map[objectsync.Primary]int{}, all: map[string]int{}},
-	}
+	w.needs = newDependencies(w.streams, w.objects)
 	w.streams.changed = w.needs.wake
 	w.namespaces = newNamespaceCleaner(c, w.streams)
 	p := &publication{ended: make(chan struct{}), worker: w}

@@ -114,7 +114,7 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 	w.needs.set(p.item, p.needs)
 	if err == nil { // What is not related any more may still have to go.
 		w.holders.set(p.item, append(res.Related, w.syncer.Held(p.item, w.streams.state(p.item))...))
-		w.needs.use(p.item, p.used)
+		w.needs.shrink(p.item, p.used)
 	} else {
 		w.holders.add(p.item, res.Related)
 	}
@@ -173,7 +173,7 @@ func (p *pass) removeFinalizers(there bool) error {
 func (p *pass) forget() {
 	w := p.worker
 	w.needs.set(p.item, nil)
-	w.needs.use(p.item, 0)
+	w.needs.shrink(p.item, 0)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
 }
@@ -194,7 +194,7 @@ func (p *pass) update(change func(*object)) { p.worker.objects.update(p.item, ch
 // need notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
 func (p *pass) need(k need) {
 	p.needs[k] = struct{}{}
-	p.worker.needs.index.add(p.item, k)
+	p.worker.needs.add(p.item, k)
 }
 
 // mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
@@ -206,7 +206,7 @@ func (p *pass) mayLook(namespace string) bool {
 
 // mayUse reports whether there is room in the workspace for what an object uses, beside the others. If not, it waits.
 func (p *pass) mayUse(bytes int) bool {
-	if !p.worker.needs.quota.take(p.item, bytes) {
+	if !p.worker.needs.take(p.item, bytes) {
 		p.need(need{cluster: p.item.Cluster, use: toWait})
 		return false
 	}

@@ -56,7 +56,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 func (w *syncWorker) stateChanged(n types.NamespacedName) {
 	w.config.shared.note(n, w.streams.states.Get)
 	u := w.streams.states.Get(n)
-	for _, item := range w.needs.index.of(lookAt(n, "", objectsync.Secrets)) {
+	for _, item := range w.needs.by(lookAt(n, "", objectsync.Secrets)) {
 		if u == nil || w.objects.get(item).stateVersion != u.GetResourceVersion() {
 			w.objects.queue.Add(item)
 		}

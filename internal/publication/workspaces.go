@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // Consumers are who has bound an API, and where they are reached.
@@ -165,46 +164,4 @@ func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allow
 		}
 	}
 	return was, !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints), allowed
-}
-
-// roomAgain is when objects are tried again that there may be room for by now.
-const roomAgain = time.Second
-
-// A quota is how many bytes the objects of each workspace use together. Its methods may be called concurrently.
-type quota struct {
-	mu   sync.Mutex
-	used map[objectsync.Primary]int
-	all  map[string]int // by logical cluster
-}
-
-// take has an object use more bytes, if there is room for them beside the others of its workspace.
-func (q *quota) take(item objectsync.Primary, bytes int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	more := max(0, bytes-q.used[item])
-	if more > 0 && q.all[item.Cluster]+more > objectsync.RoomMost {
-		return false
-	}
-	q.add(item, more)
-	return true
-}
-
-// shrink makes so many bytes all that an object uses, and reports whether these are fewer than before.
-func (q *quota) shrink(item objectsync.Primary, bytes int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	more := min(0, bytes-q.used[item])
-	q.add(item, more)
-	return more < 0
-}
-
-// add has an object use more bytes, or fewer. The caller holds the lock.
-func (q *quota) add(item objectsync.Primary, more int) {
-	q.all[item.Cluster] += more
-	if q.used[item] += more; q.used[item] == 0 {
-		delete(q.used, item)
-	}
-	if q.all[item.Cluster] == 0 {
-		delete(q.all, item.Cluster)
-	}
 }
