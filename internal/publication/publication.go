@@ -59,7 +59,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &syncWorker{name: name, config: c, syncer: s, holders: c.shared.holdersOf(name)}
+	w := &syncWorker{name: name, config: c, syncer: s}
 	w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
 	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
@@ -74,6 +74,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	w.streams = &streams{
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
 	}
+	w.holders = &holders{shared: c.shared, name: name, streams: w.streams}
 	w.needs = newDependencies(w.streams, w.objects)
 	w.streams.changed = w.needs.wake
 	w.namespaces = newNamespaceCleaner(c, w.streams)
@@ -87,7 +88,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 func (p *publication) open() {
 	s := p.worker.streams
 	s.open()
-	p.worker.holders.follow(s)
+	p.worker.holders.open()
 	s.copies.Listen(p.worker.copyChanged)
 	s.states.Listen(p.worker.stateChanged)
 	p.adapt(p.worker.config.Consumers)
