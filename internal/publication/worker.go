@@ -29,7 +29,7 @@ type syncWorker struct {
 // process syncs an object whose turn it is.
 func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	p := w.newPass(ctx, item)
-	if !p.home.shown && !w.workspaces.get(item.Cluster).gone && p.endpoint != nil {
+	if !p.home.shown && !p.home.absent && p.endpoint != nil {
 		w.objects.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
 		return
 	}
@@ -132,7 +132,7 @@ func (w *syncWorker) isLost(item objectsync.Primary) bool {
 // only if kcp was deleting its binding, or if a restore may have undone that, with which the copy stays.
 func (w *syncWorker) homeOf(item objectsync.Primary) workspace {
 	home := w.workspaces.get(item.Cluster)
-	home.gone = home.gone && (home.Unbinds || w.objects.get(item).suspect)
+	home.gone = home.absent && (home.Unbinds || w.objects.get(item).suspect)
 	return home
 }
 

@@ -56,7 +56,8 @@ type workspace struct {
 	Workspace
 
 	shown    bool
-	gone     bool           // It is not where it was last seen, as the endpoint there says.
+	absent   bool           // It is not where it was last seen, as the endpoint there says.
+	gone     bool           // It is not anywhere: see homeOf.
 	left     time.Time      // when it was shown no more
 	objects  int            // how many of its objects, copies and states are known
 	bindings *bindingReader // of its own
@@ -93,7 +94,7 @@ func (x *workspaceIndex) get(cluster string) workspace {
 		return workspace{bindings: &bindingReader{}}
 	}
 	is := *w
-	is.gone = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
+	is.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
 		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
 	return is
 }
