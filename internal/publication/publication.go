@@ -204,14 +204,8 @@ func (p *publication) status() *v1alpha1.ObjectCounts {
 	return c
 }
 
-// stop ends the publication.
+// stop ends the publication, and waits for what is under way. It has to be running, or never to run.
 func (p *publication) stop(running bool) {
-	p.halt(running)
-	p.closeStreams()
-}
-
-// halt ends all syncs and waits for what is under way. The publication has to be running, or never to run.
-func (p *publication) halt(running bool) {
 	p.quit()
 	p.worker.objects.queue.ShutDown()
 	if n := p.worker.namespaces; n != nil {
@@ -220,10 +214,6 @@ func (p *publication) halt(running bool) {
 	if running {
 		<-p.ended
 	}
-}
-
-// closeStreams closes all that a publication holds that has been stopped.
-func (p *publication) closeStreams() {
 	p.cancel()
 	p.worker.streams.close()
 	p.adapt(Consumers{})

@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -50,14 +51,8 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if s.ended {
 		return nil
 	}
-	of := s.of[name]
-	if of == nil {
-		of = &served{}
-	}
-	latest := of.current
-	if of.next != nil {
-		latest = of.next
-	}
+	of := cmp.Or(s.of[name], &served{})
+	latest := cmp.Or(of.next, of.current)
 	if latest != nil && latest.worker.config.Revision == c.Revision && latest.worker.config.Service == c.Service {
 		return nil
 	}
@@ -97,16 +92,16 @@ func (s *Supervisor) Follow(name string, c Consumers) {
 func (s *Supervisor) each(name string, do func(*publication)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil {
-		return
-	}
+	of := s.get(name)
 	for _, p := range []*publication{of.current, of.next} {
 		if p != nil {
 			do(p)
 		}
 	}
 }
+
+// get returns what is served for a PublishedResource. The caller holds the lock.
+func (s *Supervisor) get(name string) served { return *cmp.Or(s.of[name], &served{}) }
 
 // takeOver starts a publication when its streams are filled, after the one before it.
 func (s *Supervisor) takeOver(of *served, next *publication) {
@@ -129,25 +124,20 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 // Stop ends what is served for a PublishedResource, and waits for what is under way.
 func (s *Supervisor) Stop(name string) {
 	s.mu.Lock()
-	of := s.of[name]
+	of := s.get(name)
+	if is := s.of[name]; is != nil {
+		is.current, is.next = nil, nil // So that none takes over.
+	}
 	delete(s.of, name)
-	var current, next *publication
-	if of != nil {
-		current, next = of.current, of.next
-		of.current, of.next = nil, nil
-	}
 	s.mu.Unlock()
-	if current != nil {
-		current.halt(true)
+	if of.current != nil {
+		of.current.stop(true)
 	}
-	if of != nil {
-		of.events.close() // It needs the connections.
+	if of.next != nil {
+		of.next.stop(false)
 	}
-	if next != nil {
-		next.stop(false)
-	}
-	if current != nil {
-		current.closeStreams()
+	if of.events != nil {
+		of.events.close()
 	}
 	forgetMetrics(name)
 	s.mu.Lock()
@@ -159,11 +149,10 @@ func (s *Supervisor) Stop(name string) {
 func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.current == nil {
-		return nil
+	if p := s.get(name).current; p != nil {
+		return p.status()
 	}
-	return of.current.status()
+	return nil
 }
 
 // Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
@@ -171,11 +160,10 @@ func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
 func (s *Supervisor) Denied(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.current == nil || !of.current.denied.Load() {
-		return nil
+	if p := s.get(name).current; p != nil && p.denied.Load() {
+		return p.denial()
 	}
-	return of.current.denial()
+	return nil
 }
 
 // CountHeld returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to
@@ -183,8 +171,8 @@ func (s *Supervisor) Denied(name string) error {
 func (s *Supervisor) CountHeld(name string) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.next != nil || of.current == nil || !of.current.worker.config.RemoveFinalizers {
+	of := s.get(name)
+	if of.next != nil || of.current == nil || !of.current.worker.config.RemoveFinalizers {
 		return 0, false
 	}
 	return of.current.worker.held()
