@@ -41,9 +41,6 @@ type object struct {
 	copyNamespace string
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
-	// vain is the last patch of the status if it changed nothing: a workspace whose schema lacks a field prunes it, and
-	// would be sent it with each sync.
-	vain    statusPatch
 	known   bool    // It has been synced, or has failed.
 	failure string  // why it is not synced
 	refused refuser // by what it was at its last try
@@ -56,12 +53,6 @@ type object struct {
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID
 }
-
-// A statusPatch is a patch of an object in one version.
-type statusPatch struct{ body, version string }
-
-// isVain reports whether a patch of the status is known to change nothing.
-func (o *object) isVain(s statusPatch) bool { return s.version != "" && o.vain == s }
 
 // A refuser is what objects are refused by that are cured together. The empty one is nobody.
 type refuser struct {

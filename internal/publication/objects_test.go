@@ -76,17 +76,6 @@ func TestPauseAfterOutage(t *testing.T) {
 	}
 }
 
-// TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the
-// object is the same.
-func TestVainPatches(t *testing.T) {
-	s := statusPatch{"{}", "7"}
-	one, two := object{vain: s}, object{}
-	if !one.isVain(s) || one.isVain(statusPatch{"{}", "8"}) || one.isVain(statusPatch{`{"a":1}`, "7"}) || two.isVain(s) ||
-		two.isVain(statusPatch{}) {
-		t.Error("want only the same patch of the same object in the same version not sent")
-	}
-}
-
 // TestRecords compares what is known of objects and workspaces with a model, for random operations: a workspace is
 // known as long as it is shown or any object of it is, and an object that was added again is not forgotten.
 func TestRecords(t *testing.T) {

@@ -63,26 +63,8 @@ func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *u
 
 // Patch changes an object.
 func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	var status *statusPatch
-	if w.side.endpoint != nil && len(subresources) > 0 &&
-		o.GVR() == w.side.pass.worker.config.Sync.Primary.Workspace.GroupVersionResource {
-		status = &statusPatch{body: string(patch)}
-		if u := w.side.endpoint.objects.Get(w.side.name(o.NamespacedName())); u != nil {
-			status.version = u.GetResourceVersion()
-		}
-		if known := w.side.pass.worker.objects.get(w.side.pass.item); known.isVain(*status) {
-			return nil
-		}
-	}
 	answer, err := w.side.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
 		metav1.PatchOptions{}, subresources...)
-	if status != nil && err == nil {
-		w.side.pass.update(func(o *object) {
-			if o.vain = (statusPatch{}); answer.GetResourceVersion() == status.version {
-				o.vain = *status
-			}
-		})
-	}
 	switch {
 	case err != nil:
 		return err
