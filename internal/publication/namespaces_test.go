@@ -83,9 +83,9 @@ func TestLeftNamespace(t *testing.T) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		u.SetNamespace("ns")
 		u.SetName("a")
-		below := &writer{side: &side{
+		below := &side{
 			pass: p.worker.newPass(t.Context(), objectsync.Primary{}), client: p.worker.config.Service.Dynamic(),
-		}}
+		}
 		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 		if err := below.Create(t.Context(), r, u); err != nil {
 			t.Error(err)
