@@ -204,7 +204,7 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
 		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
 		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
-		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, true},
+		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, false},
 		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
 		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
 		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},

@@ -91,7 +91,7 @@ func newConnector(local client.Client, controller string, o Options) *connector 
 	to := &connections{controller: controller, registry: o.Registry, publisher: byConfig}
 	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
 	c := &connector{
-		local: local, connections: to, memories: newMemories(wake), publications: publication.NewSupervisor(wake),
+		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
 	by := &c.phases
 	by.publisher = &publisher{

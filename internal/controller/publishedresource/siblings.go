@@ -86,7 +86,7 @@ func (s *siblings) need(ctx context.Context, p *pass, d *kcp.Draft, c kcp.Claim)
 // admit returns an error if another PublishedResource offers the resource in the same APIExport.
 func (s *siblings) admit(ctx context.Context, p *pass, r schema.GroupResource) error {
 	export, name := p.workspace.plan.export, p.resource.GetName()
-	place, holder := exportedResource{server: p.workspace.cluster.Server(), export: export, resource: r}, ""
+	holder := ""
 	if published, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName); !ok || published != r {
 		others, err := s.of(ctx, p)
 		if err != nil {
@@ -98,7 +98,10 @@ func (s *siblings) admit(ctx context.Context, p *pass, r schema.GroupResource) e
 			}
 		}
 	}
-	if holder = s.memories.claim(place, name, holder); holder != name {
+	if holder == "" {
+		holder = s.memories.claim(exportedResource{p.workspace.cluster.Server(), export, r}, name)
+	}
+	if holder != name {
 		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", export, r, holder)
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestSharesExport(t *testing.T) {
 			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
 			s := &siblings{
 				selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
-				memories: newMemories(func(string) {}),
+				memories: newMemories(),
 			}
 			p := &pass{workspace: &workspace{
 				plan: plan{export: "shop"},
