@@ -14,12 +14,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection
-// wakes it.
+// What a PublishedResource uses beside its workspace, it uses as owners of other names, so that each connection wakes
+// it: its own with what the connection is for. No name contains a space.
 const (
-	controllerSource   = "/source"   // of the service cluster
-	controllerEndpoint = "/endpoint" // of an endpoint, whose URL follows the name
-	controllerExport   = "/export"   // of the workspace of the APIExport, if the endpoint slice is in another one
+	useSource   = " source" // of the service cluster
+	useExport   = " export" // of the workspace of the APIExport, if the endpoint slice is in another one
+	useEndpoint = " "       // of an endpoint, whose URL follows
 )
 
 // Connections are how PublishedResources reach workspaces, endpoints and service clusters.
@@ -48,7 +48,7 @@ func (c *connections) connect(ctx context.Context, owner informer.Owner, config 
 func (c *connections) service(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (*clusters.Cluster, informer.Owner, error) {
-	owner := c.owner(o.GetName(), controllerSource)
+	owner := c.owner(o.GetName(), useSource)
 	ref := o.Spec.ServiceClusterConfigReference
 	if ref == nil {
 		c.registry.Release(owner)
@@ -62,21 +62,16 @@ func (c *connections) service(ctx context.Context,
 
 // forget ends all connections of a PublishedResource.
 func (c *connections) forget(name string, endpoints []string) {
-	for _, suffix := range []string{"", controllerSource, controllerExport} {
-		c.registry.Forget(c.owner(name, suffix))
+	for _, use := range []string{"", useSource, useExport} {
+		c.registry.Forget(c.owner(name, use))
 	}
 	for _, url := range endpoints {
-		c.registry.Forget(c.endpointOwner(name, url))
+		c.registry.Forget(c.owner(name, useEndpoint+url))
 	}
 }
 
-func (c *connections) owner(name, suffix string) informer.Owner {
-	return informer.Owner{Controller: c.controller + suffix, NamespacedName: types.NamespacedName{Name: name}}
-}
-
-// endpointOwner returns as whom a PublishedResource uses an endpoint. No name contains a space.
-func (c *connections) endpointOwner(name, url string) informer.Owner {
-	return c.owner(name+" "+url, controllerEndpoint)
+func (c *connections) owner(name, use string) informer.Owner {
+	return informer.Owner{Controller: c.controller, NamespacedName: types.NamespacedName{Name: name + use}}
 }
 
 // ofOwner returns the name of the PublishedResource of an owner.

@@ -106,10 +106,8 @@ func (c *connector) forget(name string) {
 func (c *connector) restored(r clusters.Restored) {
 	names := map[string]bool{} // whether the server is of kcp to each of them
 	for _, o := range r.Owners {
-		name, is := ofOwner(o.NamespacedName).Name, c.connections.controller
-		inKCP := o.Controller == is || o.Controller == is+controllerEndpoint
-		if inKCP || o.Controller == is+controllerSource {
-			names[name] = names[name] || inKCP
+		if name := ofOwner(o.NamespacedName).Name; o.Controller == c.connections.controller {
+			names[name] = names[name] || o.Name != name+useSource
 		}
 	}
 	for name, inKCP := range names {

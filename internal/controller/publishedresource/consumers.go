@@ -129,14 +129,14 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 	}
 	for _, url := range p.memory.endpoints {
 		if !slices.Contains(urls, url) {
-			c.connections.registry.Forget(c.connections.endpointOwner(w.name, url))
+			c.connections.registry.Forget(c.connections.owner(w.name, useEndpoint+url))
 		}
 	}
 	p.memory.endpoints = urls
 	endpoints := make([]endpoint, len(urls))
 	for i, url := range urls {
 		e := &endpoints[i]
-		e.URL, e.owner = url, c.connections.endpointOwner(w.name, url)
+		e.URL, e.owner = url, c.connections.owner(w.name, useEndpoint+url)
 		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+clusters.AllClusters)
 	}
 	return endpoints

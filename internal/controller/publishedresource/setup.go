@@ -75,10 +75,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
-		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
-		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
-		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
 		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)

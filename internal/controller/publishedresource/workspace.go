@@ -68,7 +68,7 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	w.cluster.Watches().Track(w.owner, purposeSlice, w.sliceInterest())
 	named := w.plan.export != ""
 	if named {
-		w.connections.registry.Forget(w.connections.owner(w.name, controllerExport))
+		w.connections.registry.Forget(w.connections.owner(w.name, useExport))
 		w.trackExport()
 	}
 	if w.slice, err = w.cluster.Get(ctx, w.owner, w.sliceInterest()); err != nil {
@@ -102,7 +102,7 @@ func (w *workspace) followSlice(ctx context.Context) error {
 		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
 	w.plan.export = name
-	exporter := w.connections.owner(w.name, controllerExport)
+	exporter := w.connections.owner(w.name, useExport)
 	if at == "" || at == path.Base(w.cluster.Server()) {
 		w.connections.registry.Forget(exporter)
 		return nil
