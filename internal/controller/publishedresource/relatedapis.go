@@ -6,10 +6,8 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -45,20 +43,13 @@ func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, erro
 	return out, nil
 }
 
-// definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
-func definitionOf(gr schema.GroupResource) informer.Interest {
-	return informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Stream: informer.StreamByName,
-	}
-}
-
 // trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
 // none.
 func trackDefinitions(p *pass) {
 	var interests []informer.Interest
 	for i := range p.resource.Spec.Related {
 		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
-		if i := definitionOf(r.GroupResource()); r.Group != "" && !slices.Contains(interests, i) {
+		if i := definitionOf(r.GroupResource().String()); r.Group != "" && !slices.Contains(interests, i) {
 			interests = append(interests, i)
 		}
 	}
@@ -70,37 +61,26 @@ func trackDefinitions(p *pass) {
 func findBelow(ctx context.Context, p *pass,
 	at schema.GroupVersionResource,
 ) (r objectsync.Resource, platform []string, err error) {
-	var d *apiextensionsv1.CustomResourceDefinition
+	var u *unstructured.Unstructured
 	if at.Group != "" {
-		if d, err = readDefinition(ctx, p, at.GroupResource()); err != nil {
-			return r, nil, err
+		if u, err = p.service.Get(ctx, p.sourceOwner, definitionOf(at.GroupResource().String())); err != nil {
+			return r, nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
 		}
 	}
-	if d == nil {
+	if u == nil {
 		r, err = p.memory.remember(apiAt{at, p.service.Server()}, func() (objectsync.Resource, error) {
 			return discover(p.service, at)
 		})
 		return r, nil, err
 	}
-	if !projection.Serves(d, at.Version) {
-		return r, nil, errors.Errorf("the service cluster does not serve %s: install it, or correct spec.related", at)
-	}
-	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
-}
-
-// readDefinition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may
-// be read.
-func readDefinition(ctx context.Context, p *pass,
-	gr schema.GroupResource,
-) (*apiextensionsv1.CustomResourceDefinition, error) {
-	u, err := p.service.Get(ctx, p.sourceOwner, definitionOf(gr))
-	if apierrors.IsForbidden(err) || err == nil && u == nil {
-		return nil, nil //nolint:nilnil // Discovery tells what is served.
+	d, err := decode(u)
+	if err == nil && !projection.Serves(d, at.Version) {
+		err = errors.Errorf("the service cluster does not serve %s: install it, or correct spec.related", at)
 	}
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
+		return r, nil, err
 	}
-	return decode(u)
+	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
 }
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a

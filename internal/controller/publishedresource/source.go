@@ -111,9 +111,7 @@ func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.
 	if is.name == "" || is.gone {
 		return source{}, nil
 	}
-	i := informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: is.name}, Stream: informer.StreamByName,
-	}
+	i := definitionOf(is.name)
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil {
@@ -127,6 +125,13 @@ func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
+}
+
+// definitionOf returns the interest in a CustomResourceDefinition.
+func definitionOf(name string) informer.Interest {
+	return informer.Interest{
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+	}
 }
 
 // definition returns what defines a kind, with an empty name if nothing ever has.

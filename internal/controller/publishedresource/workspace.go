@@ -4,11 +4,10 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	"github.com/kcp-dev/sdk/apis/core"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -227,40 +226,20 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 // yet.
 func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
 	name, workspace := exportOf(slice)
-	if workspace == "" || !isAnother(workspace, namesOf(server, slice, export)) {
+	known := []string{path.Base(server)}
+	for _, u := range []*unstructured.Unstructured{slice, export} {
+		if u != nil {
+			known = append(known, u.GetAnnotations()[kcp.AnnotationPath], u.GetAnnotations()[kcp.AnnotationCluster])
+		}
+	}
+	// A path can only be compared with a path, and the name of a logical cluster with such a name.
+	isPath := func(s string) bool { return strings.Contains(s, ":") }
+	if workspace == "" || slices.Contains(known, workspace) || !slices.ContainsFunc(known,
+		func(s string) bool { return s != "" && isPath(s) == isPath(workspace) }) {
 		return nil
 	}
 	return errors.Wrapf(errInvalidSpec,
 		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
 			"and spec.kcp.workspacePath of the ClusterProviderConfig is another one: "+
 			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
-}
-
-// namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations
-// that kcp sets in it.
-func namesOf(server string, in ...*unstructured.Unstructured) []string {
-	names := []string{path.Base(server)}
-	for _, u := range in {
-		if u == nil {
-			continue
-		}
-		for _, key := range []string{core.LogicalClusterPathAnnotationKey, logicalcluster.AnnotationKey} {
-			if v, ok := u.GetAnnotations()[key]; ok {
-				names = append(names, v)
-			}
-		}
-	}
-	return names
-}
-
-// isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared
-// with a path, and the name of a logical cluster with such a name.
-func isAnother(workspace string, names []string) bool {
-	return !slices.Contains(names, workspace) &&
-		slices.ContainsFunc(names, func(n string) bool { return isPath(n) == isPath(workspace) })
-}
-
-func isPath(workspace string) bool {
-	_, single := logicalcluster.NewPath(workspace).Name()
-	return !single
 }
