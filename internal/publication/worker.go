@@ -2,13 +2,19 @@ package publication
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -162,4 +168,209 @@ func (w *syncWorker) held() (n int, known bool) {
 		}
 	}
 	return n, true
+}
+
+// errPanic is the cause of errors that are mistakes of the program.
+var errPanic = errors.New("this is a bug of the provider: report it, with this message and the version, at " +
+	"https://github.com/crossplane-contrib/provider-kcp/issues")
+
+// A pass is one sync of one object, and what it has looked at.
+type pass struct {
+	worker    *syncWorker
+	ctx       context.Context //nolint:containedctx // The pass's own life.
+	item      objectsync.Primary
+	home      workspace         // of the object
+	endpoint  *endpoint         // of the workspace, nil if there is none
+	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
+	needs     set[need]
+	used      int // See mayUse.
+	input     objectsync.Input
+}
+
+// newPass begins a pass.
+func (w *syncWorker) newPass(ctx context.Context, item objectsync.Primary) *pass {
+	home := w.homeOf(item)
+	return &pass{
+		worker: w, ctx: ctx, item: item, needs: set[need]{}, home: home, endpoint: w.streams.endpoint(home.Endpoint),
+	}
+}
+
+// run syncs the object, and reports whether it is one that has a copy.
+func (p *pass) run() (synced bool, err error) {
+	defer recoverPanic(&err)
+	source, err := p.load()
+	switch {
+	case err != nil:
+		return false, err
+	case p.worker.config.RemoveFinalizers:
+		return false, p.removeFinalizers(source != nil)
+	case source == nil:
+		return false, p.lost()
+	}
+	return p.sync(source)
+}
+
+// recoverPanic, deferred, makes a panic an error: what one object is made of must not end the sync of all. The error
+// tells nothing of what was panicked with, which may be data of a consumer, and the log where.
+func recoverPanic(err *error) {
+	if r := recover(); r != nil {
+		*err = errors.Wrapf(errPanic, "%T", r)
+		log.Log.WithName("publication").Error(*err, "panic", "stack", string(debug.Stack()))
+	}
+}
+
+// load prepares the input of the sync, and returns the object, nil if it is not there.
+func (p *pass) load() (source *unstructured.Unstructured, err error) {
+	w := p.worker
+	p.input = objectsync.Input{
+		Undone:    w.objects.restored.Load(),
+		MayLook:   p.mayLook,
+		MayUse:    p.mayUse,
+		Workspace: objectsync.Workspace{Side: emptySide, Cluster: p.item.Cluster, Path: p.home.Path},
+		Service:   (&side{pass: p, client: w.config.Service.Dynamic()}).of(),
+		Holders:   w.holders, Object: p.item.NamespacedName,
+	}
+	if p.endpoint == nil || !p.home.shown {
+		return nil, nil //nolint:nilnil // So is none told.
+	}
+	source = p.endpoint.objects.Get(inCluster(p.item.Cluster, p.item.NamespacedName))
+	if err := p.endpoint.objects.Ready(); err != nil {
+		return nil, err
+	}
+	if source != nil && source.GetDeletionTimestamp() == nil && p.home.Path == "" &&
+		w.config.Sync.Spec.EnableWorkspacePaths {
+		return nil, errors.New("the path of the workspace is not known yet")
+	}
+	if p.workspace, err = p.endpoint.cluster.In(p.item.Cluster); err != nil {
+		return nil, err
+	}
+	p.input.Workspace.Side = (&side{
+		pass: p, client: p.workspace, endpoint: p.endpoint, cluster: p.item.Cluster,
+	}).of()
+	p.input.Workspace.ShowsAll = p.showsAll
+	return source, nil
+}
+
+// sync syncs an object that is there.
+func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
+	w := p.worker
+	w.objects.noteOrphan(p.item, false)
+	p.update(func(o *object) { o.suspect = false })
+	leaves, err := p.leaves(source)
+	if err != nil {
+		return false, err
+	}
+	if leaves {
+		_, err := w.syncer.Abandon(p.ctx, p.input)
+		w.needs.set(p.item, p.needs)
+		return false, err
+	}
+	res, err := w.syncer.Sync(p.ctx, p.input)
+	w.needs.set(p.item, p.needs)
+	if err == nil { // What is not related any more may still have to go.
+		w.holders.set(p.item, append(res.Related, w.syncer.Held(p.item, w.streams.state(p.item))...))
+		w.needs.shrink(p.item, p.used)
+	} else {
+		w.holders.add(p.item, res.Related)
+	}
+	p.tell(source, res.Events)
+	if res.Copy.Namespace != "" || err == nil && res.Waiting == "" {
+		p.noteCopy(res.Copy.Namespace)
+	}
+	return res.Copy.Name != "", err
+}
+
+// leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
+// stay. That a deletion is its consumer's remains so.
+func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
+	w := p.worker
+	if source.GetDeletionTimestamp() == nil || w.deletesLeft() ||
+		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
+		return false, nil
+	}
+	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
+	if err == nil && !leaves {
+		p.update(func(o *object) { o.stayed = source.GetUID() })
+	}
+	return leaves, err
+}
+
+// tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
+// told once, unless it was dropped.
+func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
+	takes, was, warning := p.workspace, p.worker.objects.get(p.item).warned, objectsync.Event{}
+	if p.worker.workspaces.hides(p.item.Cluster, events.Resource) {
+		takes = nil
+	}
+	for _, e := range all {
+		switch {
+		case was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message):
+			warning = was
+		case p.worker.events.record(p.item.Cluster, takes, source, e) && e.Type == corev1.EventTypeWarning:
+			warning = e
+		}
+	}
+	p.update(func(o *object) { o.warned = warning })
+}
+
+// removeFinalizers takes our finalizers off an object, if it is there, and its related objects. All else stays.
+func (p *pass) removeFinalizers(there bool) error {
+	err := p.worker.syncer.RemoveFinalizers(p.ctx, p.input)
+	if err == nil && !there {
+		p.forget()
+		return nil
+	}
+	p.worker.needs.set(p.item, p.needs)
+	return err
+}
+
+// forget forgets an object of which nothing is left.
+func (p *pass) forget() {
+	w := p.worker
+	w.needs.set(p.item, nil)
+	w.needs.shrink(p.item, 0)
+	w.holders.set(p.item, nil)
+	w.objects.forget(p.item)
+}
+
+// noteCopy notes in which namespace the copy of the object is, if anywhere. One that it has left may be empty now.
+func (p *pass) noteCopy(namespace string) {
+	p.update(func(o *object) {
+		if o.copyNamespace != "" && o.copyNamespace != namespace {
+			p.worker.namespaces.left(o.copyNamespace)
+		}
+		o.copyNamespace = namespace
+	})
+}
+
+// update changes what is known of the object.
+func (p *pass) update(change func(*object)) { p.worker.objects.update(p.item, change) }
+
+// need notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
+func (p *pass) need(k need) {
+	p.needs[k] = struct{}{}
+	p.worker.needs.add(p.item, k)
+}
+
+// mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
+func (p *pass) mayLook(namespace string) bool {
+	k, ok := p.worker.needs.claim(p.item, namespace)
+	p.needs[k] = struct{}{}
+	return ok
+}
+
+// mayUse reports whether there is room in the workspace for what an object uses, beside the others. If not, it waits.
+func (p *pass) mayUse(bytes int) bool {
+	if !p.worker.needs.take(p.item, bytes) {
+		p.need(need{cluster: p.item.Cluster, use: toWait})
+		return false
+	}
+	p.used = bytes
+	return true
+}
+
+// showsAll asks the workspace whether it shows all that it has of a resource. The watch of its bindings may be late.
+func (p *pass) showsAll(ctx context.Context, r schema.GroupResource) (bool, error) {
+	_, consumers, err := readBindings(ctx, p.workspace, p.worker.config.Sync.Primary.Workspace.GroupResource())
+	return showWhole(consumers, r), err
 }
