@@ -162,18 +162,7 @@ func (d *Draft) added(r schema.GroupResource) bool {
 
 func (d *Draft) setAdded(added []string) {
 	slices.Sort(added)
-	d.setOrRemove(AnnotationAddedClaims, strings.Join(slices.Compact(added), ","))
-}
-
-// setOrRemove sets an annotation, or removes it if its value is empty.
-func (d *Draft) setOrRemove(key, value string) {
-	if value != "" {
-		d.SetAnnotation(key, value)
-		return
-	}
-	a := d.next.GetAnnotations()
-	delete(a, key)
-	d.next.SetAnnotations(a)
+	d.SetAnnotation(AnnotationAddedClaims, strings.Join(slices.Compact(added), ","))
 }
 
 // showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void.
@@ -229,6 +218,6 @@ func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {
 	if len(shown) == 0 {
 		b = nil
 	}
-	d.setOrRemove(annotationShown, string(b))
+	d.SetAnnotation(annotationShown, string(b))
 	return nil
 }

@@ -49,13 +49,17 @@ const (
 // Exists reports whether there is an APIExport already.
 func (d *Draft) Exists() bool { return d.base != nil }
 
-// SetAnnotation sets an annotation.
+// SetAnnotation sets an annotation, or removes it if the value is empty.
 func (d *Draft) SetAnnotation(key, value string) {
 	a := d.next.GetAnnotations()
-	if a == nil {
-		a = map[string]string{}
+	switch {
+	case value == "":
+		delete(a, key)
+	case a == nil:
+		a = map[string]string{key: value}
+	default:
+		a[key] = value
 	}
-	a[key] = value
 	d.next.SetAnnotations(a)
 }
 
@@ -68,9 +72,6 @@ func (d *Draft) SetDefaultAnnotation(key, value string) {
 
 // SetLocalPolicy makes RBAC in the workspace of the APIExport the upper bound of what consumers may do.
 func (d *Draft) SetLocalPolicy() error {
-	if _, ok, _ := unstructured.NestedMap(d.next.Object, "spec", fieldPolicy, "local"); ok {
-		return nil
-	}
 	err := unstructured.SetNestedMap(d.next.Object, map[string]any{}, "spec", fieldPolicy, "local")
 	return errors.Wrap(err, "cannot set policy of APIExport")
 }

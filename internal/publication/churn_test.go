@@ -54,8 +54,8 @@ func TestChurnShrinks(t *testing.T) {
 	p, consumers := newThings(t, url, connect, "stays")
 	p.open()
 	p.worker.await(p.ctx)
-	go p.run()
-	defer p.stop(true)
+	p.running.Go(p.run)
+	defer p.stop()
 	before := map[string]int{"workspaces": 1, "streams": 1} // of the workspace that stays
 	for round := range rounds {
 		var workspaces []string

@@ -72,7 +72,6 @@ func newEventRecorder(name string) *eventRecorder {
 			}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	startDrops(name)
 	return r
 }
 

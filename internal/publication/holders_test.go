@@ -148,7 +148,7 @@ func TestHasOthers(t *testing.T) {
 	p, _ := newThings(t, url, connect)
 	p.open()
 	p.worker.await(p.ctx)
-	defer p.stop(false)
+	defer p.stop()
 	other := &holders{shared: p.worker.config.shared, name: "other"}
 	for namespace, want := range map[string]bool{"victim": true, "free": false} {
 		if got, err := other.HasOthers(namespace, "thief"); got != want || err != nil {

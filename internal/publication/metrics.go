@@ -5,7 +5,6 @@ import (
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -45,15 +44,6 @@ const (
 	dropRefused    = "Refused"
 	dropUnanswered = "Unanswered"
 )
-
-// startDrops begins the series of dropped events of a PublishedResource: what does not exist is no 0 to an alert.
-func startDrops(name string) {
-	for _, eventType := range []string{corev1.EventTypeNormal, corev1.EventTypeWarning} {
-		for _, reason := range []string{dropQueueFull, dropRefused, dropUnanswered} {
-			droppedEvents.WithLabelValues(name, eventType, reason)
-		}
-	}
-}
 
 // observe counts a sync.
 func observe(name string, err error, took time.Duration) {

@@ -48,7 +48,7 @@ type publication struct {
 	// working ends when nothing more is to be begun.
 	working context.Context //nolint:containedctx // Likewise.
 	quit    context.CancelFunc
-	ended   chan struct{}
+	running sync.WaitGroup
 	denied  atomic.Bool // A stream was not well at the last look.
 }
 
@@ -78,7 +78,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	w.needs = newDependencies(w.streams, w.objects)
 	w.streams.changed = w.needs.wake
 	w.namespaces = newNamespaceCleaner(c, w.streams)
-	p := &publication{ended: make(chan struct{}), worker: w}
+	p := &publication{worker: w}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
 	return p, nil
@@ -151,7 +151,6 @@ func (p *publication) renew() {
 
 // run syncs objects until the publication is stopped.
 func (p *publication) run() {
-	defer close(p.ended)
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	if n := p.worker.namespaces; n != nil {
@@ -204,16 +203,14 @@ func (p *publication) status() *v1alpha1.ObjectCounts {
 	return c
 }
 
-// stop ends the publication, and waits for what is under way. It has to be running, or never to run.
-func (p *publication) stop(running bool) {
+// stop ends the publication, and waits for what is under way.
+func (p *publication) stop() {
 	p.quit()
 	p.worker.objects.queue.ShutDown()
 	if n := p.worker.namespaces; n != nil {
 		n.queue.ShutDown()
 	}
-	if running {
-		<-p.ended
-	}
+	p.running.Wait()
 	p.cancel()
 	p.worker.streams.close()
 	p.adapt(Consumers{})

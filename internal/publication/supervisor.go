@@ -75,7 +75,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	next.worker.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
 	if of.next != nil {
-		go of.next.stop(false)
+		go of.next.stop()
 	}
 	of.next = next
 	s.of[name] = of
@@ -107,18 +107,19 @@ func (s *Supervisor) get(name string) served { return *cmp.Or(s.of[name], &serve
 func (s *Supervisor) takeOver(of *served, next *publication) {
 	next.worker.await(next.ctx)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if of.next != next {
-		s.mu.Unlock()
 		return
 	}
 	last := of.current
 	of.current, of.next = next, nil
-	s.mu.Unlock()
 	next.worker.objects.changed() // Without any object, too, the status says that there are none.
-	if last != nil {
-		last.stop(true)
-	}
-	next.run()
+	next.running.Go(func() {
+		if last != nil {
+			last.stop()
+		}
+		next.run()
+	})
 }
 
 // Stop ends what is served for a PublishedResource, and waits for what is under way.
@@ -130,11 +131,10 @@ func (s *Supervisor) Stop(name string) {
 	}
 	delete(s.of, name)
 	s.mu.Unlock()
-	if of.current != nil {
-		of.current.stop(true)
-	}
-	if of.next != nil {
-		of.next.stop(false)
+	for _, p := range []*publication{of.current, of.next} {
+		if p != nil {
+			p.stop()
+		}
 	}
 	if of.events != nil {
 		of.events.close()
@@ -145,25 +145,20 @@ func (s *Supervisor) Stop(name string) {
 	maps.DeleteFunc(s.shared, func(_ string, by *shared) bool { return by.isUnused() })
 }
 
-// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.
-func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
+// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it, and why objects are not
+// seen as they are, if that has not just begun: a server denies a stream, does not answer it, or cuts it again and
+// again.
+func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.get(name).current; p != nil {
-		return p.status()
+	p := s.get(name).current
+	if p == nil {
+		return nil, nil
 	}
-	return nil
-}
-
-// Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
-// denies a stream, does not answer it, or cuts it again and again. Nil means that all are, or that nothing is served.
-func (s *Supervisor) Denied(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.get(name).current; p != nil && p.denied.Load() {
-		return p.denial()
+	if p.denied.Load() {
+		denied = p.denial()
 	}
-	return nil
+	return p.status(), denied
 }
 
 // CountHeld returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -28,7 +29,7 @@ import (
 type publisher struct {
 	local       client.Client
 	connections *connections
-	sources     *sources
+	catalogues  sync.Map // *catalogue by the URL of a service cluster
 	siblings    *siblings
 	writer      kcp.Writer
 }
@@ -50,7 +51,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 		return err
 	}
 	of := p.resource.Spec.Resource
-	src, err := u.sources.of(p.service).find(ctx, p.service, p.sourceOwner,
+	src, err := u.catalogueOf(p.service).find(ctx, p.service, p.sourceOwner,
 		schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
 	if err != nil {
 		return err

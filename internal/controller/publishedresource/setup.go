@@ -97,7 +97,7 @@ func newConnector(local client.Client, controller string, o Options) *connector 
 	}
 	by := &c.phases
 	by.publisher = &publisher{
-		local: local, connections: to, sources: &sources{catalogues: map[string]*catalogue{}},
+		local: local, connections: to,
 		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
 	}
 	by.consumers = &consumers{connections: to, publications: c.publications}

@@ -56,21 +56,11 @@ type builtIn struct {
 	at     time.Time
 }
 
-// Sources are the catalogues of service clusters.
-type sources struct {
-	mu         sync.Mutex
-	catalogues map[string]*catalogue // by the URLs of service clusters
-}
-
-// of returns what is known of a service cluster.
-func (s *sources) of(c *clusters.Cluster) *catalogue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.catalogues[c.Server()]
-	if !ok {
-		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
-		s.catalogues[c.Server()] = k
-	}
+// catalogueOf returns what is known of a service cluster.
+func (u *publisher) catalogueOf(c *clusters.Cluster) *catalogue {
+	known, _ := u.catalogues.LoadOrStore(c.Server(),
+		&catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}})
+	k, _ := known.(*catalogue)
 	return k
 }
 
