@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,18 @@ var warnings = []warning{
 	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
+}
+
+// IsLasting reports whether only a change of the object, of what has its name, of a right or of the spec cures an error.
+func IsLasting(err error) bool {
+	return RefusalOf(err) != nil || errors.Is(err, ErrAmbiguous) ||
+		slices.ContainsFunc(warnings, func(w warning) bool { return errors.Is(err, w.cause) })
+}
+
+// ReasonOf returns the reason of the Warning that a consumer gets for an error, empty if it gets none.
+func ReasonOf(err error) string {
+	reason, _ := warningOf(err)
+	return reason
 }
 
 // warningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.

@@ -17,14 +17,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
-	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 const (
@@ -92,7 +87,7 @@ func (o *object) pause(err error) time.Duration {
 	switch {
 	case isEarly(err):
 		most = time.Second
-	case isLasting(err):
+	case objectsync.IsLasting(err), errors.Is(err, errPanic):
 		growth, most, lasting = 20, 10*time.Minute, true
 	}
 	if lasting != o.lasting {
@@ -268,23 +263,6 @@ func (x *objectIndex) inherit(from *objectIndex) {
 // isEarly reports whether an error means that something is not known yet.
 func isEarly(err error) bool {
 	return informer.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
-}
-
-// lasting are causes that only a change of the object, of what has its name or of the spec cures.
-var lasting = []error{
-	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge,
-	related.ErrNoNamespace, related.ErrUneven, related.ErrInvalidName, related.ErrTooMany,
-	objectsync.ErrTooManyNamespaces, objectsync.ErrNoRoom, objectsync.ErrCredential, naming.ErrInvalidName,
-	mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
-}
-
-func isLasting(err error) bool {
-	for _, cause := range lasting {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return objectsync.RefusalOf(err) != nil
 }
 
 // counts returns what the status says.

@@ -44,9 +44,7 @@ func TestPauses(t *testing.T) {
 	beside := errors.WithStack(kerrors.NewAggregate([]error{boom, &objectsync.RefusalError{}}))
 	causes := map[error]time.Duration{
 		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost, beside: lastingMost,
-	}
-	for _, err := range lasting {
-		causes[err] = lastingMost
+		objectsync.ErrForeign: lastingMost, objectsync.ErrAmbiguous: lastingMost, errPanic: lastingMost,
 	}
 	for err, most := range causes {
 		o, pauses, after := &object{}, []time.Duration(nil), time.Duration(0)
