@@ -124,7 +124,7 @@ func (h *holders) HasOthers(namespace, cluster string) (others bool, err error) 
 		}
 		for _, u := range o.streams.copies.Select(namespace, labels.Everything()) {
 			is := u.GetLabels()[objectsync.LabelCluster]
-			item, _ := sourceOf(u)
+			item, _ := objectsync.SourceOf(u)
 			if is == cluster && objectsync.IsAt(o.streams.state(item), u) {
 				return false, nil
 			}

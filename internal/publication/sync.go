@@ -72,7 +72,7 @@ func (w *syncWorker) stateChanged(n types.NamespacedName) {
 // copyChanged adds to the queue whose copy has changed.
 func (w *syncWorker) copyChanged(n types.NamespacedName) {
 	w.needs.wake(lookAt(n, "", w.config.Sync.Primary.Service.GroupVersionResource))
-	if item, ok := sourceOf(w.streams.copies.Get(n)); ok {
+	if item, ok := objectsync.SourceOf(w.streams.copies.Get(n)); ok {
 		w.objects.add(item)
 	}
 }
@@ -106,7 +106,7 @@ func (w *syncWorker) await(ctx context.Context) {
 func (w *syncWorker) eachCopy(do func(objectsync.Primary, *unstructured.Unstructured)) {
 	for _, n := range w.streams.copies.Names() {
 		u := w.streams.copies.Get(n)
-		if item, ok := sourceOf(u); ok {
+		if item, ok := objectsync.SourceOf(u); ok {
 			do(item, u)
 		}
 	}

@@ -44,13 +44,8 @@ type Workspace struct {
 }
 
 // A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left.
-//
-// That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a
-// whole shard may be missing for a moment, and a workspace that moves to another shard is missing in between. A
-// workspace has left if kcp was deleting its binding, and the endpoint it was last seen at shows all bindings and none
-// of the workspace. kcp moves a workspace without deleting anything in it. Of one that has not been seen since the
-// program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a binding
-// in the same words as of those that do not exist or are of another shard.
+// That no endpoint shows it does not mean that it is gone: a shard may be missing for a moment, and so is a workspace
+// that moves to another one.
 type workspace struct {
 	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
 	Workspace
