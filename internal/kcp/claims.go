@@ -1,7 +1,6 @@
 package kcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -46,10 +45,6 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.entries(fieldClaims)
 	if entry := find(claims, "resource", c.GroupResource); entry == nil {
 		claims = append(claims, claimEntry(c))
-		// Only a new claim sorts them, as api-syncagent does: an order that somebody else chose is not worth a write.
-		slices.SortStableFunc(claims, func(a, b map[string]any) int {
-			return compareResources(claimOf(a).GroupResource, claimOf(b).GroupResource)
-		})
 		d.setAdded(append(d.addedClaims(), c.String()))
 	} else if err := d.widen(entry, c, kept); err != nil {
 		return err
@@ -74,10 +69,6 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 		entry["verbs"] = anySlice(verbs)
 	}
 	return nil
-}
-
-func compareResources(a, b schema.GroupResource) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
 // RemoveClaim takes back a claim that was added here. One of somebody else stays.
@@ -173,14 +164,10 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 		return err
 	}
 	if i < 0 {
-		shown = append(shown, apisv1alpha1.PermissionClaim{
+		return d.show(append(shown, apisv1alpha1.PermissionClaim{
 			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true,
 			IdentityHash: c.IdentityHash,
-		})
-		slices.SortStableFunc(shown, func(a, b apisv1alpha1.PermissionClaim) int {
-			return compareResources(schema.GroupResource(a.GroupResource), schema.GroupResource(b.GroupResource))
-		})
-		return d.show(shown)
+		}))
 	}
 	selects := len(shown[i].ResourceSelector) > 0
 	if (shown[i].All || selects) && shown[i].IdentityHash == c.IdentityHash {

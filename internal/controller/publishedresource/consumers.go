@@ -19,12 +19,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 )
 
-// What is watched through the endpoints.
-const (
-	purposeBindings informer.Purpose = "bindings"
-	purposeObjects  informer.Purpose = "objects"
-)
-
 // Consumers look at who uses APIs, through the endpoints of APIExports.
 type consumers struct {
 	connections  *connections
@@ -147,12 +141,8 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 	if e.err != nil {
 		return nil, e.err
 	}
-	purpose := purposeObjects
-	if r == kcp.Bindings {
-		purpose = purposeBindings
-	}
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
-	e.Cluster.Watches().Track(e.owner, purpose, i)
+	e.Cluster.Watches().Track(e.owner, informer.Purpose(r.GroupResource().String()), i)
 	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }

@@ -183,12 +183,6 @@ func reason(err error) xpv2.ConditionReason {
 	return r
 }
 
-// isWoken reports whether the cause of an error is watched, so that nothing has to be tried before it goes.
-func isWoken(err error) bool {
-	_, woken := causeOf(err)
-	return woken && !apierrors.IsForbidden(err)
-}
-
 // causeOf returns the reason of condition Synced for the cause of an error, and whether the cause is watched.
 func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 	if r := projection.ReasonOf(err); r != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -79,10 +80,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // requeue returns when a PublishedResource is looked at again, as crossplane-runtime says, or as its failure asks for.
 func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconcile.Result {
-	switch {
+	switch _, woken := causeOf(p.err); {
 	case p.quiet.Unsaved:
 		return res
-	case isWoken(p.err):
+	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
 		if delay := p.workspace.cluster.RetryAfter(r.connector.connections.owner(name, ""), p.err, ""); delay > retryMax {
