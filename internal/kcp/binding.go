@@ -143,11 +143,8 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 // accepts reports whether a binding has accepted a claim with all its verbs.
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
-		accepted := Claim{
-			GroupResource: schema.GroupResource{Group: a.Group, Resource: a.Resource}, IdentityHash: a.IdentityHash,
-			Verbs: a.Verbs,
-		}
-		return a.State == apisv1alpha2.ClaimAccepted && accepted.Covers(c)
+		return a.State == apisv1alpha2.ClaimAccepted && schema.GroupResource(a.GroupResource) == c.GroupResource &&
+			a.IdentityHash == c.IdentityHash && len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
 	})
 }
 

@@ -33,12 +33,6 @@ type Claim struct {
 	Verbs []string
 }
 
-// Covers reports whether accepting the Claim accepts everything of another one.
-func (c Claim) Covers(other Claim) bool {
-	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash &&
-		len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
-}
-
 // AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that
 // claim was added here and is not kept by anyone.
 func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
