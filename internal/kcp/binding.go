@@ -2,6 +2,7 @@ package kcp
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,14 +89,9 @@ func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, 
 			of[c.Cluster] = c
 		}
 	}
-	consumers := make([]Consumer, 0, len(of))
-	for _, c := range of {
-		consumers = append(consumers, c)
-	}
-	slices.SortFunc(consumers, func(a, b Consumer) int {
+	return slices.SortedFunc(maps.Values(of), func(a, b Consumer) int {
 		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Cluster, b.Cluster))
-	})
-	return consumers, nil
+	}), nil
 }
 
 func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
