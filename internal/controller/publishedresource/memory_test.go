@@ -93,7 +93,11 @@ func TestClaim(t *testing.T) {
 			want:   "coats",
 		},
 		{reason: "Then it is free.", do: func() string { return claim(hats, "two") }, want: "two"},
-		{reason: "So it is when who has it goes.", do: func() string { m.forget("two"); return claim(hats, "one") }, want: "one"},
+		{
+			reason: "So it is when who has it goes.",
+			do:     func() string { m.forget("two"); return claim(hats, "one") },
+			want:   "one",
+		},
 	} {
 		if got := step.do(); got != step.want {
 			t.Errorf("%s want %q, got %q", step.reason, step.want, got)

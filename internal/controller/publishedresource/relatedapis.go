@@ -49,7 +49,7 @@ func trackDefinitions(p *pass) {
 	var interests []informer.Interest
 	for i := range p.resource.Spec.Related {
 		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
-		if i := definitionOf(r.GroupResource().String()); r.Group != "" && !slices.Contains(interests, i) {
+		if i := byName(definitions, r.GroupResource().String()); r.Group != "" && !slices.Contains(interests, i) {
 			interests = append(interests, i)
 		}
 	}
@@ -63,7 +63,7 @@ func findBelow(ctx context.Context, p *pass,
 ) (r objectsync.Resource, platform []string, err error) {
 	var u *unstructured.Unstructured
 	if at.Group != "" {
-		if u, err = p.service.Get(ctx, p.sourceOwner, definitionOf(at.GroupResource().String())); err != nil {
+		if u, err = p.service.Get(ctx, p.sourceOwner, byName(definitions, at.GroupResource().String())); err != nil {
 			return r, nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
 		}
 	}

@@ -101,7 +101,7 @@ func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.
 	if is.name == "" || is.gone {
 		return source{}, nil
 	}
-	i := definitionOf(is.name)
+	i := byName(definitions, is.name)
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil {
@@ -115,13 +115,6 @@ func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
-}
-
-// definitionOf returns the interest in a CustomResourceDefinition.
-func definitionOf(name string) informer.Interest {
-	return informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
-	}
 }
 
 // definition returns what defines a kind, with an empty name if nothing ever has.
@@ -145,7 +138,7 @@ func (k *catalogue) learn(ctx context.Context, c *clusters.Cluster, names []type
 		if known[n.Name] || group == "" || !strings.HasSuffix(n.Name, "."+group) {
 			continue
 		}
-		u, err := c.Read(ctx, informer.Interest{Resource: definitions, NamespacedName: n})
+		u, err := c.Read(ctx, byName(definitions, n.Name))
 		if err != nil {
 			return err
 		}

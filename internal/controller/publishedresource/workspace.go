@@ -64,13 +64,14 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (w *workspace) look(ctx context.Context) (err error) {
-	w.cluster.Watches().Track(w.owner, purposeSlice, w.sliceInterest())
+	slice := byName(kcp.EndpointSlices, w.plan.slice)
+	w.cluster.Watches().Track(w.owner, purposeSlice, slice)
 	named := w.plan.export != ""
 	if named {
 		w.connections.registry.Forget(w.connections.owner(w.name, useExport))
 		w.trackExport()
 	}
-	if w.slice, err = w.cluster.Get(ctx, w.owner, w.sliceInterest()); err != nil {
+	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
 	if !named {
@@ -115,11 +116,10 @@ func (w *workspace) followSlice(ctx context.Context) error {
 	return nil
 }
 
-// sliceInterest returns the interest in the APIExportEndpointSlice.
-func (w *workspace) sliceInterest() informer.Interest {
+// byName returns the interest in a resource of a name.
+func byName(r schema.GroupVersionResource, name string) informer.Interest {
 	return informer.Interest{
-		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: w.plan.slice},
-		Stream: informer.StreamByName,
+		Resource: r, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
 	}
 }
 
@@ -129,9 +129,7 @@ var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.Strea
 // trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
 // interest in the APIExport.
 func (w *workspace) trackExport() informer.Interest {
-	export := informer.Interest{
-		Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: w.plan.export}, Stream: informer.StreamByName,
-	}
+	export := byName(kcp.Exports, w.plan.export)
 	w.cluster.Watches().Track(w.owner, purposeWorkspace, allSchemas, export)
 	return export
 }
@@ -150,8 +148,7 @@ func (w *workspace) place() kcp.Place {
 
 // readSchema returns an APIResourceSchema, nil if it does not exist.
 func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
-	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
-	u, err := w.cluster.Read(ctx, i)
+	u, err := w.cluster.Read(ctx, byName(kcp.Schemas, name))
 	if err != nil || u == nil {
 		return nil, err
 	}
