@@ -31,7 +31,8 @@
 // # Sources
 //
 // The CustomResourceDefinition of a kind is found by its name, <plural>.<group>, and the spec has only the group.
-// The names of all definitions are watched until the right one is there, and each new one of the group is read once.
+// The names of all definitions are watched until the right one is there, and new ones of the group are read once each,
+// those that are called like the kind first.
 // Kinds without a definition are built in, and read from the server's OpenAPI. A kind that once had a definition is not
 // built in, although discovery may name it for a moment after the definition has gone. We rejected discovery, which
 // lags behind and cannot be watched.

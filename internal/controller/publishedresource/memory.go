@@ -36,6 +36,7 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
 	endpoints   []string             // URLs that it is connected to
+	source      knownSource          // of what it publishes
 	projected   projected            // what its spec makes of its source: to project takes longer than all else
 	projectedAs string               // the spec and the source that this is of
 	keptSchemas sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -29,7 +28,6 @@ import (
 type publisher struct {
 	local       client.Client
 	connections *connections
-	catalogues  sync.Map // *catalogue by the URL of a service cluster
 	siblings    *siblings
 	writer      kcp.Writer
 }
@@ -51,7 +49,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 		return err
 	}
 	of := p.resource.Spec.Resource
-	src, err := u.catalogueOf(p.service).find(ctx, p.service, p.sourceOwner,
+	src, err := p.memory.source.find(ctx, p.service, p.sourceOwner,
 		schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
 	if err != nil {
 		return err

@@ -1,10 +1,10 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -38,39 +39,28 @@ type source struct {
 	state      string // differs when the definition does
 }
 
-// A catalogue is what is known of the APIs of one service cluster.
-type catalogue struct {
-	mu       sync.Mutex
-	defined  map[schema.GroupKind]definedBy
-	builtIns map[schema.GroupKind]builtIn
-}
+// A knownSource is what is known of where a service cluster defines a kind.
+type knownSource struct {
+	server string // URL of the service cluster
+	kind   schema.GroupKind
+	name   string           // of the CustomResourceDefinition that the kind has, or once had
+	gone   bool             // It has not any more.
+	others sets.Set[string] // names of the definitions of other kinds of the group
 
-// A definedBy is the name of the CustomResourceDefinition that a kind has, or once had.
-type definedBy struct {
-	name string
-	gone bool
-}
-
-type builtIn struct {
-	source source
-	at     time.Time
-}
-
-// catalogueOf returns what is known of a service cluster.
-func (u *publisher) catalogueOf(c *clusters.Cluster) *catalogue {
-	known, _ := u.catalogues.LoadOrStore(c.Server(),
-		&catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}})
-	k, _ := known.(*catalogue)
-	return k
+	builtIn source // empty if it has not been asked for
+	asked   time.Time
 }
 
 // find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
 // built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
 // errSourceMissing if there is no such API.
-func (k *catalogue) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
+func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
-	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+	if k.server != c.Server() || k.kind != gk {
+		*k = knownSource{server: c.Server(), kind: gk}
+	}
+	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
 	}
 	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
@@ -79,71 +69,72 @@ func (k *catalogue) find(ctx context.Context, c *clusters.Cluster, o informer.Ow
 	if err != nil {
 		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
 	}
-	if err := k.learn(ctx, c, names, gk.Group); err != nil {
+	if err := k.learn(ctx, c, names); err != nil {
 		return source{}, err
 	}
-	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
 	}
 	c.Watches().Track(o, purposeSource, all)
-	if k.definition(gk).name != "" {
+	if k.name != "" {
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
 	}
-	return k.builtIn(ctx, c, gk)
+	if k.builtIn.definition == nil || time.Since(k.asked) >= builtInAge {
+		src, err := readBuiltIn(ctx, c.Discovery(), gk)
+		if err != nil {
+			return source{}, err
+		}
+		k.builtIn, k.asked = src, time.Now()
+	}
+	return k.builtIn, nil
 }
 
-// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned if it is not there
+// follow looks at the CustomResourceDefinition of the kind, if its name is known. Nothing is returned if it is not there
 // or describes another kind.
-func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner,
-	gk schema.GroupKind,
-) (source, error) {
-	is := k.definition(gk)
-	if is.name == "" || is.gone {
+func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner) (source, error) {
+	if k.name == "" || k.gone {
 		return source{}, nil
 	}
-	i := byName(definitions, is.name)
+	i := byName(definitions, k.name)
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", is.name)
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", k.name)
 	}
-	if u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.defined[gk] = definedBy{is.name, true}
+	if k.gone = u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != k.kind; k.gone {
 		return source{}, nil
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
-// definition returns what defines a kind, with an empty name if nothing ever has.
-func (k *catalogue) definition(gk schema.GroupKind) definedBy {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.defined[gk]
-}
-
-// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known.
-func (k *catalogue) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName, group string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := map[string]bool{}
-	for gk, is := range k.defined {
-		is.gone = is.gone || !slices.Contains(names, types.NamespacedName{Name: is.name})
-		k.defined[gk] = is
-		known[is.name] = known[is.name] || !is.gone
-	}
+// learn asks for the kinds of the CustomResourceDefinitions of the group until it finds that of the kind: first for
+// those that are called like it.
+func (k *knownSource) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName) error {
+	there := sets.New[string]()
 	for _, n := range names {
-		if known[n.Name] || group == "" || !strings.HasSuffix(n.Name, "."+group) {
-			continue
+		if k.kind.Group != "" && strings.HasSuffix(n.Name, "."+k.kind.Group) {
+			there.Insert(n.Name)
 		}
-		u, err := c.Read(ctx, byName(definitions, n.Name))
-		if err != nil {
+	}
+	k.others = k.others.Intersection(there)
+	like := strings.ToLower(k.kind.Kind)
+	like = like[:max(0, len(like)-1)] // The last letter may differ, as in policies.
+	unknown := sets.List(there.Difference(k.others))
+	slices.SortStableFunc(unknown, func(a, b string) int {
+		return cmp.Compare(len(strings.TrimPrefix(a, like))-len(a), len(strings.TrimPrefix(b, like))-len(b))
+	})
+	for _, name := range unknown {
+		u, err := c.Read(ctx, byName(definitions, name))
+		switch {
+		case err != nil:
 			return err
-		}
-		if u != nil {
-			k.defined[kindOf(u)] = definedBy{n.Name, false}
+		case u == nil:
+		case kindOf(u) == k.kind:
+			k.name, k.gone = name, false
+			return nil
+		default:
+			k.others.Insert(name)
 		}
 	}
 	return nil
@@ -159,25 +150,6 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
 	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
-}
-
-// builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again
-// after builtInAge.
-func (k *catalogue) builtIn(ctx context.Context, c *clusters.Cluster, gk schema.GroupKind) (source, error) {
-	k.mu.Lock()
-	known, ok := k.builtIns[gk]
-	k.mu.Unlock()
-	if ok && time.Since(known.at) < builtInAge {
-		return known.source, nil
-	}
-	src, err := readBuiltIn(ctx, c.Discovery(), gk)
-	if err != nil {
-		return source{}, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.builtIns[gk] = builtIn{source: src, at: time.Now()}
-	return src, nil
 }
 
 // readBuiltIn asks a server for the definition of a kind that is built in.
