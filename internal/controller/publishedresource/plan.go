@@ -155,15 +155,6 @@ func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVe
 	return gvr
 }
 
-// explain adds to an error about a related resource what its sides are, if they may have been taken for each other.
-func explain(err error, r *v1alpha1.RelatedResource) error {
-	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
-		return err
-	}
-	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
-		"so its projection says what it is on the service cluster, and its other fields what it is in kcp", r.Name())
-}
-
 // A desiredAPI is what is to be published.
 type desiredAPI struct {
 	projected

@@ -236,15 +236,15 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// explainClaims adds to a refusal by kcp what may be wrong with the claims to related resources.
+// explainClaims adds to a refusal by kcp which related resources lack an identity, if that is why.
 func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error {
-	invalid, lacks := apierrors.IsInvalid(err), kcp.LacksIdentity(err)
+	if !kcp.LacksIdentity(err) {
+		return err
+	}
 	for i := range o.Spec.Related {
 		r := &o.Spec.Related[i]
-		switch at := relatedAt(v1alpha1.OriginKCP, r).GroupResource(); {
-		case invalid:
-			err = explain(err, r)
-		case lacks && r.IdentityHash == "" && at.Group != "" && !w.offers(at):
+		at := relatedAt(v1alpha1.OriginKCP, r).GroupResource()
+		if r.IdentityHash == "" && at.Group != "" && !w.offers(at) {
 			err = errors.Wrapf(err, "related resource %q needs identityHash, which is status.identityHash of the "+
 				"APIExport that offers %s", r.Name(), at)
 		}

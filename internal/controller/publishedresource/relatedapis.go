@@ -36,7 +36,7 @@ func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, erro
 			pair.Workspace, err = findAbove(ctx, p, relatedAt(v1alpha1.OriginKCP, r))
 		}
 		if err != nil {
-			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
+			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
 		}
 		out[r.Name()] = pair
 	}
