@@ -158,10 +158,8 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 		return err
 	}
 	if i < 0 {
-		return d.show(append(shown, apisv1alpha1.PermissionClaim{
-			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true,
-			IdentityHash: c.IdentityHash,
-		}))
+		i = len(shown)
+		shown = append(shown, apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource(c.GroupResource)})
 	}
 	selects := len(shown[i].ResourceSelector) > 0
 	if (shown[i].All || selects) && shown[i].IdentityHash == c.IdentityHash {

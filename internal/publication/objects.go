@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,7 +149,7 @@ func (x *objectIndex) forget(item objectsync.Primary) {
 func (x *objectIndex) note(item objectsync.Primary, err error) {
 	is := ""
 	if err != nil {
-		is = short(err.Error()) // Of a thousand related objects there may be as many errors.
+		is = managedadapter.Clip(err.Error(), messageMost) // Of a thousand related objects there may be as many errors.
 	}
 	x.update(item, func(o *object) {
 		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
@@ -311,12 +310,4 @@ func fail(failures map[string]*v1alpha1.WorkspaceFailures, name string, item obj
 func firstOf[V any](all map[string]V) []string {
 	names := slices.Sorted(maps.Keys(all))
 	return names[:min(len(names), namedMost)]
-}
-
-// short returns the beginning of a message.
-func short(s string) string {
-	if len(s) <= messageMost {
-		return s
-	}
-	return strings.ToValidUTF8(s[:messageMost], "") + " …"
 }

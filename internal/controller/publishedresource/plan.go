@@ -16,6 +16,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
@@ -193,11 +194,7 @@ func notesOf(p *projection.Projection) string {
 	if len(p.Repairs) > 0 {
 		notes = append(notes, "Changed so that kcp accepts it: "+strings.Join(p.Repairs, "; "))
 	}
-	all := strings.Join(notes, ". ")
-	if len(all) > notesMost {
-		all = strings.ToValidUTF8(all[:notesMost], "") + " …"
-	}
-	return all
+	return managedadapter.Clip(strings.Join(notes, ". "), notesMost)
 }
 
 // buildSchema returns the schema of an API as it is created.
