@@ -78,6 +78,8 @@ func (s *streams) open() {
 
 // close closes all streams but those of endpoints.
 func (s *streams) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.copies.Close()
 	s.states.Close()
 	s.closeRelated("")
@@ -122,21 +124,17 @@ func (s *streams) join(url string, cluster *clusters.Cluster, added func(objects
 // leave closes the streams of endpoints that are not wanted, and returns the objects they have shown. It takes those
 // out of wanted that are joined.
 func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync.Primary) {
-	var gone []*endpoint
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for url, e := range s.endpoints {
 		if wanted[url] == e.cluster {
 			delete(wanted, url)
 			continue
 		}
-		gone = append(gone, e)
-		delete(s.endpoints, url)
-	}
-	s.mu.Unlock()
-	for _, e := range gone {
 		shown = append(shown, e.primaries()...)
 		e.objects.Close()
-		s.closeRelated(e.url)
+		delete(s.endpoints, url)
+		s.closeRelated(url)
 	}
 	return shown
 }
@@ -191,10 +189,9 @@ func (s *streams) closeUnused(k need, isUsed func() bool) {
 	}
 }
 
-// closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster.
+// closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster. The
+// caller holds the lock.
 func (s *streams) closeRelated(url string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for k, t := range s.related {
 		if k.cluster == url {
 			t.Close()

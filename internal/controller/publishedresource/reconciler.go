@@ -102,8 +102,7 @@ func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.
 	c := r.connector
 	err := c.open(ctx, p, o)
 	if err == nil {
-		by := c.phases
-		err = p.run(ctx, look, by.publisher.desire, by.consumers.observe, by.syncing.removeFinalizers)
+		err = p.run(ctx, look, c.publisher.desire, c.consumers.observe, c.syncing.removeFinalizers)
 	}
 	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
 		return false
@@ -131,7 +130,12 @@ type connector struct {
 	connections  *connections
 	memories     *memories
 	publications *publication.Supervisor
-	phases       phases
+
+	// Who does the phases of a pass.
+	publisher  *publisher
+	consumers  *consumers
+	syncing    *syncing
+	withdrawal *withdrawal
 }
 
 // Connect returns the client of a PublishedResource's APIExport.
@@ -139,7 +143,7 @@ func (c *connector) Connect(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	p := passOf(ctx)
-	return &external{phases: c.phases, pass: p}, p.fail(c.open(ctx, p, o))
+	return &external{by: c, pass: p}, p.fail(c.open(ctx, p, o))
 }
 
 // open connects a pass to the workspace of an APIExport.
@@ -229,23 +233,15 @@ func (c *connector) restored(r clusters.Restored) {
 
 // An external is the published form of one PublishedResource in kcp, for one pass.
 type external struct {
-	phases phases
-	pass   *pass
-}
-
-// Phases are who does them.
-type phases struct {
-	publisher  *publisher
-	consumers  *consumers
-	syncing    *syncing
-	withdrawal *withdrawal
+	by   *connector
+	pass *pass
 }
 
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the
 // status what it sees.
 func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
 	var err error
-	if by := e.phases; meta.WasDeleted(o) {
+	if by := e.by; meta.WasDeleted(o) {
 		err = e.pass.run(ctx, by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare)
 	} else {
 		err = e.pass.run(ctx, look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished,
@@ -279,7 +275,7 @@ func (e *external) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (m
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
 func (e *external) publish(ctx context.Context) error {
-	by := e.phases
+	by := e.by
 	err := e.pass.run(ctx, by.publisher.checkWorkspace, by.publisher.createSchema, by.publisher.export,
 		by.consumers.observe)
 	e.pass.describe()
@@ -288,7 +284,7 @@ func (e *external) publish(ctx context.Context) error {
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
 func (e *external) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
-	by := e.phases.withdrawal
+	by := e.by.withdrawal
 	return managed.ExternalDelete{}, e.pass.run(ctx, by.await, by.withdraw, by.prune)
 }
 

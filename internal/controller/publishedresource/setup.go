@@ -95,16 +95,15 @@ func newConnector(local client.Client, controller string, o Options) *connector 
 	c := &connector{
 		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
-	by := &c.phases
-	by.publisher = &publisher{
+	c.publisher = &publisher{
 		local: local, connections: to,
 		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
 	}
-	by.consumers = &consumers{connections: to, publications: c.publications}
-	by.syncing = &syncing{
+	c.consumers = &consumers{connections: to, publications: c.publications}
+	c.syncing = &syncing{
 		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	by.withdrawal = &withdrawal{publisher: by.publisher, consumers: by.consumers, syncing: by.syncing}
+	c.withdrawal = &withdrawal{publisher: c.publisher, consumers: c.consumers, syncing: c.syncing}
 	return c
 }
 
