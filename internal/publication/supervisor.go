@@ -125,10 +125,9 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 // Stop ends what is served for a PublishedResource, and waits for what is under way.
 func (s *Supervisor) Stop(name string) {
 	s.mu.Lock()
-	of := s.get(name)
-	if is := s.of[name]; is != nil {
-		is.current, is.next = nil, nil // So that none takes over.
-	}
+	is := cmp.Or(s.of[name], &served{})
+	of := *is
+	is.current, is.next = nil, nil // So that none takes over.
 	delete(s.of, name)
 	s.mu.Unlock()
 	for _, p := range []*publication{of.current, of.next} {
