@@ -172,14 +172,12 @@ func (s *Supervisor) CountHeld(name string) (n int, known bool) {
 	return of.current.worker.held()
 }
 
-// Restored has a publication forget what it knows by the resource versions of a server that has gone back in its
-// history. inKCP tells whether that is a server of kcp: then objects may be missing there that nobody has deleted.
-func (s *Supervisor) Restored(name string, inKCP bool) {
+// Restored tells that a server of kcp has gone back in its history: objects may be missing there that nobody has
+// deleted.
+func (s *Supervisor) Restored(name string) {
 	s.each(name, func(p *publication) {
 		p.worker.workspaces.forgetLooks() // Others have those resource versions now.
-		if inKCP {
-			p.worker.suspectAll()
-		}
+		p.worker.suspectAll()
 	})
 }
 

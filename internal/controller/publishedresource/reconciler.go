@@ -219,7 +219,9 @@ func (c *connector) restored(r clusters.Restored) {
 		}
 	}
 	for name, inKCP := range names {
-		c.publications.Restored(name, inKCP) // Before anybody is told of a change.
+		if inKCP {
+			c.publications.Restored(name) // Before anybody is told of a change.
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o := &v1alpha1.PublishedResource{}
