@@ -160,16 +160,14 @@ func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied 
 	return p.status(), denied
 }
 
-// CountHeld returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to
-// take them off, and false if that is not known.
-func (s *Supervisor) CountHeld(name string) (n int, known bool) {
+// HoldsNone reports whether no object of a consumer is known to have our finalizer any more, for a PublishedResource
+// that is served to take them off.
+func (s *Supervisor) HoldsNone(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.get(name)
-	if of.next != nil || of.current == nil || !of.current.worker.config.RemoveFinalizers {
-		return 0, false
-	}
-	return of.current.worker.held()
+	return of.next == nil && of.current != nil && of.current.worker.config.RemoveFinalizers &&
+		of.current.worker.holdsNone()
 }
 
 // Restored tells that a server of kcp has gone back in its history: objects may be missing there that nobody has

@@ -154,20 +154,20 @@ func (w *syncWorker) suspectAll() {
 	})
 }
 
-// held returns how many objects have our finalizer, and false if an endpoint does not show all it has.
-func (w *syncWorker) held() (n int, known bool) {
+// holdsNone reports whether all objects are known to be without our finalizer.
+func (w *syncWorker) holdsNone() bool {
 	for _, e := range w.streams.allEndpoints() {
 		if e.objects.Ready() != nil {
-			return 0, false
+			return false
 		}
 		for _, name := range e.objects.Names() {
-			shown := w.workspaces.get(primaryOf(name).Cluster).shown
-			if u := e.objects.Get(name); shown && u != nil && objectsync.HasFinalizer(u) {
-				n++
+			u := e.objects.Get(name)
+			if u != nil && objectsync.HasFinalizer(u) && w.workspaces.get(primaryOf(name).Cluster).shown {
+				return false
 			}
 		}
 	}
-	return n, true
+	return true
 }
 
 // errPanic is the cause of errors that are mistakes of the program.

@@ -73,11 +73,9 @@ func withPass(ctx context.Context, p *pass) context.Context {
 	return managedadapter.With(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
+// passOf returns the pass of a reconcile.
 func passOf(ctx context.Context) *pass {
-	p, ok := ctx.Value(passKey{}).(*pass)
-	if !ok {
-		return &pass{}
-	}
+	p, _ := ctx.Value(passKey{}).(*pass)
 	return p
 }
 

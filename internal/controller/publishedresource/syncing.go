@@ -75,7 +75,7 @@ func (s *syncing) removeFinalizers(ctx context.Context, p *pass) error {
 	if err := s.publications.Serve(name, c); err != nil {
 		return err
 	}
-	if left, known := s.publications.CountHeld(name); !known || left > 0 {
+	if !s.publications.HoldsNone(name) {
 		return errStillHeld
 	}
 	return nil
