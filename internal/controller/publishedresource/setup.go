@@ -89,16 +89,14 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func newConnector(local client.Client, controller string, o Options) *connector {
-	byConfig := scope.PublishedResources(local, o.DefaultConfig)
-	to := &connections{controller: controller, registry: o.Registry, publisher: byConfig}
+	to := &connections{
+		controller: controller, registry: o.Registry, publisher: scope.PublishedResources(local, o.DefaultConfig),
+	}
 	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
 	c := &connector{
 		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
-	c.publisher = &publisher{
-		local: local, connections: to,
-		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
-	}
+	c.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: c.memories}
 	c.consumers = &consumers{connections: to, publications: c.publications}
 	c.syncing = &syncing{
 		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),

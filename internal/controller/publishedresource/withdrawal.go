@@ -146,7 +146,7 @@ func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 			return err
 		}
 		for _, c := range d.Claims() {
-			if w.publisher.siblings.need(ctx, p, d, c) {
+			if w.publisher.siblingsNeed(ctx, p, d, c) {
 				continue
 			}
 			if err := d.RemoveClaim(c.GroupResource); err != nil {
