@@ -37,11 +37,21 @@ const (
 	unholdMax  = 2 * time.Minute
 )
 
-// A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
+// A reconciler wraps crossplane-runtime's, gives each of its reconciles a pass, connects that to the workspace of the
+// APIExport, and keeps what outlives it.
 type reconciler struct {
-	connector *connector
-	selects   func(client.Object) bool // reports whether a PublishedResource is this provider's
-	managed   reconcile.Reconciler
+	local        client.Client
+	events       event.Recorder
+	managed      reconcile.Reconciler
+	connections  *connections
+	memories     *memories
+	publications *publication.Supervisor
+
+	// Who does the phases of a pass.
+	publisher  *publisher
+	consumers  *consumers
+	syncing    *syncing
+	withdrawal *withdrawal
 }
 
 // Reconcile reconciles one PublishedResource. One that is not selected any more stays as it is, finalizers included:
@@ -49,28 +59,28 @@ type reconciler struct {
 // finishes one that is gone. Synchronization that is to end does before anything is asked of anybody: it has to end
 // also if kcp or the source is out of reach.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	c, o := r.connector, &v1alpha1.PublishedResource{}
-	known := c.local.Get(ctx, req.NamespacedName, o) == nil
-	if known && (!r.selects(o) || !handlers.Owns(c.connections.registry, o)) {
-		c.forget(req.Name)
+	o := &v1alpha1.PublishedResource{}
+	known := r.local.Get(ctx, req.NamespacedName, o) == nil
+	if known && (!r.publisher.selects(o) || !handlers.Owns(r.connections.registry, o)) {
+		r.forget(req.Name)
 		return reconcile.Result{}, nil
 	}
-	p := &pass{memory: c.memories.get(req.Name)}
+	p := &pass{memory: r.memories.get(req.Name)}
 	switch {
 	case known && mustRemoveFinalizers(o):
 		if !r.removeFinalizers(ctx, &pass{memory: p.memory}, o) {
 			return reconcile.Result{RequeueAfter: unholdPoll}, nil
 		}
-		c.publications.Stop(req.Name)
+		r.publications.Stop(req.Name)
 	case known && isSyncStopped(o):
-		c.publications.Stop(req.Name)
+		r.publications.Stop(req.Name)
 	}
 	res, err := p.quiet.Run(withPass(ctx, p), req, r.managed)
 	if p.quiet.Gone {
-		c.forget(req.Name)
+		r.forget(req.Name)
 	}
 	if p.err == nil && p.workspace != nil {
-		p.workspace.cluster.Succeeded(c.connections.owner(req.Name, ""))
+		p.workspace.cluster.Succeeded(r.connections.owner(req.Name, ""))
 	}
 	if err != nil {
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
@@ -86,7 +96,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connector.connections.owner(name, ""), p.err, ""); delay > retryMax {
+		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > retryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
@@ -99,16 +109,15 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 // removeFinalizers takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what
 // it has made, and reports whether it can go.
 func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) bool {
-	c := r.connector
-	err := c.open(ctx, p, o)
+	err := r.open(ctx, p, o)
 	if err == nil {
-		err = p.run(ctx, look, c.publisher.desire, c.consumers.observe, c.syncing.removeFinalizers)
+		err = p.run(ctx, look, r.publisher.desire, r.consumers.observe, r.syncing.removeFinalizers)
 	}
 	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
 		return false
 	}
 	if err != nil {
-		c.events.Event(o, event.Warning(reasonStillHeld,
+		r.events.Event(o, event.Warning(reasonStillHeld,
 			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" off their objects by hand")))
 	}
 	return true
@@ -123,45 +132,30 @@ func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
 
-// A connector connects PublishedResources to the workspaces of their APIExports, and keeps what outlives a pass.
-type connector struct {
-	local        client.Client
-	events       event.Recorder
-	connections  *connections
-	memories     *memories
-	publications *publication.Supervisor
-
-	// Who does the phases of a pass.
-	publisher  *publisher
-	consumers  *consumers
-	syncing    *syncing
-	withdrawal *withdrawal
-}
-
 // Connect returns the client of a PublishedResource's APIExport.
-func (c *connector) Connect(ctx context.Context,
+func (r *reconciler) Connect(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	p := passOf(ctx)
-	return &external{by: c, pass: p}, p.fail(c.open(ctx, p, o))
+	return &external{by: r, pass: p}, p.fail(r.open(ctx, p, o))
 }
 
 // open connects a pass to the workspace of an APIExport.
-func (c *connector) open(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) error {
-	p.resource, p.events = o, c.events
+func (r *reconciler) open(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) error {
+	p.resource, p.events = o, r.events
 	if !meta.WasDeleted(o) {
-		if err := c.connections.publisher.Track(ctx, o); err != nil {
+		if err := r.connections.publisher.Track(ctx, o); err != nil {
 			return errors.Wrap(errControlPlane, err.Error())
 		}
 	}
-	owner := c.connections.owner(o.GetName(), "")
-	connection, cluster, err := c.connections.connect(ctx, owner, c.connections.publisher.Ref(o))
+	owner := r.connections.owner(o.GetName(), "")
+	connection, cluster, err := r.connections.connect(ctx, owner, r.connections.publisher.Ref(o))
 	if err != nil {
 		return err
 	}
 	plan, err := planOf(&o.Spec, connection.Spec.KCP)
 	p.workspace = &workspace{
-		connections: c.connections, name: o.GetName(), owner: owner, connection: connection, cluster: cluster,
+		connections: r.connections, name: o.GetName(), owner: owner, connection: connection, cluster: cluster,
 		slices: cluster, plan: plan,
 	}
 	p.keepAgent()
@@ -182,60 +176,60 @@ func (p *pass) keepAgent() {
 }
 
 // AddFinalizer adds our finalizer.
-func (c *connector) AddFinalizer(ctx context.Context, obj resource.Object) error {
+func (r *reconciler) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return nil
 	}
-	return passOf(ctx).fail(managedadapter.PatchMetadata(ctx, c.local, obj,
+	return passOf(ctx).fail(managedadapter.PatchMetadata(ctx, r.local, obj,
 		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) }))
 }
 
 // RemoveFinalizer removes our finalizer, and gives up all that is kept for the PublishedResource.
-func (c *connector) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := (managedadapter.Finalizer{Client: c.local}).RemoveFinalizer(ctx, obj); err != nil {
+func (r *reconciler) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := (managedadapter.Finalizer{Client: r.local}).RemoveFinalizer(ctx, obj); err != nil {
 		return err
 	}
-	c.forget(obj.GetName())
+	r.forget(obj.GetName())
 	return nil
 }
 
 // forget gives up all that is kept for a PublishedResource.
-func (c *connector) forget(name string) {
-	c.publications.Stop(name)
+func (r *reconciler) forget(name string) {
+	r.publications.Stop(name)
 	var endpoints []string
-	if was := c.memories.forget(name); was != nil {
+	if was := r.memories.forget(name); was != nil {
 		endpoints = was.endpoints
 	}
-	c.connections.forget(name, endpoints)
+	r.connections.forget(name, endpoints)
 }
 
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
 // service cluster.
-func (c *connector) restored(r clusters.Restored) {
+func (r *reconciler) restored(is clusters.Restored) {
 	names := map[string]bool{} // whether the server is of kcp to each of them
-	for _, o := range r.Owners {
-		if name := ofOwner(o.NamespacedName).Name; o.Controller == c.connections.controller {
+	for _, o := range is.Owners {
+		if name := ofOwner(o.NamespacedName).Name; o.Controller == r.connections.controller {
 			names[name] = names[name] || o.Name != name+useSource
 		}
 	}
 	for name, inKCP := range names {
 		if inKCP {
-			c.publications.Restored(name) // Before anybody is told of a change.
+			r.publications.Restored(name) // Before anybody is told of a change.
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o := &v1alpha1.PublishedResource{}
-		if c.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
-			c.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
+		if r.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
+			r.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
 				"resourceVersion of server %s decreased (restored from a backup?): "+
-					"all objects there are compared again", r.Server)))
+					"all objects there are compared again", is.Server)))
 		}
 	}
 }
 
 // An external is the published form of one PublishedResource in kcp, for one pass.
 type external struct {
-	by   *connector
+	by   *reconciler
 	pass *pass
 }
 

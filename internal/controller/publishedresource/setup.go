@@ -65,12 +65,13 @@ func (o Options) selects(obj client.Object) bool {
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	m := managedadapter.NewManager(mgr)
-	c := newConnector(m.GetClient(), name, o)
-	if err := mgr.Add(c.publications); err != nil {
+	r := newReconciler(m.GetClient(), name, o)
+	if err := mgr.Add(r.publications); err != nil {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	o.Registry.OnRestored(c.restored)
+	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	r.managed = newManaged(m, o, r)
+	o.Registry.OnRestored(r.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	config := scope.PublisherConfig()
@@ -81,34 +82,34 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
-		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
+		Complete(r)
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{}, handlers.Owned(o.Registry))
 }
 
-func newConnector(local client.Client, controller string, o Options) *connector {
+func newReconciler(local client.Client, controller string, o Options) *reconciler {
 	to := &connections{
 		controller: controller, registry: o.Registry, publisher: scope.PublishedResources(local, o.DefaultConfig),
 	}
 	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
-	c := &connector{
+	r := &reconciler{
 		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
-	c.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: c.memories}
-	c.consumers = &consumers{connections: to, publications: c.publications}
-	c.syncing = &syncing{
-		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+	r.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: r.memories}
+	r.consumers = &consumers{connections: to, publications: r.publications}
+	r.syncing = &syncing{
+		publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	c.withdrawal = &withdrawal{publisher: c.publisher, consumers: c.consumers, syncing: c.syncing}
-	return c
+	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers, syncing: r.syncing}
+	return r
 }
 
-func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
+func newManaged(m managedadapter.Manager, o Options, r *reconciler) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
-		managed.WithTypedExternalConnector(c), managed.WithInitializers(), managed.WithRecorder(c.events),
-		managed.WithFinalizer(c),
+		managed.WithTypedExternalConnector(r), managed.WithInitializers(), managed.WithRecorder(r.events),
+		managed.WithFinalizer(r),
 		managed.WithPollJitterHook(time.Duration(o.PollJitter * float64(o.PollInterval))),
 	}
 	if o.ChangeLogOptions != nil {

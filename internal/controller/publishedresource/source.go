@@ -89,8 +89,8 @@ func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.
 	return k.builtIn, nil
 }
 
-// follow looks at the CustomResourceDefinition of the kind, if its name is known. Nothing is returned if it is not there
-// or describes another kind.
+// follow looks at the CustomResourceDefinition of the kind, if its name is known. Nothing is returned if it is not
+// there or describes another kind.
 func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner) (source, error) {
 	if k.name == "" || k.gone {
 		return source{}, nil
