@@ -2,6 +2,7 @@ package publishedresource
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -211,14 +212,12 @@ func schemasBound(p *pass) []string {
 	for i := range p.resource.Spec.Related {
 		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
 	}
-	var names []string
-	for name := range kcp.SchemasBound(p.seen.bindings) {
-		if r, ok := kcp.ResourceOf(name); ok && synced.Has(r) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	names := kcp.SchemasBound(p.seen.bindings)
+	maps.DeleteFunc(names, func(name string, _ bool) bool {
+		r, ok := kcp.ResourceOf(name)
+		return !ok || !synced.Has(r)
+	})
+	return slices.Sorted(maps.Keys(names))
 }
 
 // resources returns the resources of claims, sorted.
