@@ -37,8 +37,7 @@ const (
 
 // An object is what a publication knows of one object of a consumer beside what it needs.
 type object struct {
-	added    bool // since its last sync began, so that it is not forgotten
-	failures int  // in a row
+	failures int // in a row
 	lasting  bool
 	// copyNamespace is that of the copy, as long as its namespace may become empty without it.
 	copyNamespace string
@@ -133,16 +132,15 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 	return object{}
 }
 
-// forget forgets an object of which nothing is left, unless it has been added again.
+// forget forgets an object of which nothing is left.
 func (x *objectIndex) forget(item objectsync.Primary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if o := x.known[item]; o == nil || o.added {
-		return
+	if x.known[item] != nil {
+		x.changed()
+		delete(x.known, item)
+		x.workspaces.count(item.Cluster, -1)
 	}
-	x.changed()
-	delete(x.known, item)
-	x.workspaces.count(item.Cluster, -1)
 }
 
 // note records what became of an object.
@@ -187,7 +185,7 @@ func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
 // add has objects synced that may be new. Their workspaces are not forgotten before.
 func (x *objectIndex) add(items ...objectsync.Primary) {
 	for _, item := range items {
-		x.update(item, func(o *object) { o.added = true })
+		x.update(item, func(*object) {})
 		x.queue.Add(item)
 	}
 }

@@ -75,28 +75,21 @@ func TestPauseAfterOutage(t *testing.T) {
 }
 
 // TestRecords compares what is known of objects and workspaces with a model, for random operations: a workspace is
-// known as long as it is shown or any object of it is, and an object that was added again is not forgotten.
+// known as long as it is shown or any object of it is.
 func TestRecords(t *testing.T) {
 	const clusters, names = 4, 3
 	p, r := newTestPublication(t), rand.New(rand.NewPCG(1, 2))
 	objects, shown := set[objectsync.Primary]{}, map[string]Workspace{}
-	added := set[objectsync.Primary]{}
 	for range 5000 {
 		item := in(strconv.Itoa(r.IntN(clusters)), strconv.Itoa(r.IntN(names)))
-		switch r.IntN(5) {
+		switch r.IntN(4) {
 		case 0:
 			p.worker.objects.add(item)
-			objects[item], added[item] = struct{}{}, struct{}{}
-		case 1: // It is synced.
-			p.worker.objects.update(item, func(o *object) { o.added = false })
 			objects[item] = struct{}{}
-			delete(added, item)
-		case 2:
+		case 1:
 			p.worker.newPass(t.Context(), item).forget()
-			if _, again := added[item]; !again {
-				delete(objects, item)
-			}
-		case 3:
+			delete(objects, item)
+		case 2:
 			shown[item.Cluster] = Workspace{Bound: true}
 			p.worker.workspaces.follow(Consumers{Workspaces: maps.Clone(shown)})
 		default:

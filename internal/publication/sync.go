@@ -39,7 +39,6 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 		w.objects.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
 		return
 	}
-	p.update(func(o *object) { o.added = false })
 	begun := time.Now()
 	synced, err := p.run()
 	if later := (laterError{}); errors.As(err, &later) {
