@@ -60,13 +60,6 @@ func newShared() *shared {
 	}
 }
 
-// isUnused reports whether no publication is left.
-func (s *shared) isUnused() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open) == 0
-}
-
 // note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
 // look.
 func (s *shared) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {

@@ -23,7 +23,7 @@ type Supervisor struct {
 
 	mu     sync.Mutex
 	of     map[string]*served
-	shared map[string]*shared // by the URLs of service clusters
+	shared map[string]*shared // by the URLs of service clusters, of which there are few
 	ended  bool
 }
 
@@ -139,9 +139,6 @@ func (s *Supervisor) Stop(name string) {
 		of.events.close()
 	}
 	forgetMetrics(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.shared, func(_ string, by *shared) bool { return by.isUnused() })
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it, and why objects are not
