@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unique"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,7 +115,7 @@ func (s *streams) join(url string, cluster *clusters.Cluster, added func(objects
 	s.endpoints[url] = e
 	s.mu.Unlock()
 	for _, pair := range s.config.Sync.Related {
-		_, _ = s.relatedBy(streamOf(url, pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
+		_, _ = s.relatedBy(streamOf(url, "", pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
 	}
 	return e
 }
@@ -139,9 +138,12 @@ func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync
 	return shown
 }
 
-// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of the service cluster.
-func streamOf(url string, r schema.GroupVersionResource) need {
-	return need{cluster: url, resource: unique.Make(r), use: toStream}
+// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of a namespace of the service
+// cluster.
+func streamOf(url, namespace string, r schema.GroupVersionResource) need {
+	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
+	k.use = toStream
+	return k
 }
 
 // relatedBy returns a stream of related resources, opened if need be. Some object needs it, or it is of an endpoint.

@@ -56,11 +56,9 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 // streamOf is the need of the stream of related resources of a namespace.
 func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
 	if s.endpoint != nil {
-		return streamOf(s.endpoint.url, r)
+		return streamOf(s.endpoint.url, "", r)
 	}
-	k := streamOf("", r)
-	k.Namespace = namespace
-	return k
+	return streamOf("", namespace, r)
 }
 
 // stream returns the stream of related resources of a namespace, and notes that it is needed.

@@ -26,10 +26,8 @@ import (
 )
 
 const (
-	// purposeSource is the CustomResourceDefinition of what is published, and purposeRelated are those of related
-	// resources.
-	purposeSource  informer.Purpose = "source"
-	purposeRelated informer.Purpose = "related"
+	purposeSource  informer.Purpose = "source"  // the CustomResourceDefinition of what is published
+	purposeRelated informer.Purpose = "related" // those of related resources
 )
 
 // builtInAge is how long the schema of a built-in API counts as known. It changes when a server is upgraded.

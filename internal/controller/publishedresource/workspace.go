@@ -24,10 +24,8 @@ import (
 )
 
 const (
-	// purposeSlice is the APIExportEndpointSlice, which may be in another workspace than the APIExport.
-	purposeSlice informer.Purpose = "slice"
-	// purposeWorkspace is what the workspace of an APIExport holds of it.
-	purposeWorkspace informer.Purpose = "workspace"
+	purposeSlice     informer.Purpose = "slice"     // the APIExportEndpointSlice, which may be in another workspace
+	purposeWorkspace informer.Purpose = "workspace" // what the workspace of an APIExport holds of it
 )
 
 // A workspace is that of an APIExport, as one pass of a PublishedResource reaches it, and what it holds of the
