@@ -43,9 +43,9 @@ type object struct {
 	copyNamespace string
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
-	known   bool    // It has been synced, or has failed.
-	failure string  // why it is not synced
-	refused refuser // by what it was at its last try
+	known        bool    // It has been synced, or has failed.
+	failure      string  // why it is not synced
+	refused      refuser // by what it was at its last try
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// orphaned means that its copy has been left behind.
