@@ -115,7 +115,8 @@ var warnings = []warning{
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
 
-// IsLasting reports whether only a change of the object, of what has its name, of a right or of the spec cures an error.
+// IsLasting reports whether only a change of the object, of what has its name, of a right or of the spec cures an
+// error.
 func IsLasting(err error) bool {
 	return RefusalOf(err) != nil || errors.Is(err, ErrAmbiguous) ||
 		slices.ContainsFunc(warnings, func(w warning) bool { return errors.Is(err, w.cause) })

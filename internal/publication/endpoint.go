@@ -138,8 +138,8 @@ func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync
 	return shown
 }
 
-// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of a namespace of the service
-// cluster.
+// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of a namespace of the
+// service cluster.
 func streamOf(url, namespace string, r schema.GroupVersionResource) need {
 	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
 	k.use = toStream

@@ -147,14 +147,12 @@ func (s *Supervisor) Stop(name string) {
 func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.get(name).current
-	if p == nil {
-		return nil, nil
+	if p := s.get(name).current; p != nil {
+		if counts = p.status(); p.denied.Load() {
+			denied = p.denial()
+		}
 	}
-	if p.denied.Load() {
-		denied = p.denial()
-	}
-	return p.status(), denied
+	return counts, denied
 }
 
 // HoldsNone reports whether no object of a consumer is known to have our finalizer any more, for a PublishedResource
