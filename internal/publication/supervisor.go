@@ -6,9 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -18,8 +17,7 @@ const reportEvery = time.Second
 
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake    func(name string)
-	changes workqueue.TypedDelayingInterface[string] // names of those whose Status has changed
+	wake func(name string)
 
 	mu     sync.Mutex
 	of     map[string]*served
@@ -37,10 +35,7 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{
-		wake: wake, changes: workqueue.NewTypedDelayingQueue[string](), of: map[string]*served{},
-		shared: map[string]*shared{},
-	}
+	return &Supervisor{wake: wake, of: map[string]*served{}, shared: map[string]*shared{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
@@ -61,7 +56,15 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		s.shared[server] = newShared()
 	}
 	c.shared = s.shared[server]
-	next, err := newPublication(name, c, func() { s.changes.AddAfter(name, reportEvery) })
+	var told atomic.Bool
+	next, err := newPublication(name, c, func() {
+		if !told.Swap(true) {
+			time.AfterFunc(reportEvery, func() {
+				told.Store(false)
+				s.wake(name)
+			})
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -174,17 +177,9 @@ func (s *Supervisor) Restored(name string) {
 	})
 }
 
-// Start tells of changes until the context ends, which ends all publications.
+// Start ends all publications when the context ends.
 func (s *Supervisor) Start(ctx context.Context) error {
-	context.AfterFunc(ctx, s.changes.ShutDown)
-	for {
-		name, shutdown := s.changes.Get()
-		if shutdown {
-			break
-		}
-		s.wake(name)
-		s.changes.Done(name)
-	}
+	<-ctx.Done()
 	s.mu.Lock()
 	s.ended = true
 	names := slices.Collect(maps.Keys(s.of))
