@@ -2,8 +2,11 @@ package kcp
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +14,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// The resources of kcp that this package reads and writes.
+var (
+	Exports        = apisv1alpha2.SchemeGroupVersion.WithResource("apiexports")
+	Bindings       = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
+	Schemas        = apisv1alpha1.SchemeGroupVersion.WithResource("apiresourceschemas")
+	EndpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
+
+	LogicalClusters = schema.GroupVersionResource{
+		Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters",
+	}
+)
+
+// LogicalCluster is the name of the one resource by which kcp tells of a workspace in that workspace.
+const LogicalCluster = "cluster"
+
+// AnnotationCluster is the annotation by which kcp tells the logical cluster of each resource.
+const AnnotationCluster = "kcp.io/cluster"
+
+// AnnotationPath is the annotation of some resources, such as bindings, by which kcp tells the path of their workspace.
+const AnnotationPath = "kcp.io/path"
+
+// groupCore is how the names of schemas write the core group.
+const groupCore = "core"
+
+// ResourceOf returns the resource that a schema of a name describes, and whether it is such a name:
+// <prefix>.<resource>.<group>.
+func ResourceOf(schemaName string) (schema.GroupResource, bool) {
+	parts := strings.SplitN(schemaName, ".", 3)
+	if len(parts) < 3 {
+		return schema.GroupResource{}, false
+	}
+	group := parts[2]
+	if group == groupCore {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: parts[1]}, true
+}
 
 // A Consumer is a workspace that binds an APIExport.
 type Consumer struct {
@@ -48,14 +89,9 @@ func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, 
 			of[c.Cluster] = c
 		}
 	}
-	consumers := make([]Consumer, 0, len(of))
-	for _, c := range of {
-		consumers = append(consumers, c)
-	}
-	slices.SortFunc(consumers, func(a, b Consumer) int {
+	return slices.SortedFunc(maps.Values(of), func(a, b Consumer) int {
 		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Cluster, b.Cluster))
-	})
-	return consumers, nil
+	}), nil
 }
 
 func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
@@ -103,11 +139,8 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 // accepts reports whether a binding has accepted a claim with all its verbs.
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
-		accepted := Claim{
-			GroupResource: schema.GroupResource{Group: a.Group, Resource: a.Resource}, IdentityHash: a.IdentityHash,
-			Verbs: a.Verbs,
-		}
-		return a.State == apisv1alpha2.ClaimAccepted && accepted.Covers(c)
+		return a.State == apisv1alpha2.ClaimAccepted && schema.GroupResource(a.GroupResource) == c.GroupResource &&
+			a.IdentityHash == c.IdentityHash && len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
 	})
 }
 

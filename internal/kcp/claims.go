@@ -1,7 +1,6 @@
 package kcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -34,22 +33,12 @@ type Claim struct {
 	Verbs []string
 }
 
-// Covers reports whether accepting the Claim accepts everything of another one.
-func (c Claim) Covers(other Claim) bool {
-	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash &&
-		len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
-}
-
 // AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that
 // claim was added here and is not kept by anyone.
 func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.entries(fieldClaims)
 	if entry := find(claims, "resource", c.GroupResource); entry == nil {
 		claims = append(claims, claimEntry(c))
-		// Only a new claim sorts them, as api-syncagent does: an order that somebody else chose is not worth a write.
-		slices.SortStableFunc(claims, func(a, b map[string]any) int {
-			return compareResources(claimOf(a).GroupResource, claimOf(b).GroupResource)
-		})
 		d.setAdded(append(d.addedClaims(), c.String()))
 	} else if err := d.widen(entry, c, kept); err != nil {
 		return err
@@ -74,10 +63,6 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 		entry["verbs"] = anySlice(verbs)
 	}
 	return nil
-}
-
-func compareResources(a, b schema.GroupResource) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
 // RemoveClaim takes back a claim that was added here. One of somebody else stays.
@@ -162,18 +147,7 @@ func (d *Draft) added(r schema.GroupResource) bool {
 
 func (d *Draft) setAdded(added []string) {
 	slices.Sort(added)
-	d.setOrRemove(AnnotationAddedClaims, strings.Join(slices.Compact(added), ","))
-}
-
-// setOrRemove sets an annotation, or removes it if its value is empty.
-func (d *Draft) setOrRemove(key, value string) {
-	if value != "" {
-		d.SetAnnotation(key, value)
-		return
-	}
-	a := d.next.GetAnnotations()
-	delete(a, key)
-	d.next.SetAnnotations(a)
+	d.SetAnnotation(AnnotationAddedClaims, strings.Join(slices.Compact(added), ","))
 }
 
 // showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void.
@@ -184,14 +158,8 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 		return err
 	}
 	if i < 0 {
-		shown = append(shown, apisv1alpha1.PermissionClaim{
-			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true,
-			IdentityHash: c.IdentityHash,
-		})
-		slices.SortStableFunc(shown, func(a, b apisv1alpha1.PermissionClaim) int {
-			return compareResources(schema.GroupResource(a.GroupResource), schema.GroupResource(b.GroupResource))
-		})
-		return d.show(shown)
+		i = len(shown)
+		shown = append(shown, apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource(c.GroupResource)})
 	}
 	selects := len(shown[i].ResourceSelector) > 0
 	if (shown[i].All || selects) && shown[i].IdentityHash == c.IdentityHash {
@@ -229,6 +197,6 @@ func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {
 	if len(shown) == 0 {
 		b = nil
 	}
-	d.setOrRemove(annotationShown, string(b))
+	d.SetAnnotation(annotationShown, string(b))
 	return nil
 }

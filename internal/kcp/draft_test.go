@@ -115,31 +115,6 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestClaimsAreSorted shows that claims are sorted by group and resource whenever one is added, for clients of both
-// versions.
-func TestClaimsAreSorted(t *testing.T) {
-	resources := []schema.GroupResource{
-		{Resource: "secrets"}, {
-			Group: "core.kcp.io", Resource: "logicalclusters",
-		}, {Resource: "events"}, {Resource: "configmaps"},
-	}
-	want := []string{"configmaps", "events", "secrets", "logicalclusters.core.kcp.io"}
-	d := kcp.NewDraft("shop", exportOf("", map[string]any{}))
-	for _, r := range resources {
-		if err := d.AddClaim(kcp.Claim{GroupResource: r, Verbs: []string{"*"}},
-			func(kcp.Claim) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got []string
-	for _, c := range d.Claims() {
-		got = append(got, c.String())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("claims: -want, +got:\n%s", diff)
-	}
-}
-
 func TestResourceOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string

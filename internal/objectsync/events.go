@@ -60,11 +60,14 @@ func (r *Result) tell(reason, message string) {
 	r.Events = append(r.Events, Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// warnings are what consumers are told of errors they may be able to do something about.
-var warnings = []struct {
+// A warning is what a consumer is told of an error.
+type warning struct {
 	cause           error
 	reason, message string
-}{
+}
+
+// warnings are what consumers are told of errors they may be able to do something about.
+var warnings = []warning{
 	{
 		ErrClosed, ReasonRefused,
 		"This object names a related object of others. Use another name, or ask the provider of the service",
@@ -119,6 +122,19 @@ var warnings = []struct {
 	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
+}
+
+// IsLasting reports whether only a change of the object, of what has its name, of a right or of the spec cures an
+// error.
+func IsLasting(err error) bool {
+	return RefusalOf(err) != nil || errors.Is(err, ErrAmbiguous) ||
+		slices.ContainsFunc(warnings, func(w warning) bool { return errors.Is(err, w.cause) })
+}
+
+// ReasonOf returns the reason of the Warning that a consumer gets for an error, empty if it gets none.
+func ReasonOf(err error) string {
+	reason, _ := warningOf(err)
+	return reason
 }
 
 // warningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.

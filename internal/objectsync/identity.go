@@ -125,13 +125,15 @@ func keyOf(l map[string]string) string {
 	return l[LabelCluster] + "/" + l[LabelNamespaceHash] + "/" + l[LabelNameHash]
 }
 
-// SourceOf returns which object a copy is of, and false if it does not say.
-func SourceOf(copied *unstructured.Unstructured) (cluster string, n types.NamespacedName, ok bool) {
+// SourceOf returns which object a copy is of, and false if it does not say, or is nil.
+func SourceOf(copied *unstructured.Unstructured) (p Primary, ok bool) {
+	if copied == nil {
+		return p, false
+	}
 	a := copied.GetAnnotations()
-	n = types.NamespacedName{Namespace: a[AnnotationNamespace], Name: a[AnnotationName]}
-	cluster = copied.GetLabels()[LabelCluster]
-	return cluster, n, cluster != "" && n.Name != "" &&
-		KeyOf(copied) == Identity{NamespacedName: n, Cluster: cluster}.Key()
+	p.Cluster, p.Namespace, p.Name = copied.GetLabels()[LabelCluster], a[AnnotationNamespace], a[AnnotationName]
+	return p, p.Cluster != "" && p.Name != "" &&
+		KeyOf(copied) == Identity{NamespacedName: p.NamespacedName, Cluster: p.Cluster}.Key()
 }
 
 // A standing says what an object is to an identity.

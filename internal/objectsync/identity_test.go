@@ -62,9 +62,9 @@ func TestIdentityIsTheAgents(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, i.Annotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
-	cluster, n, ok := SourceOf(of(i.Labels(), i.Annotations()))
-	if !ok || cluster != "cluster1" || n != i.NamespacedName {
-		t.Errorf("SourceOf: got %q, %v, %t", cluster, n, ok)
+	want := Primary{Cluster: "cluster1", NamespacedName: i.NamespacedName}
+	if p, ok := SourceOf(of(i.Labels(), i.Annotations())); !ok || p != want {
+		t.Errorf("SourceOf: got %v, %t", p, ok)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,9 +48,7 @@ func (laterError) Error() string { return "waiting for a look at the APIBindings
 // all objects that were deleted before it, and for all workspaces that left before it. Its methods may be called
 // concurrently.
 type bindingReader struct {
-	looks singleflight.Group
-
-	mu   sync.Mutex
+	mu   sync.Mutex // held while somebody asks
 	last bindingLook
 }
 
@@ -63,31 +60,16 @@ type bindingLook struct {
 	bound  set[string] // logical clusters that have a binding, of an endpoint
 }
 
-// current returns the last look. If it failed it tells nothing, and has begun all the same.
-func (r *bindingReader) current() bindingLook {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
-}
-
-// look asks, unless somebody does just now, and returns the answer.
-func (r *bindingReader) look(ask func(*bindingLook) error) (bindingLook, error) {
-	answer, err, _ := r.looks.Do("", func() (any, error) {
-		is := bindingLook{begun: time.Now()}
-		keep := func(l bindingLook) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.last = l
-		}
-		keep(is)
-		err := ask(&is)
-		if err == nil {
-			keep(is)
-		}
-		return is, err
-	})
-	is, _ := answer.(bindingLook)
-	return is, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+// ask makes the answer to a question the last look. If it fails it tells nothing, and has begun all the same. The
+// caller holds the lock.
+func (r *bindingReader) ask(question func(*bindingLook) error) error {
+	is := bindingLook{begun: time.Now()}
+	r.last = is
+	if err := question(&is); err != nil {
+		return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	}
+	r.last = is
+	return nil
 }
 
 // leaves reports whether an object is being deleted because its workspace no longer binds an API. kcp deletes the
@@ -96,21 +78,21 @@ func (r *bindingReader) look(ask func(*bindingLook) error) (bindingLook, error) 
 func (r *bindingReader) leaves(
 	ctx context.Context, client dynamic.Interface, api schema.GroupResource, u *unstructured.Unstructured,
 ) (bool, error) {
-	l := r.current()
-	if l.tellsOf(u) {
-		return l.leaves, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last.tellsOf(u) {
+		return r.last.leaves, nil
 	}
-	if left := time.Until(l.begun.Add(bindingsEvery)); left > 0 {
+	if left := time.Until(r.last.begun.Add(bindingsEvery)); left > 0 {
 		return false, laterError{left}
 	}
-	l, err := r.look(func(l *bindingLook) error { return l.ofWorkspace(ctx, client, api) })
-	if err != nil {
+	if err := r.ask(func(l *bindingLook) error { return l.ofWorkspace(ctx, client, api) }); err != nil {
 		return false, err
 	}
-	if !l.tellsOf(u) { // Somebody has asked before the object was deleted.
+	if !r.last.tellsOf(u) {
 		return false, laterError{}
 	}
-	return l.leaves, nil
+	return r.last.leaves, nil
 }
 
 // tellsOf reports whether the answer is of a later time than an object.
@@ -189,16 +171,17 @@ func readBindings(
 // alone is no reason to give up copies: it may show less than there is, as after a restart or a restore of kcp.
 func (r *bindingReader) confirmLeft(
 	ctx context.Context, client dynamic.ResourceInterface, cluster string, since time.Time,
-) (err error) {
-	l := r.current()
-	_, bound := l.bound[cluster]
-	if !l.begun.After(since) || l.bound == nil || bound && time.Since(l.begun) >= boundAgain {
-		if l, err = r.look(func(l *bindingLook) error { return l.ofEndpoint(ctx, client) }); err != nil {
+) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, bound := r.last.bound[cluster]
+	if !r.last.begun.After(since) || r.last.bound == nil || bound && time.Since(r.last.begun) >= boundAgain {
+		if err := r.ask(func(l *bindingLook) error { return l.ofEndpoint(ctx, client) }); err != nil {
 			return err
 		}
-		_, bound = l.bound[cluster]
+		_, bound = r.last.bound[cluster]
 	}
-	if bound || !l.begun.After(since) {
+	if bound || !r.last.begun.After(since) {
 		return errStillBound
 	}
 	return nil

@@ -253,8 +253,8 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			p.worker.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 			p.open()
 			p.worker.await(p.ctx)
-			go p.run()
-			defer p.stop(true)
+			p.running.Go(p.run)
+			defer p.stop()
 			consumers.Workspaces = boundTo(url, []string{"stays"})
 			if !tc.moves {
 				consumers.Workspaces["leaves"] = Workspace{Endpoint: url, Unbinds: true}
@@ -334,8 +334,8 @@ func TestMissingIsConfirmed(t *testing.T) {
 			p, _ := newThings(t, url, connect, "moves")
 			p.open()
 			p.worker.await(p.ctx)
-			go p.run()
-			defer p.stop(true)
+			p.running.Go(p.run)
+			defer p.stop()
 			if tc.goes {
 				kube.Eventually(t, "deletion of the copy",
 					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })

@@ -31,14 +31,9 @@ func sizes(p *publication) map[string]int {
 			out["failures"]++
 		}
 	})
-	w.needs.index.mu.Lock()
-	out["needs"], out["needed"] = len(w.needs.index.needs), len(w.needs.index.needed)
-	w.needs.index.mu.Unlock()
-	w.needs.quota.mu.Lock()
-	out["used"], out["used together"] = len(w.needs.quota.used), len(w.needs.quota.all)
-	w.needs.quota.mu.Unlock()
 	w.needs.mu.Lock()
-	out["namespaces"] = len(w.needs.namespaces)
+	out["needs"], out["needed"] = len(w.needs.needs), len(w.needs.needed)
+	out["used"], out["used together"] = len(w.needs.used), len(w.needs.of)
 	w.needs.mu.Unlock()
 	w.config.shared.mu.Lock()
 	out["holders"], out["held"] = len(w.config.shared.all), len(w.config.shared.of)
@@ -59,8 +54,8 @@ func TestChurnShrinks(t *testing.T) {
 	p, consumers := newThings(t, url, connect, "stays")
 	p.open()
 	p.worker.await(p.ctx)
-	go p.run()
-	defer p.stop(true)
+	p.running.Go(p.run)
+	defer p.stop()
 	before := map[string]int{"workspaces": 1, "streams": 1} // of the workspace that stays
 	for round := range rounds {
 		var workspaces []string

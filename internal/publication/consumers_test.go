@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGone shows that a workspace counts as gone only if the endpoint it was last seen at says so.
-func TestGone(t *testing.T) {
+// TestAbsent shows that a workspace counts as absent only if the endpoint it was last seen at says so.
+func TestAbsent(t *testing.T) {
 	at := func(url string) Endpoint { return Endpoint{URL: url, Listed: true} }
 	both := Consumers{
 		Endpoints:  []Endpoint{at("one"), at("two")},
@@ -71,7 +71,7 @@ func TestGone(t *testing.T) {
 			for _, c := range tc.then {
 				p.worker.workspaces.follow(c)
 			}
-			got := want{p.worker.workspaces.get("a").Bound, p.worker.workspaces.get("a").gone}
+			got := want{p.worker.workspaces.get("a").Bound, p.worker.workspaces.get("a").absent}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -79,7 +79,7 @@ func TestGone(t *testing.T) {
 			next.worker.workspaces.inherit(p.worker.workspaces)
 			next.worker.objects.update(in("a", "web"), func(*object) {})
 			next.worker.workspaces.follow(tc.then[len(tc.then)-1])
-			if diff := cmp.Diff(tc.want, want{next.worker.workspaces.get("a").Bound, next.worker.workspaces.get("a").gone},
+			if diff := cmp.Diff(tc.want, want{next.worker.workspaces.get("a").Bound, next.worker.workspaces.get("a").absent},
 				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("what comes after it knows as much: %s\n-want, +got:\n%s", tc.reason, diff)
 			}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unique"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,6 +77,8 @@ func (s *streams) open() {
 
 // close closes all streams but those of endpoints.
 func (s *streams) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.copies.Close()
 	s.states.Close()
 	s.closeRelated("")
@@ -114,7 +115,7 @@ func (s *streams) join(url string, cluster *clusters.Cluster, added func(objects
 	s.endpoints[url] = e
 	s.mu.Unlock()
 	for _, pair := range s.config.Sync.Related {
-		_, _ = s.relatedBy(streamOf(url, pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
+		_, _ = s.relatedBy(streamOf(url, "", pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
 	}
 	return e
 }
@@ -122,28 +123,27 @@ func (s *streams) join(url string, cluster *clusters.Cluster, added func(objects
 // leave closes the streams of endpoints that are not wanted, and returns the objects they have shown. It takes those
 // out of wanted that are joined.
 func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync.Primary) {
-	var gone []*endpoint
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for url, e := range s.endpoints {
 		if wanted[url] == e.cluster {
 			delete(wanted, url)
 			continue
 		}
-		gone = append(gone, e)
-		delete(s.endpoints, url)
-	}
-	s.mu.Unlock()
-	for _, e := range gone {
 		shown = append(shown, e.primaries()...)
 		e.objects.Close()
-		s.closeRelated(e.url)
+		delete(s.endpoints, url)
+		s.closeRelated(url)
 	}
 	return shown
 }
 
-// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of the service cluster.
-func streamOf(url string, r schema.GroupVersionResource) need {
-	return need{cluster: url, resource: unique.Make(r), use: toStream}
+// streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of a namespace of the
+// service cluster.
+func streamOf(url, namespace string, r schema.GroupVersionResource) need {
+	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
+	k.use = toStream
+	return k
 }
 
 // relatedBy returns a stream of related resources, opened if need be. Some object needs it, or it is of an endpoint.
@@ -191,10 +191,9 @@ func (s *streams) closeUnused(k need, isUsed func() bool) {
 	}
 }
 
-// closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster.
+// closeRelated closes the streams of related resources of an endpoint or, without a URL, of the service cluster. The
+// caller holds the lock.
 func (s *streams) closeRelated(url string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for k, t := range s.related {
 		if k.cluster == url {
 			t.Close()

@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -13,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	recordutil "k8s.io/client-go/tools/record/util"
-	"k8s.io/client-go/tools/reference"
 	"k8s.io/utils/clock"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -72,7 +71,6 @@ func newEventRecorder(name string) *eventRecorder {
 			}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	startDrops(name)
 	return r
 }
 
@@ -86,20 +84,18 @@ func (r *eventRecorder) drop(eventType, reason string) {
 func (r *eventRecorder) record(
 	cluster string, workspace dynamic.Interface, u *unstructured.Unstructured, is objectsync.Event,
 ) bool {
-	about, err := reference.GetReference(clientgoscheme.Scheme, u)
-	if err != nil {
-		return false
-	}
-	now, namespace := metav1.Now(), about.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
+	now := metav1.Now()
 	e := &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: recordutil.GenerateEventName(about.Name, now.UnixNano()),
+			Namespace: cmp.Or(u.GetNamespace(), metav1.NamespaceDefault),
+			Name:      recordutil.GenerateEventName(u.GetName(), now.UnixNano()),
 		},
-		InvolvedObject: *about, Type: is.Type, Reason: is.Reason, Message: is.Message, Count: 1,
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+			UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		},
+		Type: is.Type, Reason: is.Reason, Message: is.Message, Count: 1,
 		FirstTimestamp: now, LastTimestamp: now, Source: corev1.EventSource{Component: component},
 		ReportingController: component,
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,10 +11,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
-
-// errNotFollowed means that a publication has not opened its streams yet. It is a conflict, of which nobody is told.
-var errNotFollowed = apierrors.NewConflict(
-	objectsync.Namespaces.GroupResource(), "", errors.New("it is not known yet whose copies it has"))
 
 // shared is what all publications of one service cluster share: who uses which related objects, by what they have found
 // and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
@@ -66,13 +60,6 @@ func newShared() *shared {
 	}
 }
 
-// isUnused reports whether no publication is left.
-func (s *shared) isUnused() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open) == 0
-}
-
 // note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
 // look.
 func (s *shared) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
@@ -105,26 +92,18 @@ func (s *shared) put(by holder, all []objectsync.Holding) {
 	}
 }
 
-// holders are the related objects of all objects of a publication. They count until they are closed.
+// holders are the related objects of all objects of a publication. They count from open until they are closed.
 type holders struct {
 	shared  *shared
-	name    string   // of the PublishedResource
-	streams *streams // nil until they are followed
+	name    string // of the PublishedResource
+	streams *streams
 }
 
-func (s *shared) holdersOf(name string) *holders {
-	h := &holders{shared: s, name: name}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[h] = struct{}{}
-	return h
-}
-
-// follow tells where the copies and states of the publication are.
-func (h *holders) follow(streams *streams) {
+// open tells all that share the service cluster of the publication, whose streams are open.
+func (h *holders) open() {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
-	h.streams = streams
+	h.shared.open[h] = struct{}{}
 }
 
 // HasOthers reports whether a namespace has copies of other logical clusters, in whatever publication, and none of this
@@ -133,15 +112,12 @@ func (h *holders) HasOthers(namespace, cluster string) (others bool, err error) 
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
 	for o := range h.shared.open {
-		if o.streams == nil {
-			return false, errNotFollowed
-		}
 		if err := o.streams.copies.Ready(); err != nil {
 			return false, err
 		}
 		for _, u := range o.streams.copies.Select(namespace, labels.Everything()) {
 			is := u.GetLabels()[objectsync.LabelCluster]
-			item, _ := sourceOf(u)
+			item, _ := objectsync.SourceOf(u)
 			if is == cluster && objectsync.IsAt(o.streams.state(item), u) {
 				return false, nil
 			}

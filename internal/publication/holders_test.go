@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,6 +27,13 @@ func holding(p objectsync.Primary) objectsync.Holding {
 	}
 }
 
+// openHolders returns what a publication of a PublishedResource shares.
+func openHolders(s *shared, name string) *holders {
+	h := &holders{shared: s, name: name}
+	h.open()
+	return h
+}
+
 // users returns the workspaces of those who have the shared Secret.
 func users(h *holders) set[string] {
 	out := set[string]{}
@@ -41,7 +47,7 @@ func users(h *holders) set[string] {
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	one, two := newShared(), newShared()
-	a, b, next, elsewhere := one.holdersOf("a"), one.holdersOf("b"), one.holdersOf("a"), two.holdersOf("a")
+	a, b, next, elsewhere := openHolders(one, "a"), openHolders(one, "b"), openHolders(one, "a"), openHolders(two, "a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
 	both, thief := set[string]{"victim": {}, "thief": {}}, set[string]{"thief": {}}
@@ -78,7 +84,7 @@ func TestLedger(t *testing.T) {
 // gone.
 func TestLedgerOfStates(t *testing.T) {
 	l := newShared()
-	b := l.holdersOf("b")
+	b := openHolders(l, "b")
 	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets",` +
 		`"kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
 		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
@@ -120,7 +126,7 @@ func stateOfWeb(p *publication, cluster string) *unstructured.Unstructured {
 // TestHoldingsOfVersions shows that who has an object is known to those who know it in another version.
 func TestHoldingsOfVersions(t *testing.T) {
 	l := newShared()
-	a, b := l.holdersOf("a"), l.holdersOf("b")
+	a, b := openHolders(l, "a"), openHolders(l, "b")
 	h := holding(in("victim", "web"))
 	h.From.Version, h.To.Version = "v1beta1", "v1beta1"
 	a.set(h.Primary, []objectsync.Holding{h})
@@ -133,8 +139,7 @@ func TestHoldingsOfVersions(t *testing.T) {
 }
 
 // TestHasOthers shows that each publication knows whether a namespace has copies of other workspaces alone, by whatever
-// publication; that who labels an object there as a copy of its own has none; and that it is not known while a
-// publication does not follow its copies yet.
+// publication, and that who labels an object there as a copy of its own has none.
 func TestHasOthers(t *testing.T) {
 	forged := copyOfWebIn("thief").(map[string]any)
 	maps.Copy(forged["metadata"].(map[string]any), map[string]any{"namespace": "victim", "name": "forged"})
@@ -143,12 +148,8 @@ func TestHasOthers(t *testing.T) {
 	p, _ := newThings(t, url, connect)
 	p.open()
 	p.worker.await(p.ctx)
-	defer p.stop(false)
-	other := p.worker.config.shared.holdersOf("other")
-	if got, err := other.HasOthers("victim", "thief"); !apierrors.IsConflict(err) {
-		t.Errorf("want it unknown, got %v, %v", got, err)
-	}
-	other.follow(p.worker.streams)
+	defer p.stop()
+	other := &holders{shared: p.worker.config.shared, name: "other"}
 	for namespace, want := range map[string]bool{"victim": true, "free": false} {
 		if got, err := other.HasOthers(namespace, "thief"); got != want || err != nil {
 			t.Errorf("namespace %s: want %t, got %t, %v", namespace, want, got, err)

@@ -12,15 +12,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// sourceOf returns the object that a copy is of, and false if it does not tell, or is nil.
-func sourceOf(u *unstructured.Unstructured) (objectsync.Primary, bool) {
-	if u == nil {
-		return objectsync.Primary{}, false
-	}
-	cluster, source, ok := objectsync.SourceOf(u)
-	return objectsync.Primary{Cluster: cluster, NamespacedName: source}, ok
-}
-
 // lost gives up an object that is not there any more.
 func (p *pass) lost() error {
 	w := p.worker

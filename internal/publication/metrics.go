@@ -3,12 +3,7 @@ package publication
 import (
 	"time"
 
-	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -46,49 +41,12 @@ const (
 	dropUnanswered = "Unanswered"
 )
 
-// startDrops begins the series of dropped events of a PublishedResource: what does not exist is no 0 to an alert.
-func startDrops(name string) {
-	for _, eventType := range []string{corev1.EventTypeNormal, corev1.EventTypeWarning} {
-		for _, reason := range []string{dropQueueFull, dropRefused, dropUnanswered} {
-			droppedEvents.WithLabelValues(name, eventType, reason)
-		}
-	}
-}
-
-// observe counts a sync.
+// observe counts a sync. No reason is one that a tenant has written: a series for each would be without end.
 func observe(name string, err error, took time.Duration) {
 	durations.WithLabelValues(name).Observe(took.Seconds())
 	if err != nil {
-		failures.WithLabelValues(name, reasonOf(err)).Inc()
+		failures.WithLabelValues(name, objectsync.ReasonOf(err)).Inc()
 	}
-}
-
-// knownReasons are those of API servers. A webhook of a tenant may answer with any text.
-var knownReasons = sets.New(
-	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
-	metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonInvalid,
-	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests,
-	metav1.StatusReasonBadRequest, metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonRequestEntityTooLarge,
-	metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
-)
-
-// reasonOf returns a word for an error.
-func reasonOf(err error) string {
-	for reason, cause := range map[string]error{
-		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous,
-		"TooLarge": objectsync.ErrTooLarge, "Panic": errPanic,
-	} {
-		if errors.Is(err, cause) {
-			return reason
-		}
-	}
-	if r := objectsync.RefusalOf(err); r != nil {
-		err = r
-	}
-	if r := apierrors.ReasonForError(err); knownReasons.Has(r) {
-		return string(r)
-	}
-	return "Other"
 }
 
 // forgetMetrics forgets all series of a PublishedResource.

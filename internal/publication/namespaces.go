@@ -155,19 +155,14 @@ func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool,
 	if err != nil {
 		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
 	}
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all) {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return false, errors.New("cannot parse what the service cluster serves")
-		}
-		for _, r := range list.APIResources {
-			holds, err := c.holds(ctx, gv.WithResource(r.Name), namespace)
-			if err != nil || holds {
-				return false, err
-			}
+	kinds, err := discovery.GroupVersionResources(
+		discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all))
+	for r := range kinds {
+		if holds, err := c.holds(ctx, r, namespace); err != nil || holds {
+			return false, err
 		}
 	}
-	return true, nil
+	return err == nil, errors.Wrap(err, "cannot parse what the service cluster serves")
 }
 
 // holds reports whether a namespace has objects of a resource. Events are none.

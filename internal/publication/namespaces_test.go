@@ -62,7 +62,7 @@ func TestLeftNamespace(t *testing.T) {
 	url, connect := startServer(t, s)
 	p, _ := newThings(t, url, connect)
 	p.open()
-	defer p.stop(false)
+	defer p.stop()
 	p.worker.await(t.Context()) // The server answers.
 	c := &namespaceCleaner{
 		service: p.worker.config.Service, agent: "agent", locks: &p.worker.config.shared.locks,
@@ -83,9 +83,9 @@ func TestLeftNamespace(t *testing.T) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		u.SetNamespace("ns")
 		u.SetName("a")
-		below := &writer{side: &side{
+		below := &side{
 			pass: p.worker.newPass(t.Context(), objectsync.Primary{}), client: p.worker.config.Service.Dynamic(),
-		}}
+		}
 		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 		if err := below.Create(t.Context(), r, u); err != nil {
 			t.Error(err)
@@ -123,7 +123,7 @@ func TestUnknownNamespace(t *testing.T) {
 	url, connect := startServer(t, s)
 	p, _ := newThings(t, url, connect)
 	p.open()
-	defer p.stop(false)
+	defer p.stop()
 	p.worker.await(t.Context()) // The server answers.
 	config := p.worker.config
 	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}

@@ -3,6 +3,7 @@ package publication
 import (
 	"slices"
 	"sync"
+	"time"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,71 +13,6 @@ import (
 )
 
 type set[K comparable] = map[K]struct{}
-
-// An index tells which objects need what: thousands each, but few the same. Methods may be called concurrently.
-type index[K comparable] struct {
-	mu     sync.Mutex
-	needs  map[objectsync.Primary]set[K]
-	needed map[K][]unique.Handle[objectsync.Primary]
-}
-
-func newIndex[K comparable]() *index[K] {
-	return &index[K]{needs: map[objectsync.Primary]set[K]{}, needed: map[K][]unique.Handle[objectsync.Primary]{}}
-}
-
-// add adds to what an object needs.
-func (l *index[K]) add(p objectsync.Primary, k K) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.needs[p] == nil {
-		l.needs[p] = set[K]{}
-	}
-	l.insert(p, k)
-	l.needs[p][k] = struct{}{}
-}
-
-// insert has an object found by what it needs, if it did not need that before. The caller holds the lock.
-func (l *index[K]) insert(p objectsync.Primary, k K) {
-	if _, is := l.needs[p][k]; !is {
-		l.needed[k] = append(l.needed[k], unique.Make(p))
-	}
-}
-
-// set makes keys all that an object needs, and returns what it has needed and nobody needs any more.
-func (l *index[K]) set(p objectsync.Primary, keys set[K]) (over []K) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was := l.needs[p]
-	for k := range keys {
-		l.insert(p, k)
-	}
-	if l.needs[p] = keys; len(keys) == 0 {
-		delete(l.needs, p)
-	}
-	for k := range was {
-		if _, still := keys[k]; still {
-			continue
-		}
-		left := l.needed[k]
-		at := slices.Index(left, unique.Make(p))
-		if l.needed[k] = slices.Delete(left, at, at+1); len(left) == 1 {
-			delete(l.needed, k)
-			over = append(over, k)
-		}
-	}
-	return over
-}
-
-// of returns the objects that need something.
-func (l *index[K]) of(k K) []objectsync.Primary {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []objectsync.Primary
-	for _, by := range l.needed[k] {
-		out = append(out, by.Value())
-	}
-	return out
-}
 
 // A use is what something is needed for.
 type use int
@@ -109,30 +45,117 @@ func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResourc
 	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r)}
 }
 
-// dependencies are what objects need. Their methods may be called concurrently.
+// roomAgain is when objects are tried again that there may be room for by now.
+const roomAgain = time.Second
+
+// dependencies are what objects need, and how many bytes they use. Their methods may be called concurrently.
 type dependencies struct {
-	index   *index[need]
 	streams *streams
 	objects *objectIndex
-	quota   *quota
 
-	mu sync.Mutex
-	// namespaces of the service cluster that objects look at beside those of their copies, by logical cluster
-	namespaces map[string]set[string]
+	mu     sync.Mutex
+	needs  map[objectsync.Primary]set[need]
+	needed map[need][]unique.Handle[objectsync.Primary] // thousands, but few of the same
+	used   map[objectsync.Primary]int
+	of     map[string]usage // by logical cluster
+}
+
+// A usage is what the objects of a workspace need together.
+type usage struct {
+	bytes      int
+	namespaces int // of the service cluster that are looked at beside those of copies
+}
+
+func newDependencies(s *streams, x *objectIndex) *dependencies {
+	return &dependencies{
+		streams: s, objects: x, needs: map[objectsync.Primary]set[need]{},
+		needed: map[need][]unique.Handle[objectsync.Primary]{}, used: map[objectsync.Primary]int{},
+		of: map[string]usage{},
+	}
+}
+
+// add adds to what an object needs.
+func (d *dependencies) add(item objectsync.Primary, k need) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.insert(item, k)
+}
+
+// insert adds to what an object needs. The caller holds the lock.
+func (d *dependencies) insert(item objectsync.Primary, k need) {
+	if _, is := d.needs[item][k]; is {
+		return
+	}
+	if d.needs[item] == nil {
+		d.needs[item] = set[need]{}
+	}
+	d.needs[item][k] = struct{}{}
+	if d.needed[k] = append(d.needed[k], unique.Make(item)); k.use == toClaim && len(d.needed[k]) == 1 {
+		d.count(k.cluster, usage{namespaces: 1})
+	}
+}
+
+// count has the objects of a workspace need more, or less. The caller holds the lock.
+func (d *dependencies) count(cluster string, more usage) {
+	is := usage{d.of[cluster].bytes + more.bytes, d.of[cluster].namespaces + more.namespaces}
+	if d.of[cluster] = is; is == (usage{}) {
+		delete(d.of, cluster)
+	}
 }
 
 // set makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed; those
-// of an endpoint stay, as objects of all workspaces come by them.
+// of an endpoint stay, as objects of all workspaces come by them. If there is room for one more namespace, those of the
+// workspace that wait are tried again.
 func (d *dependencies) set(item objectsync.Primary, needs set[need]) {
-	for _, k := range d.index.set(item, needs) {
+	for _, k := range d.replace(item, needs) {
 		switch k.use {
 		case toStream:
-			d.streams.closeUnused(k, func() bool { return len(d.index.of(k)) > 0 })
+			d.streams.closeUnused(k, func() bool { return len(d.by(k)) > 0 })
 		case toClaim:
-			d.releaseClaim(k)
+			d.wakeWaiting(k.cluster, 0)
 		case toLook, toWait:
 		}
 	}
+}
+
+// replace makes needs all that an object has, and returns what it has needed and nobody needs any more.
+func (d *dependencies) replace(item objectsync.Primary, needs set[need]) (over []need) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for k := range needs {
+		d.insert(item, k)
+	}
+	was := d.needs[item]
+	if d.needs[item] = needs; len(needs) == 0 {
+		delete(d.needs, item)
+	}
+	for k := range was {
+		if _, still := needs[k]; still {
+			continue
+		}
+		left := d.needed[k]
+		at := slices.Index(left, unique.Make(item))
+		if d.needed[k] = slices.Delete(left, at, at+1); len(left) > 1 {
+			continue
+		}
+		delete(d.needed, k)
+		over = append(over, k)
+		if k.use == toClaim {
+			d.count(k.cluster, usage{namespaces: -1})
+		}
+	}
+	return over
+}
+
+// by returns the objects that need something.
+func (d *dependencies) by(k need) []objectsync.Primary {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []objectsync.Primary
+	for _, by := range d.needed[k] {
+		out = append(out, by.Value())
+	}
+	return out
 }
 
 // claim reports whether a namespace of the service cluster may be looked at for an object, and returns what the object
@@ -140,54 +163,58 @@ func (d *dependencies) set(item objectsync.Primary, needs set[need]) {
 func (d *dependencies) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := d.namespaces[item.Cluster]
-	k = need{cluster: item.Cluster, use: toWait}
-	if _, ok = all[namespace]; ok || len(all) < objectsync.NamespacesMax {
-		if all == nil {
-			all = set[string]{}
-			d.namespaces[item.Cluster] = all
-		}
-		all[namespace] = struct{}{}
-		k.Namespace, k.use, ok = namespace, toClaim, true
+	k = need{NamespacedName: types.NamespacedName{Namespace: namespace}, cluster: item.Cluster, use: toClaim}
+	if ok = len(d.needed[k]) > 0 || d.of[item.Cluster].namespaces < objectsync.NamespacesMax; !ok {
+		k = need{cluster: item.Cluster, use: toWait}
 	}
-	d.index.add(item, k)
+	d.insert(item, k)
 	return k, ok
 }
 
-// releaseClaim gives up a namespace of a workspace that no object of it needs, and tries again those that there may be
-// room for by now.
-func (d *dependencies) releaseClaim(k need) {
+// take has an object use more bytes, if there is room for them beside the others of its workspace.
+func (d *dependencies) take(item objectsync.Primary, bytes int) bool {
 	d.mu.Lock()
-	released := len(d.index.of(k)) == 0
-	if released {
-		if delete(d.namespaces[k.cluster], k.Namespace); len(d.namespaces[k.cluster]) == 0 {
-			delete(d.namespaces, k.cluster)
-		}
+	defer d.mu.Unlock()
+	more := max(0, bytes-d.used[item])
+	if more > 0 && d.of[item.Cluster].bytes+more > objectsync.RoomMost {
+		return false
 	}
+	d.use(item, more)
+	return true
+}
+
+// shrink makes so many bytes all that an object uses. If that is less than before, those of its workspace that wait are
+// tried again.
+func (d *dependencies) shrink(item objectsync.Primary, bytes int) {
+	d.mu.Lock()
+	less := min(0, bytes-d.used[item])
+	d.use(item, less)
 	d.mu.Unlock()
-	if !released {
-		return
-	}
-	for _, waiting := range d.index.of(need{cluster: k.cluster, use: toWait}) {
-		d.objects.queue.Add(waiting)
+	if less < 0 {
+		d.wakeWaiting(item.Cluster, roomAgain)
 	}
 }
 
-// use makes so many bytes all that an object uses. If that is less than before, those of its workspace that wait are
-// tried again.
-func (d *dependencies) use(item objectsync.Primary, bytes int) {
-	if d.quota.shrink(item, bytes) {
-		for _, waiting := range d.index.of(need{cluster: item.Cluster, use: toWait}) {
-			d.objects.queue.AddAfter(waiting, roomAgain)
-		}
+// use has an object use more bytes, or fewer. The caller holds the lock.
+func (d *dependencies) use(item objectsync.Primary, more int) {
+	if d.used[item] += more; d.used[item] == 0 {
+		delete(d.used, item)
+	}
+	d.count(item.Cluster, usage{bytes: more})
+}
+
+// wakeWaiting tries objects of a workspace again that wait for room.
+func (d *dependencies) wakeWaiting(cluster string, after time.Duration) {
+	for _, waiting := range d.by(need{cluster: cluster, use: toWait}) {
+		d.objects.queue.AddAfter(waiting, after)
 	}
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.
 func (d *dependencies) wake(k need) {
-	items := d.index.of(k)
+	items := d.by(k)
 	k.Name = ""
-	for _, item := range append(items, d.index.of(k)...) {
+	for _, item := range append(items, d.by(k)...) {
 		d.objects.queue.Add(item)
 	}
 }

@@ -10,24 +10,25 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestLinks shows that what nobody needs any more is named, and nothing is kept of it.
-func TestLinks(t *testing.T) {
-	l := newIndex[string]()
+// TestReplaceNeeds shows that what nobody needs any more is named, and nothing is kept of it.
+func TestReplaceNeeds(t *testing.T) {
+	d := newDependencies(nil, nil)
 	a, b := in("a", "1"), in("b", "1")
-	l.set(a, set[string]{"x": {}, "y": {}})
-	l.set(b, set[string]{"y": {}})
-	if diff := cmp.Diff([]string{"x"}, l.set(a, set[string]{"z": {}})); diff != "" {
-		t.Errorf("over: -want, +got:\n%s", diff)
+	x, y, z := secret("", "ns", "x"), secret("", "ns", "y"), secret("", "ns", "z")
+	d.replace(a, set[need]{x: {}, y: {}})
+	d.replace(b, set[need]{y: {}})
+	if over := d.replace(a, set[need]{z: {}}); len(over) != 1 || over[0] != x {
+		t.Errorf("want x over, got %v", over)
 	}
-	if diff := cmp.Diff([]objectsync.Primary{b}, l.of("y")); diff != "" {
+	if diff := cmp.Diff([]objectsync.Primary{b}, d.by(y)); diff != "" {
 		t.Errorf("who needs y: -want, +got:\n%s", diff)
 	}
-	l.set(a, nil)
-	if diff := cmp.Diff([]string{"y"}, l.set(b, nil)); diff != "" {
-		t.Errorf("over: -want, +got:\n%s", diff)
+	d.replace(a, nil)
+	if over := d.replace(b, nil); len(over) != 1 || over[0] != y {
+		t.Errorf("want y over, got %v", over)
 	}
-	if len(l.needs)+len(l.needed) != 0 {
-		t.Errorf("it keeps %v %v", l.needs, l.needed)
+	if len(d.needs)+len(d.needed) != 0 {
+		t.Errorf("it keeps %v %v", d.needs, d.needed)
 	}
 }
 
@@ -76,7 +77,7 @@ func TestTenantNamespaces(t *testing.T) {
 	for _, item := range []objectsync.Primary{one, two, other} {
 		p.worker.needs.set(item, nil)
 	}
-	if all := p.worker.needs.namespaces; len(all) > 0 {
+	if all := p.worker.needs.of; len(all) > 0 {
 		t.Errorf("want nothing kept, got %v", all)
 	}
 }

@@ -1,7 +1,10 @@
 package publication
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,14 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
-	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 const (
@@ -30,23 +29,23 @@ const (
 	// probeEvery is how often objects are tried that lack rights of the provider on the service cluster, one for each
 	// resource: nothing tells when these are given. If one is synced then, all others are tried, too.
 	probeEvery = 30 * time.Second
+	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be,
+	// in bytes.
+	namedMost   = 20
+	messageMost = 512
 )
 
 // An object is what a publication knows of one object of a consumer beside what it needs.
 type object struct {
-	added    bool // since its last sync began, so that it is not forgotten
-	failures int  // in a row
+	failures int // in a row
 	lasting  bool
 	// copyNamespace is that of the copy, as long as its namespace may become empty without it.
 	copyNamespace string
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
-	// vain is the last patch of the status if it changed nothing: a workspace whose schema lacks a field prunes it, and
-	// would be sent it with each sync.
-	vain    statusPatch
-	known   bool    // It has been synced, or has failed.
-	failure string  // why it is not synced
-	refused refuser // by what it was at its last try
+	known        bool    // It has been synced, or has failed.
+	failure      string  // why it is not synced
+	refused      refuser // by what it was at its last try
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// orphaned means that its copy has been left behind.
@@ -56,12 +55,6 @@ type object struct {
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID
 }
-
-// A statusPatch is a patch of an object in one version.
-type statusPatch struct{ body, version string }
-
-// isVain reports whether a patch of the status is known to change nothing.
-func (o *object) isVain(s statusPatch) bool { return s.version != "" && o.vain == s }
 
 // A refuser is what objects are refused by that are cured together. The empty one is nobody.
 type refuser struct {
@@ -92,7 +85,7 @@ func (o *object) pause(err error) time.Duration {
 	switch {
 	case isEarly(err):
 		most = time.Second
-	case isLasting(err):
+	case objectsync.IsLasting(err), errors.Is(err, errPanic):
 		growth, most, lasting = 20, 10*time.Minute, true
 	}
 	if lasting != o.lasting {
@@ -139,23 +132,22 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 	return object{}
 }
 
-// forget forgets an object of which nothing is left, unless it has been added again.
+// forget forgets an object of which nothing is left.
 func (x *objectIndex) forget(item objectsync.Primary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if o := x.known[item]; o == nil || o.added {
-		return
+	if x.known[item] != nil {
+		x.changed()
+		delete(x.known, item)
+		x.workspaces.count(item.Cluster, -1)
 	}
-	x.changed()
-	delete(x.known, item)
-	x.workspaces.count(item.Cluster, -1)
 }
 
 // note records what became of an object.
 func (x *objectIndex) note(item objectsync.Primary, err error) {
 	is := ""
 	if err != nil {
-		is = short(err.Error()) // Of a thousand related objects there may be as many errors.
+		is = managedadapter.Clip(err.Error(), messageMost) // Of a thousand related objects there may be as many errors.
 	}
 	x.update(item, func(o *object) {
 		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
@@ -193,7 +185,7 @@ func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
 // add has objects synced that may be new. Their workspaces are not forgotten before.
 func (x *objectIndex) add(items ...objectsync.Primary) {
 	for _, item := range items {
-		x.update(item, func(o *object) { o.added = true })
+		x.update(item, func(*object) {})
 		x.queue.Add(item)
 	}
 }
@@ -270,19 +262,50 @@ func isEarly(err error) bool {
 	return informer.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
 }
 
-// lasting are causes that only a change of the object, of what has its name or of the spec cures.
-var lasting = []error{
-	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge,
-	related.ErrNoNamespace, related.ErrUneven, related.ErrInvalidName, related.ErrTooMany,
-	objectsync.ErrTooManyNamespaces, objectsync.ErrNoRoom, objectsync.ErrCredential, naming.ErrInvalidName,
-	mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
+// counts returns what the status says.
+func (x *objectIndex) counts() *v1alpha1.ObjectCounts {
+	out := &v1alpha1.ObjectCounts{}
+	orphans, failures := map[string]int64{}, map[string]*v1alpha1.WorkspaceFailures{}
+	x.each(func(item objectsync.Primary, o *object) {
+		name := item.Cluster
+		if o.orphaned || o.failure != "" {
+			name = cmp.Or(x.workspaces.get(name).Path, name)
+		}
+		if o.orphaned {
+			out.Orphaned++
+			orphans[name]++
+		}
+		switch {
+		case o.failure != "":
+			out.Failed++
+			fail(failures, name, item, o)
+		case o.known:
+			out.Synced++
+		}
+	})
+	for _, name := range firstOf(failures) {
+		out.Failures = append(out.Failures, *failures[name])
+	}
+	for _, name := range firstOf(orphans) {
+		out.Orphans = append(out.Orphans, v1alpha1.WorkspaceOrphans{Workspace: name, Copies: orphans[name]})
+	}
+	return out
 }
 
-func isLasting(err error) bool {
-	for _, cause := range lasting {
-		if errors.Is(err, cause) {
-			return true
-		}
+// fail counts a failure in a workspace, of whose failures the first one is told.
+func fail(failures map[string]*v1alpha1.WorkspaceFailures, name string, item objectsync.Primary, o *object) {
+	w := failures[name]
+	if w == nil {
+		w = &v1alpha1.WorkspaceFailures{Workspace: name}
+		failures[name] = w
 	}
-	return objectsync.RefusalOf(err) != nil
+	if w.Failed++; w.Failed == 1 || item.String() < w.Object {
+		w.Object, w.Message = item.String(), o.failure
+	}
+}
+
+// firstOf returns the first names of workspaces.
+func firstOf[V any](all map[string]V) []string {
+	names := slices.Sorted(maps.Keys(all))
+	return names[:min(len(names), namedMost)]
 }

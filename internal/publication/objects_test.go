@@ -44,9 +44,7 @@ func TestPauses(t *testing.T) {
 	beside := errors.WithStack(kerrors.NewAggregate([]error{boom, &objectsync.RefusalError{}}))
 	causes := map[error]time.Duration{
 		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost, beside: lastingMost,
-	}
-	for _, err := range lasting {
-		causes[err] = lastingMost
+		objectsync.ErrForeign: lastingMost, objectsync.ErrAmbiguous: lastingMost, errPanic: lastingMost,
 	}
 	for err, most := range causes {
 		o, pauses, after := &object{}, []time.Duration(nil), time.Duration(0)
@@ -76,40 +74,22 @@ func TestPauseAfterOutage(t *testing.T) {
 	}
 }
 
-// TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the
-// object is the same.
-func TestVainPatches(t *testing.T) {
-	s := statusPatch{"{}", "7"}
-	one, two := object{vain: s}, object{}
-	if !one.isVain(s) || one.isVain(statusPatch{"{}", "8"}) || one.isVain(statusPatch{`{"a":1}`, "7"}) || two.isVain(s) ||
-		two.isVain(statusPatch{}) {
-		t.Error("want only the same patch of the same object in the same version not sent")
-	}
-}
-
 // TestRecords compares what is known of objects and workspaces with a model, for random operations: a workspace is
-// known as long as it is shown or any object of it is, and an object that was added again is not forgotten.
+// known as long as it is shown or any object of it is.
 func TestRecords(t *testing.T) {
 	const clusters, names = 4, 3
 	p, r := newTestPublication(t), rand.New(rand.NewPCG(1, 2))
 	objects, shown := set[objectsync.Primary]{}, map[string]Workspace{}
-	added := set[objectsync.Primary]{}
 	for range 5000 {
 		item := in(strconv.Itoa(r.IntN(clusters)), strconv.Itoa(r.IntN(names)))
-		switch r.IntN(5) {
+		switch r.IntN(4) {
 		case 0:
 			p.worker.objects.add(item)
-			objects[item], added[item] = struct{}{}, struct{}{}
-		case 1: // It is synced.
-			p.worker.objects.update(item, func(o *object) { o.added = false })
 			objects[item] = struct{}{}
-			delete(added, item)
-		case 2:
+		case 1:
 			p.worker.newPass(t.Context(), item).forget()
-			if _, again := added[item]; !again {
-				delete(objects, item)
-			}
-		case 3:
+			delete(objects, item)
+		case 2:
 			shown[item.Cluster] = Workspace{Bound: true}
 			p.worker.workspaces.follow(Consumers{Workspaces: maps.Clone(shown)})
 		default:

@@ -48,7 +48,7 @@ type publication struct {
 	// working ends when nothing more is to be begun.
 	working context.Context //nolint:containedctx // Likewise.
 	quit    context.CancelFunc
-	ended   chan struct{}
+	running sync.WaitGroup
 	denied  atomic.Bool // A stream was not well at the last look.
 }
 
@@ -59,7 +59,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &syncWorker{name: name, config: c, syncer: s, holders: c.shared.holdersOf(name)}
+	w := &syncWorker{name: name, config: c, syncer: s}
 	w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
 	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
@@ -74,13 +74,11 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	w.streams = &streams{
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
 	}
-	w.needs = &dependencies{
-		index: newIndex[need](), streams: w.streams, objects: w.objects, namespaces: map[string]set[string]{},
-		quota: &quota{used: map[objectsync.Primary]int{}, all: map[string]int{}},
-	}
+	w.holders = &holders{shared: c.shared, name: name, streams: w.streams}
+	w.needs = newDependencies(w.streams, w.objects)
 	w.streams.changed = w.needs.wake
 	w.namespaces = newNamespaceCleaner(c, w.streams)
-	p := &publication{ended: make(chan struct{}), worker: w}
+	p := &publication{worker: w}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
 	return p, nil
@@ -90,7 +88,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 func (p *publication) open() {
 	s := p.worker.streams
 	s.open()
-	p.worker.holders.follow(s)
+	p.worker.holders.open()
 	s.copies.Listen(p.worker.copyChanged)
 	s.states.Listen(p.worker.stateChanged)
 	p.adapt(p.worker.config.Consumers)
@@ -153,7 +151,6 @@ func (p *publication) renew() {
 
 // run syncs objects until the publication is stopped.
 func (p *publication) run() {
-	defer close(p.ended)
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	if n := p.worker.namespaces; n != nil {
@@ -206,26 +203,14 @@ func (p *publication) status() *v1alpha1.ObjectCounts {
 	return c
 }
 
-// stop ends the publication.
-func (p *publication) stop(running bool) {
-	p.halt(running)
-	p.closeStreams()
-}
-
-// halt ends all syncs and waits for what is under way. The publication has to be running, or never to run.
-func (p *publication) halt(running bool) {
+// stop ends the publication, and waits for what is under way.
+func (p *publication) stop() {
 	p.quit()
 	p.worker.objects.queue.ShutDown()
 	if n := p.worker.namespaces; n != nil {
 		n.queue.ShutDown()
 	}
-	if running {
-		<-p.ended
-	}
-}
-
-// closeStreams closes all that a publication holds that has been stopped.
-func (p *publication) closeStreams() {
+	p.running.Wait()
 	p.cancel()
 	p.worker.streams.close()
 	p.adapt(Consumers{})

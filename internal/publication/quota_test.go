@@ -31,12 +31,12 @@ func TestUse(t *testing.T) {
 		}
 		p.worker.needs.set(step.object, at.needs)
 		if got { // Of one that is refused it is not known what it uses.
-			p.worker.needs.use(step.object, at.used)
+			p.worker.needs.shrink(step.object, at.used)
 		}
 	}
 	at := &pass{worker: p.worker, item: two, needs: set[need]{}}
 	at.mayUse(1)
-	p.worker.needs.use(one, most-1)
+	p.worker.needs.shrink(one, most-1)
 	if item, _ := p.worker.objects.queue.Get(); item != two {
 		t.Errorf("want the one tried that waits, got %v", item)
 	}
@@ -44,9 +44,9 @@ func TestUse(t *testing.T) {
 		t.Error("want room when another uses less")
 	}
 	for _, item := range []objectsync.Primary{one, two, other} {
-		p.worker.needs.use(item, 0)
+		p.worker.needs.shrink(item, 0)
 	}
-	if q := p.worker.needs.quota; len(q.used)+len(q.all) > 0 {
-		t.Errorf("want nothing counted, got %v, %v", q.used, q.all)
+	if d := p.worker.needs; len(d.used)+len(d.of) > 0 {
+		t.Errorf("want nothing counted, got %v, %v", d.used, d.of)
 	}
 }

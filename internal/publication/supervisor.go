@@ -1,13 +1,13 @@
 package publication
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -17,12 +17,11 @@ const reportEvery = time.Second
 
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake    func(name string)
-	changes workqueue.TypedDelayingInterface[string] // names of those whose Status has changed
+	wake func(name string)
 
 	mu     sync.Mutex
 	of     map[string]*served
-	shared map[string]*shared // by the URLs of service clusters
+	shared map[string]*shared // by the URLs of service clusters, of which there are few
 	ended  bool
 }
 
@@ -36,10 +35,7 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{
-		wake: wake, changes: workqueue.NewTypedDelayingQueue[string](), of: map[string]*served{},
-		shared: map[string]*shared{},
-	}
+	return &Supervisor{wake: wake, of: map[string]*served{}, shared: map[string]*shared{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
@@ -50,14 +46,8 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if s.ended {
 		return nil
 	}
-	of := s.of[name]
-	if of == nil {
-		of = &served{}
-	}
-	latest := of.current
-	if of.next != nil {
-		latest = of.next
-	}
+	of := cmp.Or(s.of[name], &served{})
+	latest := cmp.Or(of.next, of.current)
 	if latest != nil && latest.worker.config.Revision == c.Revision && latest.worker.config.Service == c.Service {
 		return nil
 	}
@@ -66,7 +56,15 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		s.shared[server] = newShared()
 	}
 	c.shared = s.shared[server]
-	next, err := newPublication(name, c, func() { s.changes.AddAfter(name, reportEvery) })
+	var told atomic.Bool
+	next, err := newPublication(name, c, func() {
+		if !told.Swap(true) {
+			time.AfterFunc(reportEvery, func() {
+				told.Store(false)
+				s.wake(name)
+			})
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -80,7 +78,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	next.worker.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	next.open()
 	if of.next != nil {
-		go of.next.stop(false)
+		go of.next.stop()
 	}
 	of.next = next
 	s.of[name] = of
@@ -97,10 +95,7 @@ func (s *Supervisor) Follow(name string, c Consumers) {
 func (s *Supervisor) each(name string, do func(*publication)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil {
-		return
-	}
+	of := s.get(name)
 	for _, p := range []*publication{of.current, of.next} {
 		if p != nil {
 			do(p)
@@ -108,110 +103,83 @@ func (s *Supervisor) each(name string, do func(*publication)) {
 	}
 }
 
+// get returns what is served for a PublishedResource. The caller holds the lock.
+func (s *Supervisor) get(name string) served { return *cmp.Or(s.of[name], &served{}) }
+
 // takeOver starts a publication when its streams are filled, after the one before it.
 func (s *Supervisor) takeOver(of *served, next *publication) {
 	next.worker.await(next.ctx)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if of.next != next {
-		s.mu.Unlock()
 		return
 	}
 	last := of.current
 	of.current, of.next = next, nil
-	s.mu.Unlock()
 	next.worker.objects.changed() // Without any object, too, the status says that there are none.
-	if last != nil {
-		last.stop(true)
-	}
-	next.run()
+	next.running.Go(func() {
+		if last != nil {
+			last.stop()
+		}
+		next.run()
+	})
 }
 
 // Stop ends what is served for a PublishedResource, and waits for what is under way.
 func (s *Supervisor) Stop(name string) {
 	s.mu.Lock()
-	of := s.of[name]
+	is := cmp.Or(s.of[name], &served{})
+	of := *is
+	is.current, is.next = nil, nil // So that none takes over.
 	delete(s.of, name)
-	var current, next *publication
-	if of != nil {
-		current, next = of.current, of.next
-		of.current, of.next = nil, nil
-	}
 	s.mu.Unlock()
-	if current != nil {
-		current.halt(true)
+	for _, p := range []*publication{of.current, of.next} {
+		if p != nil {
+			p.stop()
+		}
 	}
-	if of != nil {
-		of.events.close() // It needs the connections.
-	}
-	if next != nil {
-		next.stop(false)
-	}
-	if current != nil {
-		current.closeStreams()
+	if of.events != nil {
+		of.events.close()
 	}
 	forgetMetrics(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.shared, func(_ string, by *shared) bool { return by.isUnused() })
 }
 
-// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.
-func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
+// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it, and why objects are not
+// seen as they are, if that has not just begun: a server denies a stream, does not answer it, or cuts it again and
+// again.
+func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.current == nil {
-		return nil
+	if p := s.get(name).current; p != nil {
+		if counts = p.status(); p.denied.Load() {
+			denied = p.denial()
+		}
 	}
-	return of.current.status()
+	return counts, denied
 }
 
-// Denied returns why the objects of a PublishedResource are not seen as they are, if that has not just begun: a server
-// denies a stream, does not answer it, or cuts it again and again. Nil means that all are, or that nothing is served.
-func (s *Supervisor) Denied(name string) error {
+// HoldsNone reports whether no object of a consumer is known to have our finalizer any more, for a PublishedResource
+// that is served to take them off.
+func (s *Supervisor) HoldsNone(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.current == nil || !of.current.denied.Load() {
-		return nil
-	}
-	return of.current.denial()
+	of := s.get(name)
+	return of.next == nil && of.current != nil && of.current.worker.config.RemoveFinalizers &&
+		of.current.worker.holdsNone()
 }
 
-// CountHeld returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to
-// take them off, and false if that is not known.
-func (s *Supervisor) CountHeld(name string) (n int, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := s.of[name]
-	if of == nil || of.next != nil || of.current == nil || !of.current.worker.config.RemoveFinalizers {
-		return 0, false
-	}
-	return of.current.worker.held()
-}
-
-// Restored has a publication forget what it knows by the resource versions of a server that has gone back in its
-// history. inKCP tells whether that is a server of kcp: then objects may be missing there that nobody has deleted.
-func (s *Supervisor) Restored(name string, inKCP bool) {
+// Restored tells that a server of kcp has gone back in its history: objects may be missing there that nobody has
+// deleted.
+func (s *Supervisor) Restored(name string) {
 	s.each(name, func(p *publication) {
 		p.worker.workspaces.forgetLooks() // Others have those resource versions now.
-		if inKCP {
-			p.worker.suspectAll()
-		}
+		p.worker.suspectAll()
 	})
 }
 
-// Start tells of changes until the context ends, which ends all publications.
+// Start ends all publications when the context ends.
 func (s *Supervisor) Start(ctx context.Context) error {
-	context.AfterFunc(ctx, s.changes.ShutDown)
-	for {
-		name, shutdown := s.changes.Get()
-		if shutdown {
-			break
-		}
-		s.wake(name)
-		s.changes.Done(name)
-	}
+	<-ctx.Done()
 	s.mu.Lock()
 	s.ended = true
 	names := slices.Collect(maps.Keys(s.of))

@@ -111,7 +111,7 @@ func TestServedAtOnce(t *testing.T) {
 		})
 	}
 	for _, do := range []func(name string){
-		s.Stop, s.Stop, func(name string) { s.Follow(name, s.config.Consumers) }, func(name string) { s.Status(name) },
+		s.Stop, s.Stop, func(name string) { s.Follow(name, s.config.Consumers) }, func(name string) { _, _ = s.Status(name) },
 	} {
 		others.Go(func() {
 			for {

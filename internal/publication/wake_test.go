@@ -66,7 +66,7 @@ func TestWake(t *testing.T) {
 			p := newTestPublication(t)
 			for who, all := range looking {
 				for _, l := range all {
-					p.worker.needs.index.add(in("tenant", who), l)
+					p.worker.needs.add(in("tenant", who), l)
 				}
 			}
 			p.worker.needs.wake(tc.changed)

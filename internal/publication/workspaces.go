@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // Consumers are who has bound an API, and where they are reached.
@@ -45,19 +44,15 @@ type Workspace struct {
 }
 
 // A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left.
-//
-// That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a
-// whole shard may be missing for a moment, and a workspace that moves to another shard is missing in between. A
-// workspace has left if kcp was deleting its binding, and the endpoint it was last seen at shows all bindings and none
-// of the workspace. kcp moves a workspace without deleting anything in it. Of one that has not been seen since the
-// program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a binding
-// in the same words as of those that do not exist or are of another shard.
+// That no endpoint shows it does not mean that it is gone: a shard may be missing for a moment, and so is a workspace
+// that moves to another one.
 type workspace struct {
 	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
 	Workspace
 
 	shown    bool
-	gone     bool           // It is not where it was last seen, as the endpoint there says.
+	absent   bool           // It is not where it was last seen, as the endpoint there says.
+	gone     bool           // It is not anywhere: see homeOf.
 	left     time.Time      // when it was shown no more
 	objects  int            // how many of its objects, copies and states are known
 	bindings *bindingReader // of its own
@@ -94,7 +89,7 @@ func (x *workspaceIndex) get(cluster string) workspace {
 		return workspace{bindings: &bindingReader{}}
 	}
 	is := *w
-	is.gone = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
+	is.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
 		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
 	return is
 }
@@ -165,46 +160,4 @@ func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allow
 		}
 	}
 	return was, !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints), allowed
-}
-
-// roomAgain is when objects are tried again that there may be room for by now.
-const roomAgain = time.Second
-
-// A quota is how many bytes the objects of each workspace use together. Its methods may be called concurrently.
-type quota struct {
-	mu   sync.Mutex
-	used map[objectsync.Primary]int
-	all  map[string]int // by logical cluster
-}
-
-// take has an object use more bytes, if there is room for them beside the others of its workspace.
-func (q *quota) take(item objectsync.Primary, bytes int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	more := max(0, bytes-q.used[item])
-	if more > 0 && q.all[item.Cluster]+more > objectsync.RoomMost {
-		return false
-	}
-	q.add(item, more)
-	return true
-}
-
-// shrink makes so many bytes all that an object uses, and reports whether these are fewer than before.
-func (q *quota) shrink(item objectsync.Primary, bytes int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	more := min(0, bytes-q.used[item])
-	q.add(item, more)
-	return more < 0
-}
-
-// add has an object use more bytes, or fewer. The caller holds the lock.
-func (q *quota) add(item objectsync.Primary, more int) {
-	q.all[item.Cluster] += more
-	if q.used[item] += more; q.used[item] == 0 {
-		delete(q.used, item)
-	}
-	if q.all[item.Cluster] == 0 {
-		delete(q.all, item.Cluster)
-	}
 }

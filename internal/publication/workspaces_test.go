@@ -267,7 +267,7 @@ func TestManyWorkspaces(t *testing.T) {
 	q := &counted{TypedDelayingInterface: p.worker.objects.queue}
 	p.worker.objects.queue = q
 	p.open()
-	defer p.stop(false)
+	defer p.stop()
 	added, streams, routines := s.resting(t, q, many)
 	consumers.Workspaces = boundTo(url, workspaces)
 	p.adapt(consumers)
@@ -290,8 +290,8 @@ func TestOnlyOfBound(t *testing.T) {
 	p, consumers := newThings(t, url, connect, "bound")
 	p.open()
 	p.worker.await(p.ctx)
-	go p.run()
-	defer p.stop(true)
+	p.running.Go(p.run)
+	defer p.stop()
 	tried := func(want int64) (bool, string) {
 		got := p.status().Failed // All writes are.
 		return got == want, strconv.FormatInt(got, 10)

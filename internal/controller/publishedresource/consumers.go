@@ -2,6 +2,7 @@ package publishedresource
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,12 +18,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
-)
-
-// What is watched through the endpoints.
-const (
-	purposeBindings informer.Purpose = "bindings"
-	purposeObjects  informer.Purpose = "objects"
 )
 
 // Consumers look at who uses APIs, through the endpoints of APIExports.
@@ -129,14 +124,14 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 	}
 	for _, url := range p.memory.endpoints {
 		if !slices.Contains(urls, url) {
-			c.connections.registry.Forget(c.connections.endpointOwner(w.name, url))
+			c.connections.registry.Forget(c.connections.owner(w.name, useEndpoint+url))
 		}
 	}
 	p.memory.endpoints = urls
 	endpoints := make([]endpoint, len(urls))
 	for i, url := range urls {
 		e := &endpoints[i]
-		e.URL, e.owner = url, c.connections.endpointOwner(w.name, url)
+		e.URL, e.owner = url, c.connections.owner(w.name, useEndpoint+url)
 		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+clusters.AllClusters)
 	}
 	return endpoints
@@ -147,12 +142,8 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 	if e.err != nil {
 		return nil, e.err
 	}
-	purpose := purposeObjects
-	if r == kcp.Bindings {
-		purpose = purposeBindings
-	}
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
-	e.Cluster.Watches().Track(e.owner, purpose, i)
+	e.Cluster.Watches().Track(e.owner, informer.Purpose(r.GroupResource().String()), i)
 	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
@@ -221,14 +212,12 @@ func schemasBound(p *pass) []string {
 	for i := range p.resource.Spec.Related {
 		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
 	}
-	var names []string
-	for name := range kcp.SchemasBound(p.seen.bindings) {
-		if r, ok := kcp.ResourceOf(name); ok && synced.Has(r) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	names := kcp.SchemasBound(p.seen.bindings)
+	maps.DeleteFunc(names, func(name string, _ bool) bool {
+		r, ok := kcp.ResourceOf(name)
+		return !ok || !synced.Has(r)
+	})
+	return slices.Sorted(maps.Keys(names))
 }
 
 // resources returns the resources of claims, sorted.

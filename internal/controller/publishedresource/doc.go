@@ -31,7 +31,8 @@
 // # Sources
 //
 // The CustomResourceDefinition of a kind is found by its name, <plural>.<group>, and the spec has only the group.
-// The names of all definitions are watched until the right one is there, and each new one of the group is read once.
+// The names of all definitions are watched until the right one is there, and new ones of the group are read once each,
+// those that are called like the kind first.
 // Kinds without a definition are built in, and read from the server's OpenAPI. A kind that once had a definition is not
 // built in, although discovery may name it for a moment after the definition has gone. We rejected discovery, which
 // lags behind and cannot be watched.
@@ -39,16 +40,12 @@
 // If the source goes, everything stays as it is: consumers have objects of it, and somebody may be replacing a
 // definition by deleting it.
 //
-// # One offer each
-//
-// Two PublishedResources may not offer the same resource in one APIExport. The one that has published it keeps it, also
-// after a restart, because the status records it. Two providers do not share that lock.
-//
 // # Memory
 //
 // What is kept of a PublishedResource between reconciles is one structure without a lock, because one worker has a
 // PublishedResource at a time. Only what PublishedResources ask of each other is locked: which of them has which
-// resource of an APIExport.
+// resource of an APIExport, as only one may offer it. That one keeps it, also after a restart, because the status
+// records it. Two providers do not share that lock.
 //
 // # Several providers
 //

@@ -28,6 +28,7 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
 	endpoints   []string             // URLs that it is connected to
+	source      knownSource          // of what it publishes
 	projected   projected            // what its spec makes of its source: to project takes longer than all else
 	projectedAs string               // the spec and the source that this is of
 	keptSchemas sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
@@ -37,8 +38,7 @@ type memory struct {
 	related     map[apiAt]objectsync.Resource
 	relatedAs   int64 // the generation that these are of
 
-	// The resource of an APIExport that it publishes, and the one that it waits for. The mutex of memories guards both.
-	holds, awaits exportedResource
+	holds exportedResource // what it publishes; guarded by the mutex of memories
 }
 
 const (
@@ -73,17 +73,13 @@ type exportedResource struct {
 }
 
 // Memories are those of all PublishedResources that are reconciled here, by name. Only one PublishedResource may
-// publish a resource in an APIExport: the first one has it until it goes or moves, which wakes those that wait for it.
+// publish a resource in an APIExport: the first one has it until it goes or moves.
 type memories struct {
-	wake func(name string)
-
 	mu sync.Mutex
 	of map[string]*memory
 }
 
-func newMemories(wake func(name string)) *memories {
-	return &memories{wake: wake, of: map[string]*memory{}}
-}
+func newMemories() *memories { return &memories{of: map[string]*memory{}} }
 
 // get returns the memory of a PublishedResource, an empty one for a new one.
 func (m *memories) get(name string) *memory {
@@ -104,30 +100,21 @@ func (m *memories) forget(name string) *memory {
 	if ok {
 		delete(m.of, name)
 		managedResources.Dec()
-		m.release(was.holds)
 	}
 	return was
 }
 
-// claim gives an exported resource to a PublishedResource, which loses the one it had, and returns who has it. If
-// somebody is known to have it, or has claimed it, the PublishedResource is woken when it is free.
-func (m *memories) claim(r exportedResource, name, holder string) string {
+// claim gives an exported resource to a PublishedResource, which loses the one it had, unless another one has it, and
+// returns who has it.
+func (m *memories) claim(r exportedResource, name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other, its := range m.of {
-		if holder == "" && other != name && its.holds == r {
-			holder = other
+		if other != name && its.holds == r {
+			return other
 		}
 	}
-	k := m.of[name]
-	if holder != "" {
-		k.awaits = r
-		return holder
-	}
-	was := k.holds
-	if k.holds, k.awaits = r, (exportedResource{}); was != r {
-		m.release(was)
-	}
+	m.of[name].holds = r
 	return name
 }
 
@@ -139,16 +126,6 @@ func (m *memories) held(name string) exportedResource {
 		return k.holds
 	}
 	return exportedResource{}
-}
-
-// release wakes those that wait for an exported resource. The caller holds the lock.
-func (m *memories) release(r exportedResource) {
-	for name, k := range m.of {
-		if r != (exportedResource{}) && k.awaits == r {
-			k.awaits = exportedResource{}
-			m.wake(name)
-		}
-	}
 }
 
 // settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to

@@ -73,11 +73,9 @@ func withPass(ctx context.Context, p *pass) context.Context {
 	return managedadapter.With(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
+// passOf returns the pass of a reconcile.
 func passOf(ctx context.Context) *pass {
-	p, ok := ctx.Value(passKey{}).(*pass)
-	if !ok {
-		return &pass{}
-	}
+	p, _ := ctx.Value(passKey{}).(*pass)
 	return p
 }
 
@@ -183,12 +181,6 @@ func reason(err error) xpv2.ConditionReason {
 	return r
 }
 
-// isWoken reports whether the cause of an error is watched, so that nothing has to be tried before it goes.
-func isWoken(err error) bool {
-	_, woken := causeOf(err)
-	return woken && !apierrors.IsForbidden(err)
-}
-
 // causeOf returns the reason of condition Synced for the cause of an error, and whether the cause is watched.
 func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 	if r := projection.ReasonOf(err); r != "" {
@@ -204,7 +196,7 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
 		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
 		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
-		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, true},
+		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, false},
 		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
 		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
 		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},

@@ -3,10 +3,12 @@ package publishedresource
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
@@ -28,8 +30,8 @@ import (
 type publisher struct {
 	local       client.Client
 	connections *connections
-	sources     *sources
-	siblings    *siblings
+	selects     func(client.Object) bool // reports whether a PublishedResource is this provider's
+	memories    *memories
 	writer      kcp.Writer
 }
 
@@ -50,7 +52,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 		return err
 	}
 	of := p.resource.Spec.Resource
-	src, err := u.sources.of(p.service).find(ctx, p.service, p.sourceOwner,
+	src, err := p.memory.source.find(ctx, p.service, p.sourceOwner,
 		schema.GroupKind{Group: of.APIGroup, Kind: of.Kind})
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 		return err
 	}
 	p.wanted = w
-	return u.siblings.admit(ctx, p, w.resource)
+	return u.admit(ctx, p, w.resource)
 }
 
 // project returns what the spec of a PublishedResource makes of a source and of what has been published, from memory if
@@ -165,7 +167,7 @@ func (u *publisher) change(ctx context.Context, p *pass) kcp.Change {
 			return err
 		}
 		for _, c := range claimsIn(d, w.claims) {
-			if err := d.AddClaim(c, func(has kcp.Claim) bool { return u.siblings.need(ctx, p, d, has) }); err != nil {
+			if err := d.AddClaim(c, func(has kcp.Claim) bool { return u.siblingsNeed(ctx, p, d, has) }); err != nil {
 				return err
 			}
 		}
@@ -237,15 +239,15 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// explainClaims adds to a refusal by kcp what may be wrong with the claims to related resources.
+// explainClaims adds to a refusal by kcp which related resources lack an identity, if that is why.
 func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error {
-	invalid, lacks := apierrors.IsInvalid(err), kcp.LacksIdentity(err)
+	if !kcp.LacksIdentity(err) {
+		return err
+	}
 	for i := range o.Spec.Related {
 		r := &o.Spec.Related[i]
-		switch at := relatedAt(v1alpha1.OriginKCP, r).GroupResource(); {
-		case invalid:
-			err = explain(err, r)
-		case lacks && r.IdentityHash == "" && at.Group != "" && !w.offers(at):
+		at := relatedAt(v1alpha1.OriginKCP, r).GroupResource()
+		if r.IdentityHash == "" && at.Group != "" && !w.offers(at) {
 			err = errors.Wrapf(err, "related resource %q needs identityHash, which is status.identityHash of the "+
 				"APIExport that offers %s", r.Name(), at)
 		}
@@ -288,6 +290,89 @@ func (u *publisher) prune(ctx context.Context, p *pass) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// siblings returns the other PublishedResources that are known to publish to the same APIExport. The objects are shared
+// with the cache.
+func (u *publisher) siblings(ctx context.Context, p *pass) ([]*v1alpha1.PublishedResource, error) {
+	list := &v1alpha1.PublishedResourceList{}
+	if err := u.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrapf(errControlPlane, "cannot list PublishedResources: %v", err)
+	}
+	var others []*v1alpha1.PublishedResource
+	for i := range list.Items {
+		if other := &list.Items[i]; other.GetUID() != p.resource.GetUID() && u.shareExport(p, other) {
+			others = append(others, other)
+		}
+	}
+	return others, nil
+}
+
+// shareExport reports whether another PublishedResource is known to publish to the same APIExport. It may use another
+// ProviderConfig, or belong to another provider whose default ProviderConfig is unknown. Then the endpoints decide:
+// their path contains the logical cluster and the name of the APIExport. Without endpoints there are no consumers who
+// could miss a claim. The name of an APIExport is not enough, because every kcp may have one of that name.
+func (u *publisher) shareExport(p *pass, other *v1alpha1.PublishedResource) bool {
+	w, known := p.workspace, other.Spec.ProviderConfigReference != nil || u.selects(other)
+	if by := u.connections.publisher; known && by.Ref(other) == by.Ref(p.resource) {
+		theirs, err := planOf(&other.Spec, w.connection.Spec.KCP)
+		return err == nil && (theirs.export == w.plan.export || other.Status.APIExport == w.plan.export)
+	}
+	if a, b := exportPaths(&p.resource.Status), exportPaths(&other.Status); a.Len() > 0 && b.Len() > 0 {
+		return a.HasAny(b.UnsortedList()...)
+	}
+	theirs := u.memories.held(other.GetName())
+	return theirs.export == w.plan.export && theirs.server == w.cluster.Server()
+}
+
+// exportPaths returns the paths of the endpoints of a PublishedResource. Shards differ in the host only.
+func exportPaths(s *v1alpha1.PublishedResourceStatus) sets.Set[string] {
+	paths := sets.New[string]()
+	for _, at := range s.Endpoints {
+		if u, err := url.Parse(at.URL); err == nil && u.Path != "" {
+			paths.Insert(u.Path)
+		}
+	}
+	return paths
+}
+
+// siblingsNeed reports whether another PublishedResource needs a claim of the APIExport. A deleted one no longer needs
+// it once its API is withdrawn.
+func (u *publisher) siblingsNeed(ctx context.Context, p *pass, d *kcp.Draft, c kcp.Claim) bool {
+	others, err := u.siblings(ctx, p)
+	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {
+		if r, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && meta.WasDeleted(other) && d.Schema(r) == "" {
+			return false
+		}
+		theirs, err := claimsOf(&other.Spec, p.workspace.plan.verbs)
+		return err != nil || slices.ContainsFunc(theirs, func(x kcp.Claim) bool {
+			return x.GroupResource == c.GroupResource && x.IdentityHash == c.IdentityHash
+		})
+	})
+}
+
+// admit returns an error if another PublishedResource offers the resource in the same APIExport.
+func (u *publisher) admit(ctx context.Context, p *pass, r schema.GroupResource) error {
+	export, name := p.workspace.plan.export, p.resource.GetName()
+	holder := ""
+	if published, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName); !ok || published != r {
+		others, err := u.siblings(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, other := range others {
+			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
+				holder = other.GetName()
+			}
+		}
+	}
+	if holder == "" {
+		holder = u.memories.claim(exportedResource{p.workspace.cluster.Server(), export, r}, name)
+	}
+	if holder != name {
+		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", export, r, holder)
 	}
 	return nil
 }

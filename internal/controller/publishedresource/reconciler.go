@@ -2,20 +2,30 @@ package publishedresource
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/publication"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
 const (
@@ -27,11 +37,21 @@ const (
 	unholdMax  = 2 * time.Minute
 )
 
-// A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
+// A reconciler wraps crossplane-runtime's, gives each of its reconciles a pass, connects that to the workspace of the
+// APIExport, and keeps what outlives it.
 type reconciler struct {
-	connector *connector
-	selects   func(client.Object) bool // reports whether a PublishedResource is this provider's
-	managed   reconcile.Reconciler
+	local        client.Client
+	events       event.Recorder
+	managed      reconcile.Reconciler
+	connections  *connections
+	memories     *memories
+	publications *publication.Supervisor
+
+	// Who does the phases of a pass.
+	publisher  *publisher
+	consumers  *consumers
+	syncing    *syncing
+	withdrawal *withdrawal
 }
 
 // Reconcile reconciles one PublishedResource. One that is not selected any more stays as it is, finalizers included:
@@ -39,28 +59,28 @@ type reconciler struct {
 // finishes one that is gone. Synchronization that is to end does before anything is asked of anybody: it has to end
 // also if kcp or the source is out of reach.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	c, o := r.connector, &v1alpha1.PublishedResource{}
-	known := c.local.Get(ctx, req.NamespacedName, o) == nil
-	if known && (!r.selects(o) || !handlers.Owns(c.connections.registry, o)) {
-		c.forget(req.Name)
+	o := &v1alpha1.PublishedResource{}
+	known := r.local.Get(ctx, req.NamespacedName, o) == nil
+	if known && (!r.publisher.selects(o) || !handlers.Owns(r.connections.registry, o)) {
+		r.forget(req.Name)
 		return reconcile.Result{}, nil
 	}
-	p := &pass{memory: c.memories.get(req.Name)}
+	p := &pass{memory: r.memories.get(req.Name)}
 	switch {
 	case known && mustRemoveFinalizers(o):
 		if !r.removeFinalizers(ctx, &pass{memory: p.memory}, o) {
 			return reconcile.Result{RequeueAfter: unholdPoll}, nil
 		}
-		c.publications.Stop(req.Name)
+		r.publications.Stop(req.Name)
 	case known && isSyncStopped(o):
-		c.publications.Stop(req.Name)
+		r.publications.Stop(req.Name)
 	}
 	res, err := p.quiet.Run(withPass(ctx, p), req, r.managed)
 	if p.quiet.Gone {
-		c.forget(req.Name)
+		r.forget(req.Name)
 	}
 	if p.err == nil && p.workspace != nil {
-		p.workspace.cluster.Succeeded(c.connections.owner(req.Name, ""))
+		p.workspace.cluster.Succeeded(r.connections.owner(req.Name, ""))
 	}
 	if err != nil {
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
@@ -70,13 +90,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // requeue returns when a PublishedResource is looked at again, as crossplane-runtime says, or as its failure asks for.
 func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconcile.Result {
-	switch {
+	switch _, woken := causeOf(p.err); {
 	case p.quiet.Unsaved:
 		return res
-	case isWoken(p.err):
+	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connector.connections.owner(name, ""), p.err, ""); delay > retryMax {
+		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > retryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
@@ -89,17 +109,15 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 // removeFinalizers takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what
 // it has made, and reports whether it can go.
 func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) bool {
-	c := r.connector
-	err := c.open(ctx, p, o)
+	err := r.open(ctx, p, o)
 	if err == nil {
-		by := c.phases
-		err = p.run(ctx, look, by.publisher.desire, by.consumers.observe, by.syncing.removeFinalizers)
+		err = p.run(ctx, look, r.publisher.desire, r.consumers.observe, r.syncing.removeFinalizers)
 	}
 	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
 		return false
 	}
 	if err != nil {
-		c.events.Event(o, event.Warning(reasonStillHeld,
+		r.events.Event(o, event.Warning(reasonStillHeld,
 			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" off their objects by hand")))
 	}
 	return true
@@ -113,3 +131,158 @@ func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
 	return meta.WasDeleted(o) && !meta.IsPaused(o) && len(o.GetManagementPolicies()) > 0 && !deletes &&
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
+
+// Connect returns the client of a PublishedResource's APIExport.
+func (r *reconciler) Connect(ctx context.Context,
+	o *v1alpha1.PublishedResource,
+) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
+	p := passOf(ctx)
+	return &external{by: r, pass: p}, p.fail(r.open(ctx, p, o))
+}
+
+// open connects a pass to the workspace of an APIExport.
+func (r *reconciler) open(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) error {
+	p.resource, p.events = o, r.events
+	if !meta.WasDeleted(o) {
+		if err := r.connections.publisher.Track(ctx, o); err != nil {
+			return errors.Wrap(errControlPlane, err.Error())
+		}
+	}
+	owner := r.connections.owner(o.GetName(), "")
+	connection, cluster, err := r.connections.connect(ctx, owner, r.connections.publisher.Ref(o))
+	if err != nil {
+		return err
+	}
+	plan, err := planOf(&o.Spec, connection.Spec.KCP)
+	p.workspace = &workspace{
+		connections: r.connections, name: o.GetName(), owner: owner, connection: connection, cluster: cluster,
+		slices: cluster, plan: plan,
+	}
+	p.keepAgent()
+	return err
+}
+
+// keepAgent keeps the owner under which objects have been synced, and reports another one: all that has been made would
+// be somebody else's.
+func (p *pass) keepAgent() {
+	was, plan := p.resource.Status.AgentName, &p.workspace.plan
+	if was == "" || plan.agent == "" || was == plan.agent {
+		return
+	}
+	p.report(v1alpha1.ReasonInvalidSpec, errors.Errorf(
+		"agentName stays %q, under which objects have been synced: to use %q, make another PublishedResource",
+		was, plan.agent))
+	plan.agent = was
+}
+
+// AddFinalizer adds our finalizer.
+func (r *reconciler) AddFinalizer(ctx context.Context, obj resource.Object) error {
+	if meta.FinalizerExists(obj, managed.FinalizerName) {
+		return nil
+	}
+	return passOf(ctx).fail(managedadapter.PatchMetadata(ctx, r.local, obj,
+		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) }))
+}
+
+// RemoveFinalizer removes our finalizer, and gives up all that is kept for the PublishedResource.
+func (r *reconciler) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := (managedadapter.Finalizer{Client: r.local}).RemoveFinalizer(ctx, obj); err != nil {
+		return err
+	}
+	r.forget(obj.GetName())
+	return nil
+}
+
+// forget gives up all that is kept for a PublishedResource.
+func (r *reconciler) forget(name string) {
+	r.publications.Stop(name)
+	var endpoints []string
+	if was := r.memories.forget(name); was != nil {
+		endpoints = was.endpoints
+	}
+	r.connections.forget(name, endpoints)
+}
+
+// restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
+// service cluster.
+func (r *reconciler) restored(is clusters.Restored) {
+	names := map[string]bool{} // whether the server is of kcp to each of them
+	for _, o := range is.Owners {
+		if name := ofOwner(o.NamespacedName).Name; o.Controller == r.connections.controller {
+			names[name] = names[name] || o.Name != name+useSource
+		}
+	}
+	for name, inKCP := range names {
+		if inKCP {
+			r.publications.Restored(name) // Before anybody is told of a change.
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		o := &v1alpha1.PublishedResource{}
+		if r.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
+			r.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
+				"resourceVersion of server %s decreased (restored from a backup?): "+
+					"all objects there are compared again", is.Server)))
+		}
+	}
+}
+
+// An external is the published form of one PublishedResource in kcp, for one pass.
+type external struct {
+	by   *reconciler
+	pass *pass
+}
+
+// Observe compares what is published with what should be, has the objects of consumers synced, and records in the
+// status what it sees.
+func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
+	var err error
+	if by := e.by; meta.WasDeleted(o) {
+		err = e.pass.run(ctx, by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare)
+	} else {
+		err = e.pass.run(ctx, look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished,
+			by.syncing.serve, by.publisher.prune)
+	}
+	e.pass.describe()
+	return managed.ExternalObservation{ResourceExists: e.pass.exists, ResourceUpToDate: e.pass.upToDate}, err
+}
+
+// look looks at the workspace.
+func look(ctx context.Context, p *pass) error { return p.workspace.look(ctx) }
+
+// isPublished ends a pass if the API is not published as it should be: crossplane-runtime has it published then.
+func isPublished(_ context.Context, p *pass) error {
+	if p.wanted == nil || p.settled && p.workspace.offers(p.wanted.resource) {
+		return nil
+	}
+	return subreconciler.ErrStop
+}
+
+// Create publishes the API.
+func (e *external) Create(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, e.publish(ctx)
+}
+
+// Update publishes what the API is now.
+func (e *external) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, e.publish(ctx)
+}
+
+// publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
+// APIExport that refers to what does not exist.
+func (e *external) publish(ctx context.Context) error {
+	by := e.by
+	err := e.pass.run(ctx, by.publisher.checkWorkspace, by.publisher.createSchema, by.publisher.export,
+		by.consumers.observe)
+	e.pass.describe()
+	return err
+}
+
+// Delete withdraws the API from the APIExport once consumers have no objects of it.
+func (e *external) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
+	by := e.by.withdrawal
+	return managed.ExternalDelete{}, e.pass.run(ctx, by.await, by.withdraw, by.prune)
+}
+
+// Disconnect does nothing: connections are shared, and released with the finalizer.
+func (e *external) Disconnect(context.Context) error { return nil }

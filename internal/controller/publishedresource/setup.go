@@ -2,6 +2,8 @@ package publishedresource
 
 import (
 	"cmp"
+	"context"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -9,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -16,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -60,12 +65,13 @@ func (o Options) selects(obj client.Object) bool {
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	m := managedadapter.NewManager(mgr)
-	c := newConnector(m.GetClient(), name, o)
-	if err := mgr.Add(c.publications); err != nil {
+	r := newReconciler(m.GetClient(), name, o)
+	if err := mgr.Add(r.publications); err != nil {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	o.Registry.OnRestored(c.restored)
+	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	r.managed = newManaged(m, o, r)
+	o.Registry.OnRestored(r.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	config := scope.PublisherConfig()
@@ -75,45 +81,105 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
-		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
-		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
-		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
-		Complete(&reconciler{connector: c, selects: o.selects, managed: newManaged(m, o, c)})
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
+		Complete(r)
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{}, handlers.Owned(o.Registry))
 }
 
-func newConnector(local client.Client, controller string, o Options) *connector {
-	byConfig := scope.PublishedResources(local, o.DefaultConfig)
-	to := &connections{controller: controller, registry: o.Registry, publisher: byConfig}
+func newReconciler(local client.Client, controller string, o Options) *reconciler {
+	to := &connections{
+		controller: controller, registry: o.Registry, publisher: scope.PublishedResources(local, o.DefaultConfig),
+	}
 	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
-	c := &connector{
-		local: local, connections: to, memories: newMemories(wake), publications: publication.NewSupervisor(wake),
+	r := &reconciler{
+		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
-	by := &c.phases
-	by.publisher = &publisher{
-		local: local, connections: to, sources: &sources{catalogues: map[string]*catalogue{}},
-		siblings: &siblings{local: local, publisher: byConfig, selects: o.selects, memories: c.memories},
+	r.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: r.memories}
+	r.consumers = &consumers{connections: to, publications: r.publications}
+	r.syncing = &syncing{
+		publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	by.consumers = &consumers{connections: to, publications: c.publications}
-	by.syncing = &syncing{
-		publications: c.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
-	}
-	by.withdrawal = &withdrawal{publisher: by.publisher, consumers: by.consumers, syncing: by.syncing}
-	return c
+	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers, syncing: r.syncing}
+	return r
 }
 
-func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
+func newManaged(m managedadapter.Manager, o Options, r *reconciler) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
-		managed.WithTypedExternalConnector(c), managed.WithInitializers(), managed.WithRecorder(c.events),
-		managed.WithFinalizer(c),
+		managed.WithTypedExternalConnector(r), managed.WithInitializers(), managed.WithRecorder(r.events),
+		managed.WithFinalizer(r),
 		managed.WithPollJitterHook(time.Duration(o.PollJitter * float64(o.PollInterval))),
 	}
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(o.ChangeLogOptions.ChangeLogger))
 	}
 	return managedadapter.NewReconciler(m, o.Options, v1alpha1.PublishedResourceGroupVersionKind, opts...)
+}
+
+// What a PublishedResource uses beside its workspace, it uses as owners of other names, so that each connection wakes
+// it: its own with what the connection is for. No name contains a space.
+const (
+	useSource   = " source" // of the service cluster
+	useExport   = " export" // of the workspace of the APIExport, if the endpoint slice is in another one
+	useEndpoint = " "       // of an endpoint, whose URL follows
+)
+
+// Connections are how PublishedResources reach workspaces, endpoints and service clusters.
+type connections struct {
+	controller string
+	registry   *clusters.Registry
+	publisher  *scope.Publisher
+}
+
+// connect returns the cluster of a ClusterProviderConfig, and what that says.
+func (c *connections) connect(ctx context.Context, owner informer.Owner, config string,
+) (commonv1.Connection, *clusters.Cluster, error) {
+	c.registry.Bind(owner, c.publisher.Key(config))
+	connection, err := c.publisher.Config(ctx, config)
+	if errors.Is(err, scope.ErrNoConfig) {
+		c.registry.Release(owner)
+	}
+	if err != nil {
+		return connection, nil, errors.Wrap(err, "cannot use ClusterProviderConfig")
+	}
+	cluster, err := c.registry.Connect(ctx, owner, connection)
+	return connection, cluster, errors.Wrapf(err, "cannot connect through ClusterProviderConfig %q", config)
+}
+
+// service returns the service cluster of a PublishedResource.
+func (c *connections) service(ctx context.Context,
+	o *v1alpha1.PublishedResource,
+) (*clusters.Cluster, informer.Owner, error) {
+	owner := c.owner(o.GetName(), useSource)
+	ref := o.Spec.ServiceClusterConfigReference
+	if ref == nil {
+		c.registry.Release(owner)
+		return c.registry.Local(), owner, nil
+	}
+	c.registry.Local().Watches().Track(owner, purposeSource)
+	c.registry.Local().Watches().Track(owner, purposeRelated)
+	_, cluster, err := c.connect(ctx, owner, ref.Name)
+	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
+}
+
+// forget ends all connections of a PublishedResource.
+func (c *connections) forget(name string, endpoints []string) {
+	for _, use := range []string{"", useSource, useExport} {
+		c.registry.Forget(c.owner(name, use))
+	}
+	for _, url := range endpoints {
+		c.registry.Forget(c.owner(name, useEndpoint+url))
+	}
+}
+
+func (c *connections) owner(name, use string) informer.Owner {
+	return informer.Owner{Controller: c.controller, NamespacedName: types.NamespacedName{Name: name + use}}
+}
+
+// ofOwner returns the name of the PublishedResource of an owner.
+func ofOwner(n types.NamespacedName) types.NamespacedName {
+	name, _, _ := strings.Cut(n.Name, " ")
+	return types.NamespacedName{Name: name}
 }

@@ -46,9 +46,9 @@ func TestSharesExport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
-			s := &siblings{
-				selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
-				memories: newMemories(func(string) {}),
+			u := &publisher{
+				selects: o.selects, connections: &connections{publisher: scope.PublishedResources(nil, "services")},
+				memories: newMemories(),
 			}
 			p := &pass{workspace: &workspace{
 				plan: plan{export: "shop"},
@@ -63,7 +63,7 @@ func TestSharesExport(t *testing.T) {
 				other.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: tc.ref}
 			}
 			p.resource = ours
-			if got := s.shareExport(p, other); got != tc.want {
+			if got := u.shareExport(p, other); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})

@@ -1,12 +1,13 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,15 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
-// purposeSource is the CustomResourceDefinition of what is published.
-const purposeSource informer.Purpose = "source"
+const (
+	purposeSource  informer.Purpose = "source"  // the CustomResourceDefinition of what is published
+	purposeRelated informer.Purpose = "related" // those of related resources
+)
 
 // builtInAge is how long the schema of a built-in API counts as known. It changes when a server is upgraded.
 const builtInAge = time.Hour
@@ -38,49 +44,28 @@ type source struct {
 	state      string // differs when the definition does
 }
 
-// A catalogue is what is known of the APIs of one service cluster.
-type catalogue struct {
-	mu       sync.Mutex
-	defined  map[schema.GroupKind]definedBy
-	builtIns map[schema.GroupKind]builtIn
-}
+// A knownSource is what is known of where a service cluster defines a kind.
+type knownSource struct {
+	server string // URL of the service cluster
+	kind   schema.GroupKind
+	name   string           // of the CustomResourceDefinition that the kind has, or once had
+	gone   bool             // It has not any more.
+	others sets.Set[string] // names of the definitions of other kinds of the group
 
-// A definedBy is the name of the CustomResourceDefinition that a kind has, or once had.
-type definedBy struct {
-	name string
-	gone bool
-}
-
-type builtIn struct {
-	source source
-	at     time.Time
-}
-
-// Sources are the catalogues of service clusters.
-type sources struct {
-	mu         sync.Mutex
-	catalogues map[string]*catalogue // by the URLs of service clusters
-}
-
-// of returns what is known of a service cluster.
-func (s *sources) of(c *clusters.Cluster) *catalogue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.catalogues[c.Server()]
-	if !ok {
-		k = &catalogue{defined: map[schema.GroupKind]definedBy{}, builtIns: map[schema.GroupKind]builtIn{}}
-		s.catalogues[c.Server()] = k
-	}
-	return k
+	builtIn source // empty if it has not been asked for
+	asked   time.Time
 }
 
 // find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
 // built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
 // errSourceMissing if there is no such API.
-func (k *catalogue) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
+func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
-	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+	if k.server != c.Server() || k.kind != gk {
+		*k = knownSource{server: c.Server(), kind: gk}
+	}
+	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
 	}
 	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
@@ -89,73 +74,72 @@ func (k *catalogue) find(ctx context.Context, c *clusters.Cluster, o informer.Ow
 	if err != nil {
 		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
 	}
-	if err := k.learn(ctx, c, names, gk.Group); err != nil {
+	if err := k.learn(ctx, c, names); err != nil {
 		return source{}, err
 	}
-	if src, err := k.follow(ctx, c, o, gk); err != nil || src.definition != nil {
+	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
 	}
 	c.Watches().Track(o, purposeSource, all)
-	if k.definition(gk).name != "" {
+	if k.name != "" {
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
 	}
-	return k.builtIn(ctx, c, gk)
+	if k.builtIn.definition == nil || time.Since(k.asked) >= builtInAge {
+		src, err := readBuiltIn(ctx, c.Discovery(), gk)
+		if err != nil {
+			return source{}, err
+		}
+		k.builtIn, k.asked = src, time.Now()
+	}
+	return k.builtIn, nil
 }
 
-// follow looks at the CustomResourceDefinition of a kind, if its name is known. Nothing is returned if it is not there
-// or describes another kind.
-func (k *catalogue) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner,
-	gk schema.GroupKind,
-) (source, error) {
-	is := k.definition(gk)
-	if is.name == "" || is.gone {
+// follow looks at the CustomResourceDefinition of the kind, if its name is known. Nothing is returned if it is not
+// there or describes another kind.
+func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner) (source, error) {
+	if k.name == "" || k.gone {
 		return source{}, nil
 	}
-	i := informer.Interest{
-		Resource: definitions, NamespacedName: types.NamespacedName{Name: is.name}, Stream: informer.StreamByName,
-	}
+	i := byName(definitions, k.name)
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", is.name)
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", k.name)
 	}
-	if u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.defined[gk] = definedBy{is.name, true}
+	if k.gone = u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != k.kind; k.gone {
 		return source{}, nil
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
-// definition returns what defines a kind, with an empty name if nothing ever has.
-func (k *catalogue) definition(gk schema.GroupKind) definedBy {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.defined[gk]
-}
-
-// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known.
-func (k *catalogue) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName, group string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := map[string]bool{}
-	for gk, is := range k.defined {
-		is.gone = is.gone || !slices.Contains(names, types.NamespacedName{Name: is.name})
-		k.defined[gk] = is
-		known[is.name] = known[is.name] || !is.gone
-	}
+// learn asks for the kinds of the CustomResourceDefinitions of the group until it finds that of the kind: first for
+// those that are called like it.
+func (k *knownSource) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName) error {
+	there := sets.New[string]()
 	for _, n := range names {
-		if known[n.Name] || group == "" || !strings.HasSuffix(n.Name, "."+group) {
-			continue
+		if k.kind.Group != "" && strings.HasSuffix(n.Name, "."+k.kind.Group) {
+			there.Insert(n.Name)
 		}
-		u, err := c.Read(ctx, informer.Interest{Resource: definitions, NamespacedName: n})
-		if err != nil {
+	}
+	k.others = k.others.Intersection(there)
+	like := strings.ToLower(k.kind.Kind)
+	like = like[:max(0, len(like)-1)] // The last letter may differ, as in policies.
+	unknown := sets.List(there.Difference(k.others))
+	slices.SortStableFunc(unknown, func(a, b string) int {
+		return cmp.Compare(len(strings.TrimPrefix(a, like))-len(a), len(strings.TrimPrefix(b, like))-len(b))
+	})
+	for _, name := range unknown {
+		u, err := c.Read(ctx, byName(definitions, name))
+		switch {
+		case err != nil:
 			return err
-		}
-		if u != nil {
-			k.defined[kindOf(u)] = definedBy{n.Name, false}
+		case u == nil:
+		case kindOf(u) == k.kind:
+			k.name, k.gone = name, false
+			return nil
+		default:
+			k.others.Insert(name)
 		}
 	}
 	return nil
@@ -171,25 +155,6 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
 	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
-}
-
-// builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again
-// after builtInAge.
-func (k *catalogue) builtIn(ctx context.Context, c *clusters.Cluster, gk schema.GroupKind) (source, error) {
-	k.mu.Lock()
-	known, ok := k.builtIns[gk]
-	k.mu.Unlock()
-	if ok && time.Since(known.at) < builtInAge {
-		return known.source, nil
-	}
-	src, err := readBuiltIn(ctx, c.Discovery(), gk)
-	if err != nil {
-		return source{}, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.builtIns[gk] = builtIn{source: src, at: time.Now()}
-	return src, nil
 }
 
 // readBuiltIn asks a server for the definition of a kind that is built in.
@@ -240,4 +205,154 @@ func readVersion(ctx context.Context, d discovery.DiscoveryInterface,
 		return projection.BuiltIn{}, errors.Wrapf(err, "cannot read OpenAPI of %s", gv)
 	}
 	return projection.BuiltIn{Version: gv.Version, Resources: list.APIResources, Document: doc}, nil
+}
+
+// findRelated returns the APIs of related resources on both sides, by their identifiers.
+func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, error) {
+	related, m := p.resource.Spec.Related, p.memory
+	trackDefinitions(p)
+	if m.related == nil || m.relatedAs != p.resource.GetGeneration() {
+		m.related, m.relatedAs = map[apiAt]objectsync.Resource{}, p.resource.GetGeneration()
+	}
+	out := map[string]objectsync.Pair{}
+	for i := range related {
+		r := &related[i]
+		var pair objectsync.Pair
+		var err error
+		pair.Service, pair.PlatformFields, err = findBelow(ctx, p, relatedAt(v1alpha1.OriginService, r))
+		if err == nil {
+			pair.Workspace, err = findAbove(ctx, p, relatedAt(v1alpha1.OriginKCP, r))
+		}
+		if err != nil {
+			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
+		}
+		out[r.Name()] = pair
+	}
+	return out, nil
+}
+
+// trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
+// none.
+func trackDefinitions(p *pass) {
+	var interests []informer.Interest
+	for i := range p.resource.Spec.Related {
+		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
+		if i := byName(definitions, r.GroupResource().String()); r.Group != "" && !slices.Contains(interests, i) {
+			interests = append(interests, i)
+		}
+	}
+	p.service.Watches().Track(p.sourceOwner, purposeRelated, interests...)
+}
+
+// findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
+// CustomResourceDefinition says or, if it has none, discovery.
+func findBelow(ctx context.Context, p *pass,
+	at schema.GroupVersionResource,
+) (r objectsync.Resource, platform []string, err error) {
+	var u *unstructured.Unstructured
+	if at.Group != "" {
+		if u, err = p.service.Get(ctx, p.sourceOwner, byName(definitions, at.GroupResource().String())); err != nil {
+			return r, nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
+		}
+	}
+	if u == nil {
+		r, err = p.memory.remember(apiAt{at, p.service.Server()}, func() (objectsync.Resource, error) {
+			return discover(p.service, at)
+		})
+		return r, nil, err
+	}
+	d, err := decode(u)
+	if err == nil && !projection.Serves(d, at.Version) {
+		err = errors.Errorf("the service cluster does not serve %s: install it, or correct spec.related", at)
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
+}
+
+// findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
+// while to serve a new one, or, if another one offers it, as the first endpoint says that answers: all serve the same.
+func findAbove(ctx context.Context, p *pass, at schema.GroupVersionResource) (r objectsync.Resource, err error) {
+	if name := p.workspace.schemaOf(at.GroupResource()); name != "" {
+		return p.memory.remember(apiAt{at, name}, func() (objectsync.Resource, error) {
+			s, err := p.workspace.readSchema(ctx, name)
+			if err != nil {
+				return objectsync.Resource{}, err
+			}
+			if s == nil {
+				return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+			}
+			return described(s, at)
+		})
+	}
+	if len(p.seen.endpoints) == 0 {
+		return r, nil // There are no consumers.
+	}
+	return p.memory.remember(apiAt{at, p.seen.endpoints[0].URL}, func() (r objectsync.Resource, err error) {
+		for _, e := range p.seen.endpoints {
+			if r, err = discover(e.Cluster, at); err == nil {
+				break
+			}
+		}
+		return r, err
+	})
+}
+
+// described returns a version of what an APIResourceSchema describes.
+func described(s *apisv1alpha1.APIResourceSchema, r schema.GroupVersionResource) (objectsync.Resource, error) {
+	i := slices.IndexFunc(s.Spec.Versions,
+		func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
+	if i < 0 {
+		return objectsync.Resource{}, errors.Errorf("the APIExport does not offer %s: correct spec.related", r)
+	}
+	return objectsync.Resource{
+		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope),
+		Status: s.Spec.Versions[i].Subresources.Status != nil,
+	}, nil
+}
+
+// An apiAt is an API as a server, or as an APIResourceSchema, which never changes, has it.
+type apiAt struct {
+	schema.GroupVersionResource
+
+	of string // URL or name
+}
+
+// remember returns what is known of an API, or asks. What has been found once is not asked for again before the spec of
+// the PublishedResource is another.
+func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
+	found, ok := m.related[at]
+	if ok {
+		return found, nil
+	}
+	found, err := ask()
+	if err == nil {
+		m.related[at] = found
+	}
+	return found, err
+}
+
+// discover asks a server for an API.
+func discover(c *clusters.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
+	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
+	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
+	if err != nil {
+		return out, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
+	}
+	for _, is := range list.APIResources {
+		switch is.Name {
+		case r.Resource:
+			out.Kind = is.Kind
+			if is.Namespaced {
+				out.Scope = v1alpha1.ScopeNamespaced
+			}
+		case r.Resource + "/status":
+			out.Status = true
+		}
+	}
+	if out.Kind == "" {
+		return out, errors.Errorf("%s does not serve %s", c.Server(), r)
+	}
+	return out, nil
 }

@@ -268,7 +268,7 @@ func (p *pass) change(c xpv2.Condition) {
 		if m, ok := good[c.Type]; ok {
 			p.record(event.Normal(event.Reason(c.Type), m))
 		}
-	case c.Status == corev1.ConditionFalse && !expected(c.Reason):
+	case c.Status == corev1.ConditionFalse && !slices.Contains(aboutToHold, c.Reason):
 		p.record(event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
 	}
 }
@@ -279,11 +279,9 @@ var good = map[xpv2.ConditionType]string{
 	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
 }
 
-// expected reports whether a reason is one of a condition that is about to hold. No event has to tell of that.
-func expected(r xpv2.ConditionReason) bool {
-	return slices.Contains([]xpv2.ConditionReason{
-		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity,
-	}, r)
+// aboutToHold are reasons of conditions that are about to hold. No event has to tell of that.
+var aboutToHold = []xpv2.ConditionReason{
+	v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity,
 }
 
 func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {

@@ -135,7 +135,7 @@ func TestSyncMetrics(t *testing.T) {
 	if m["publishedresource_objects synced"] != 1 || m["publishedresource_objects failed"] != 1 {
 		t.Errorf("want one object synced and one failed, got %v", m)
 	}
-	if m["publishedresource_sync_errors_total Foreign"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
+	if m["publishedresource_sync_errors_total NameTaken"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
 		t.Errorf("want errors by reason, and durations, got %v", m)
 	}
 	remove(t, s.c, o)

@@ -33,7 +33,7 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 	switch {
 	case p.wanted == nil:
 		// The copies go with their definition.
-		if s.describe(p); s.publications.Status(o.GetName()) == nil {
+		if known := s.describe(p); !known {
 			o.Status.Objects = nil
 		}
 		return nil
@@ -75,7 +75,7 @@ func (s *syncing) removeFinalizers(ctx context.Context, p *pass) error {
 	if err := s.publications.Serve(name, c); err != nil {
 		return err
 	}
-	if left, known := s.publications.CountHeld(name); !known || left > 0 {
+	if !s.publications.HoldsNone(name) {
 		return errStillHeld
 	}
 	return nil
@@ -102,32 +102,32 @@ func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, er
 }
 
 // describe records in the status what has become of the objects of consumers, and an event for each workspace that has
-// left copies behind. What is not known stays as it was.
-func (s *syncing) describe(p *pass) {
-	status, name := &p.resource.Status, p.resource.GetName()
-	now, known := s.publications.Status(name), map[string]int64{}
+// left copies behind, and reports whether that is known. If not, it stays as it was.
+func (s *syncing) describe(p *pass) (known bool) {
+	status, before := &p.resource.Status, map[string]int64{}
+	now, denied := s.publications.Status(p.resource.GetName())
 	if now == nil {
-		return
+		return false
 	}
 	if status.Objects != nil {
 		for _, w := range status.Objects.Orphans {
-			known[w.Workspace] = w.Copies
+			before[w.Workspace] = w.Copies
 		}
 	}
 	for _, w := range now.Orphans {
-		if w.Copies > known[w.Workspace] {
+		if w.Copies > before[w.Workspace] {
 			p.record(event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds "+
 				"the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
 		}
 	}
 	status.Objects = now
-	if err := s.publications.Denied(name); err != nil {
-		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(err, "cannot see all objects"))
-		return
-	}
-	if now.Failed > 0 && now.Synced == 0 {
+	switch {
+	case denied != nil:
+		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(denied, "cannot see all objects"))
+	case now.Failed > 0 && now.Synced == 0:
 		first := now.Failures[0]
 		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Errorf(
 			"none of %d objects is synced: %s in workspace %s: %s", now.Failed, first.Object, first.Workspace, first.Message))
 	}
+	return true
 }

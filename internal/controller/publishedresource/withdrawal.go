@@ -82,7 +82,8 @@ func (w *withdrawal) await(ctx context.Context, p *pass) error {
 	}
 	objects, err := w.count(ctx, p, r, (*endpoint).list)
 	if err == nil && len(objects) == 0 {
-		if p.workspace.slice, err = p.workspace.slices.Read(ctx, p.workspace.sliceInterest()); err == nil {
+		slice := byName(kcp.EndpointSlices, p.workspace.plan.slice)
+		if p.workspace.slice, err = p.workspace.slices.Read(ctx, slice); err == nil {
 			objects, err = w.count(ctx, p, r, (*endpoint).ask)
 		}
 	}
@@ -145,7 +146,7 @@ func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 			return err
 		}
 		for _, c := range d.Claims() {
-			if w.publisher.siblings.need(ctx, p, d, c) {
+			if w.publisher.siblingsNeed(ctx, p, d, c) {
 				continue
 			}
 			if err := d.RemoveClaim(c.GroupResource); err != nil {

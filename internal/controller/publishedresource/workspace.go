@@ -4,11 +4,10 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	"github.com/kcp-dev/sdk/apis/core"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +24,8 @@ import (
 )
 
 const (
-	// purposeSlice is the APIExportEndpointSlice, which may be in another workspace than the APIExport.
-	purposeSlice informer.Purpose = "slice"
-	// purposeWorkspace is what the workspace of an APIExport holds of it.
-	purposeWorkspace informer.Purpose = "workspace"
+	purposeSlice     informer.Purpose = "slice"     // the APIExportEndpointSlice, which may be in another workspace
+	purposeWorkspace informer.Purpose = "workspace" // what the workspace of an APIExport holds of it
 )
 
 // A workspace is that of an APIExport, as one pass of a PublishedResource reaches it, and what it holds of the
@@ -65,13 +62,14 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (w *workspace) look(ctx context.Context) (err error) {
-	w.cluster.Watches().Track(w.owner, purposeSlice, w.sliceInterest())
+	slice := byName(kcp.EndpointSlices, w.plan.slice)
+	w.cluster.Watches().Track(w.owner, purposeSlice, slice)
 	named := w.plan.export != ""
 	if named {
-		w.connections.registry.Forget(w.connections.owner(w.name, controllerExport))
+		w.connections.registry.Forget(w.connections.owner(w.name, useExport))
 		w.trackExport()
 	}
-	if w.slice, err = w.cluster.Get(ctx, w.owner, w.sliceInterest()); err != nil {
+	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
 	if !named {
@@ -102,7 +100,7 @@ func (w *workspace) followSlice(ctx context.Context) error {
 		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
 	w.plan.export = name
-	exporter := w.connections.owner(w.name, controllerExport)
+	exporter := w.connections.owner(w.name, useExport)
 	if at == "" || at == path.Base(w.cluster.Server()) {
 		w.connections.registry.Forget(exporter)
 		return nil
@@ -116,11 +114,10 @@ func (w *workspace) followSlice(ctx context.Context) error {
 	return nil
 }
 
-// sliceInterest returns the interest in the APIExportEndpointSlice.
-func (w *workspace) sliceInterest() informer.Interest {
+// byName returns the interest in a resource of a name.
+func byName(r schema.GroupVersionResource, name string) informer.Interest {
 	return informer.Interest{
-		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: w.plan.slice},
-		Stream: informer.StreamByName,
+		Resource: r, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
 	}
 }
 
@@ -130,9 +127,7 @@ var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.Strea
 // trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
 // interest in the APIExport.
 func (w *workspace) trackExport() informer.Interest {
-	export := informer.Interest{
-		Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: w.plan.export}, Stream: informer.StreamByName,
-	}
+	export := byName(kcp.Exports, w.plan.export)
 	w.cluster.Watches().Track(w.owner, purposeWorkspace, allSchemas, export)
 	return export
 }
@@ -151,8 +146,7 @@ func (w *workspace) place() kcp.Place {
 
 // readSchema returns an APIResourceSchema, nil if it does not exist.
 func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
-	i := informer.Interest{Resource: kcp.Schemas, NamespacedName: types.NamespacedName{Name: name}}
-	u, err := w.cluster.Read(ctx, i)
+	u, err := w.cluster.Read(ctx, byName(kcp.Schemas, name))
 	if err != nil || u == nil {
 		return nil, err
 	}
@@ -227,40 +221,20 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 // yet.
 func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
 	name, workspace := exportOf(slice)
-	if workspace == "" || !isAnother(workspace, namesOf(server, slice, export)) {
+	known := []string{path.Base(server)}
+	for _, u := range []*unstructured.Unstructured{slice, export} {
+		if u != nil {
+			known = append(known, u.GetAnnotations()[kcp.AnnotationPath], u.GetAnnotations()[kcp.AnnotationCluster])
+		}
+	}
+	// A path can only be compared with a path, and the name of a logical cluster with such a name.
+	isPath := func(s string) bool { return strings.Contains(s, ":") }
+	if workspace == "" || slices.Contains(known, workspace) || !slices.ContainsFunc(known,
+		func(s string) bool { return s != "" && isPath(s) == isPath(workspace) }) {
 		return nil
 	}
 	return errors.Wrapf(errInvalidSpec,
 		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
 			"and spec.kcp.workspacePath of the ClusterProviderConfig is another one: "+
 			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
-}
-
-// namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations
-// that kcp sets in it.
-func namesOf(server string, in ...*unstructured.Unstructured) []string {
-	names := []string{path.Base(server)}
-	for _, u := range in {
-		if u == nil {
-			continue
-		}
-		for _, key := range []string{core.LogicalClusterPathAnnotationKey, logicalcluster.AnnotationKey} {
-			if v, ok := u.GetAnnotations()[key]; ok {
-				names = append(names, v)
-			}
-		}
-	}
-	return names
-}
-
-// isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared
-// with a path, and the name of a logical cluster with such a name.
-func isAnother(workspace string, names []string) bool {
-	return !slices.Contains(names, workspace) &&
-		slices.ContainsFunc(names, func(n string) bool { return isPath(n) == isPath(workspace) })
-}
-
-func isPath(workspace string) bool {
-	_, single := logicalcluster.NewPath(workspace).Name()
-	return !single
 }

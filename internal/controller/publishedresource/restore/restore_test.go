@@ -109,7 +109,7 @@ func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size
 			return false, err.Error()
 		}
 		for _, copied := range list.Items {
-			if _, source, ok := objectsync.SourceOf(&copied); ok && source.Name == u.GetName() {
+			if source, ok := objectsync.SourceOf(&copied); ok && source.Name == u.GetName() {
 				got, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
 				return got == size, got
 			}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -288,10 +287,15 @@ func TestMovedWorkspace(t *testing.T) {
 			s.confine(t, kcp.RootShard)
 			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
 			s.awaitEndpoints(t, 1, 1)
-			kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
+			beside := "beside"
+			kube.Holds(t, "the copy stays", func() (bool, string) {
 				all := in.copied(t, "first")
 				return len(all) == 1 && all[0].GetUID() == first.GetUID() && all[0].GetDeletionTimestamp() == nil &&
 					!objectsync.IsOrphaned(&all[0]), fmt.Sprint(all)
+			}, func() {
+				beside += "-again"
+				stays.order(t, beside)
+				stays.awaitCopy(t, beside, "1")
 			})
 			s.confine(t, "")
 			s.awaitEndpoints(t, 2, 2)

@@ -2,7 +2,9 @@ package publication
 
 import (
 	"cmp"
+	"context"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
+// echoMax is how long a deletion is waited for to be seen.
+const echoMax = 5 * time.Second
+
+// compositeFinalizer is what Crossplane has on each composite resource that it has composed.
+const compositeFinalizer = "composite.apiextensions.crossplane.io"
+
+// A side is one workspace or, without an endpoint, the service cluster, as one pass sees it and writes to it.
 type side struct {
 	pass     *pass
 	client   dynamic.Interface
@@ -33,7 +41,7 @@ func keyOf(u *unstructured.Unstructured) types.NamespacedName {
 func (s *side) of() objectsync.Side {
 	return objectsync.Side{
 		Cache:  func(r schema.GroupVersionResource) objectsync.Cache { return reader{side: s, resource: r} },
-		Writer: &writer{side: s},
+		Writer: s,
 	}
 }
 
@@ -48,11 +56,9 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 // streamOf is the need of the stream of related resources of a namespace.
 func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
 	if s.endpoint != nil {
-		return streamOf(s.endpoint.url, r)
+		return streamOf(s.endpoint.url, "", r)
 	}
-	k := streamOf("", r)
-	k.Namespace = namespace
-	return k
+	return streamOf("", namespace, r)
 }
 
 // stream returns the stream of related resources of a namespace, and notes that it is needed.
@@ -223,4 +229,92 @@ func (rd reader) hidden() error {
 		return objectsync.NewClaimRefusal(r)
 	}
 	return nil
+}
+
+// put shows the answer to a write.
+func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
+	n := keyOf(u)
+	for _, t := range s.carriers(r, n) {
+		if t == s.pass.worker.streams.states {
+			s.pass.update(func(o *object) { o.stateVersion = u.GetResourceVersion() })
+		}
+		// What only has the name of a state is none.
+		if t != s.pass.worker.streams.states || u.GetLabels()[objectsync.LabelState] != "" {
+			t.Put(u)
+		}
+	}
+}
+
+// Create makes an object. The namespace of states is made if it is missing.
+func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	if n := u.GetNamespace(); s.endpoint == nil && n != "" && n != s.pass.worker.config.Sync.StateNamespace {
+		lock := s.pass.worker.config.shared.locks.of(n)
+		lock.RLock()
+		defer lock.RUnlock()
+	}
+	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	n := keyOf(u)
+	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.worker.streams.states {
+		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		ns.SetName(u.GetNamespace())
+		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	}
+	if err == nil {
+		s.put(r, answer)
+	}
+	return err
+}
+
+// Patch changes an object.
+func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, subresources...)
+	switch {
+	case err != nil:
+		return err
+	case answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0:
+		for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
+			t.Drop(answer)
+		}
+	default:
+		s.put(o.GVR(), answer)
+	}
+	return nil
+}
+
+// Delete deletes an object, and waits until that is seen. A composite resource stays until all that it is composed of
+// is gone: its consumer is to see that.
+func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+	options, known := metav1.DeleteOptions{}, s.carriers(o.GVR(), o.NamespacedName())
+	for _, t := range known {
+		u := t.Get(s.name(o.NamespacedName()))
+		if u != nil && slices.Contains(u.GetFinalizers(), compositeFinalizer) {
+			options.PropagationPolicy = new(metav1.DeletePropagationForeground)
+		}
+	}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	if err := s.resource(o.GVR(), o.Namespace).Delete(ctx, o.Name, options); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, echoMax)
+	defer cancel()
+	for _, t := range known {
+		was := t.Get(s.name(o.NamespacedName()))
+		t.Until(ctx, s.name(o.NamespacedName()), func(u *unstructured.Unstructured) bool {
+			return u == nil || u.GetDeletionTimestamp() != nil || was != nil && u.GetUID() != was.GetUID()
+		})
+	}
+	return nil
+}
+
+// Live reads an object from the server. That is noted as a look: what has the name of a copy may go.
+func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	s.pass.need(lookAt(o.NamespacedName(), s.cluster, o.GVR()))
+	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 }
