@@ -75,6 +75,11 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	return nil
 }
 
+// List lists what the cache holds, without copies: it must not be changed.
+func (c Client) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	return c.Client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...)
+}
+
 // isUnreadable reports whether only the metadata of an object could be read. Package informer makes such errors.
 func isUnreadable(err error) bool {
 	var e interface{ Unreadable() bool }

@@ -32,13 +32,13 @@ func TestReason(t *testing.T) {
 		},
 		"ControlPlane": {
 			reason: "What the control plane denies is not blamed on the target.",
-			err:    controlPlaneError{forbidden},
+			err:    targetresource.OfControlPlane(forbidden),
 			want:   xpv2.ReasonReconcileError,
 			woken:  false,
 		},
 		"Template": {
 			reason: "What the control plane finds invalid is the template.",
-			err:    controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")},
+			err:    targetresource.OfControlPlane(errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")),
 			want:   commonv1.ReasonInvalidTemplate, woken: true,
 		},
 		"Selection": {

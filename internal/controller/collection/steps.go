@@ -35,7 +35,7 @@ func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
 		return err
 	}
 	if err := r.kind.Track(ctx, p.collection); err != nil {
-		return controlPlaneError{err}
+		return targetresource.OfControlPlane(err)
 	}
 	return err
 }
@@ -124,10 +124,9 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]member, error) {
 	list := r.kind.NewMembers()
 	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace),
-		client.MatchingFields{indexCollection: p.owner.Name},
-		client.UnsafeDisableDeepCopy)
+		client.MatchingFields{indexCollection: p.owner.Name})
 	if err != nil {
-		return nil, controlPlaneError{errors.Wrap(err, "cannot list members")}
+		return nil, targetresource.OfControlPlane(errors.Wrap(err, "cannot list members"))
 	}
 	held := map[string]member{}
 	err = apimeta.EachListItem(list, func(item runtime.Object) error {
@@ -161,7 +160,7 @@ func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
 		case apierrors.IsNotFound(err):
 			kept = append(kept, a)
 		case err != nil:
-			return controlPlaneError{errors.Wrapf(err, "cannot get Object %q", a.name)}
+			return targetresource.OfControlPlane(errors.Wrapf(err, "cannot get Object %q", a.name))
 		default:
 			p.taken = append(p.taken, a.name)
 		}
@@ -175,11 +174,8 @@ func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 	gone := p.plan.prune
 	err := inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
 	if err == nil && len(gone) > 0 {
-		names := make([]string, 0, len(gone))
-		for _, m := range gone {
-			names = append(names, m.name)
-		}
-		r.record.Event(p.collection, event.Normal(reasonDeleted, "Deleted "+enumerate(names)))
+		r.record.Event(p.collection,
+			event.Normal(reasonDeleted, "Deleted "+enumerate(gone, func(m member) string { return m.name })))
 	}
 	return err
 }
@@ -191,11 +187,8 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 		return err
 	}
 	if len(todo) > 0 {
-		names := make([]string, 0, len(todo))
-		for _, a := range todo {
-			names = append(names, a.name)
-		}
-		r.record.Event(p.collection, event.Normal(reasonApplied, "Applied "+enumerate(names)))
+		r.record.Event(p.collection,
+			event.Normal(reasonApplied, "Applied "+enumerate(todo, func(a application) string { return a.name })))
 	}
 	if len(p.taken) > 0 {
 		slices.Sort(p.taken)
