@@ -165,7 +165,12 @@ func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
 	if s.Not != nil && asks(*s.Not) {
 		s.Not = nil
 	}
-	s.Default = defaultWithout(s.Default, path)
+	var content map[string]any
+	if s.Default != nil && json.Unmarshal(s.Default.Raw, &content) == nil {
+		if _, has, _ := unstructured.NestedFieldNoCopy(content, path...); has {
+			s.Default = nil
+		}
+	}
 	if p, ok := s.Properties[name]; ok && len(path) > 1 {
 		hide(&p, path[1:])
 		s.Properties[name] = p
@@ -195,24 +200,4 @@ func mentions(s apiextensionsv1.JSONSchemaProps, path []string) bool {
 	}
 	return slices.ContainsFunc(slices.Concat(s.AllOf, s.AnyOf, s.OneOf),
 		func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) })
-}
-
-// defaultWithout returns the default of an object without a field.
-func defaultWithout(value *apiextensionsv1.JSON, path []string) *apiextensionsv1.JSON {
-	if value == nil {
-		return nil
-	}
-	var content map[string]any
-	if json.Unmarshal(value.Raw, &content) != nil {
-		return value
-	}
-	if _, ok, _ := unstructured.NestedFieldNoCopy(content, path...); !ok {
-		return value
-	}
-	unstructured.RemoveNestedField(content, path...)
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return value
-	}
-	return &apiextensionsv1.JSON{Raw: raw}
 }

@@ -342,12 +342,12 @@ func TestHide(t *testing.T) {
 			want:   "{properties: {a: {properties: {}}}, anyOf: [{required: [b]}, {properties: {a: {required: [c]}}}]}",
 		},
 		"Default": {
-			reason: "It goes from defaults, and the rest of these stays.",
+			reason: "Defaults that give it go.",
 			schema: "{default: {a: {b: 1, c: 2}}, properties: {a: {default: {b: 1}, properties: {b: {}}}}}",
-			want:   `{default: {a: {c: 2}}, properties: {a: {default: {}, properties: {}}}}`,
+			want:   `{properties: {a: {properties: {}}}}`,
 		},
 		"OtherDefault": {
-			reason: "A default of another form stays.",
+			reason: "Other defaults stay.",
 			schema: "{default: 1, properties: {a: {default: {c: 1}, properties: {b: {}}}}}",
 			want:   "{default: 1, properties: {a: {default: {c: 1}, properties: {}}}}",
 		},

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1" //nolint:gosec // api-syncagent names schemas by SHA-1, and the names have to be the same.
 	"encoding/hex"
 	"encoding/json"
@@ -40,11 +41,8 @@ func (p *Projection) SchemaName() (string, error) {
 		return "", errors.Wrap(err, "cannot encode CustomResourceDefinition")
 	}
 	sum := sha1.Sum(b.Bytes()) //nolint:gosec // See the import.
-	group := spec.Group
-	if group == "" {
-		group = coreGroup
-	}
-	return "v" + hex.EncodeToString(sum[:])[:hashLength] + "." + spec.Names.Plural + "." + group, nil
+	return "v" + hex.EncodeToString(sum[:])[:hashLength] + "." + spec.Names.Plural + "." +
+		cmp.Or(spec.Group, coreGroup), nil
 }
 
 // Schema returns the APIResourceSchema, which never changes under its name.
@@ -70,7 +68,8 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 		},
 	}
 	if apihelpers.IsProtectedCommunityGroup(p.CRD.Spec.Group) {
-		out.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = p.approval()
+		out.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = cmp.Or(
+			p.CRD.GetAnnotations()[apiextensionsv1.KubeAPIApprovedAnnotation], unapproved)
 	}
 	if p.source.Group == rbacGroup {
 		out.Spec.NameValidation = pathSegmentName
@@ -88,14 +87,6 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 		out.Spec.Versions = append(out.Spec.Versions, version)
 	}
 	return out, nil
-}
-
-// approval returns what a protected group is approved by.
-func (p *Projection) approval() string {
-	if v := p.CRD.GetAnnotations()[apiextensionsv1.KubeAPIApprovedAnnotation]; v != "" {
-		return v
-	}
-	return unapproved
 }
 
 func schemaVersion(v apiextensionsv1.CustomResourceDefinitionVersion) (apisv1alpha1.APIResourceVersion, error) {
