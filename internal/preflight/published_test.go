@@ -39,7 +39,9 @@ func publishedOf(t *testing.T, tally *tally, over string, change func(*published
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{t: tally, options: Options{StateNamespace: "crossplane-system", DefaultConfig: "services"}}
+	p := &pass{t: tally, options: Options{
+		Selector: labels.Everything(), StateNamespace: "crossplane-system", DefaultConfig: "services",
+	}}
 	o := p.readPublished(t.Context(), read(t, certs, over), s)
 	if o == nil {
 		t.Fatal("the PublishedResource cannot be read")
