@@ -37,11 +37,12 @@ const (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	m := managedadapter.NewManager(mgr)
+	record := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
 	r := &Reconciler{
 		kind:       scope.Applications(mgr.GetClient()),
 		controller: name, registry: o.Registry,
 		local:      m.GetClient(),
-		record:     managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		record:     managedadapter.NewRecorder(record),
 		poll:       managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
@@ -86,8 +87,8 @@ func controllerOf(o client.Object) []string {
 	return []string{string(c.UID)}
 }
 
-// users wakes the application that controls a resource, or has controlled it. Nobody tells whose one without a controller
-// was: when it goes, all applications of its namespace are woken.
+// users wakes the application that controls a resource, or has controlled it. Nobody tells whose one without a
+// controller was: when it goes, all applications of its namespace are woken.
 func (r *Reconciler) users() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(o client.Object, q queue) {

@@ -38,7 +38,8 @@ func TestReason(t *testing.T) {
 		},
 		"Template": {
 			reason: "What the control plane finds invalid is the template.",
-			err:    targetresource.OfControlPlane(errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")),
+			err: targetresource.OfControlPlane(
+				errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")),
 			want:   commonv1.ReasonInvalidTemplate, woken: true,
 		},
 		"Selection": {
