@@ -40,7 +40,7 @@ func TestReason(t *testing.T) {
 			reason: "What the control plane finds invalid is the template.",
 			err: targetresource.OfControlPlane(
 				errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")),
-			want:   commonv1.ReasonInvalidTemplate, woken: true,
+			want: commonv1.ReasonInvalidTemplate, woken: true,
 		},
 		"Selection": {
 			reason: "An invalid selection is called so.",
