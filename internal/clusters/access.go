@@ -131,11 +131,9 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
 
 // Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
-// changed first. It reads Secrets, makes no connection to the target, and mints no token. Errors are those of Connect,
-// and ErrNotHere.
-func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection,
-	with ...func(*Options),
-) error {
+// changed first. It asks for Secrets, makes no connection to the target, and mints no token. Errors are those of
+// Connect, and ErrNotHere.
+func (r *Registry) Check(ctx context.Context, described commonv1.Connection, with ...func(*Options)) error {
 	options := r.options
 	for _, set := range with {
 		set(&options)
@@ -147,7 +145,9 @@ func (r *Registry) Check(ctx context.Context, o informer.Owner, described common
 		notHere(described.Spec.Identity.ProviderCredentials) {
 		return ErrNotHere
 	}
-	creds, err := options.resolve(ctx, r.local, o, described)
+	creds, err := options.resolve(ctx, described, reader{
+		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read, track: func(...informer.Interest) {},
+	})
 	if err != nil {
 		return err
 	}

@@ -70,20 +70,23 @@ func (o Options) credentials(
 		local.watches.Track(by, purposeCredentials)
 		return credentials{}, err
 	}
-	return o.resolve(ctx, local, by, c)
+	return o.resolve(ctx, c, reader{
+		namespace: by.Namespace, tenant: c.Tenant,
+		track: func(i ...informer.Interest) { local.watches.Track(by, purposeCredentials, i...) },
+		get: func(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
+			return local.Get(ctx, by, i)
+		},
+	})
 }
 
-// resolve reads what a ProviderConfig names, for an owner. Secrets come from the control plane; the owner is woken when
-// they change.
-func (o Options) resolve(
-	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
-) (credentials, error) {
+// resolve reads what a ProviderConfig names.
+func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (credentials, error) {
 	creds := credentials{writer: o.writer(c)}
 	err := o.admit(c)
 	if err == nil {
-		err = reader{local: local, owner: by, tenant: c.Tenant}.read(ctx, c.Spec, &creds)
+		err = r.read(ctx, c.Spec, &creds)
 	} else {
-		local.watches.Track(by, purposeCredentials)
+		r.track()
 	}
 	switch {
 	case IsUnreachable(err):
@@ -94,11 +97,12 @@ func (o Options) resolve(
 	return creds, err
 }
 
-// A reader reads what ProviderConfigs name.
+// A reader reads what ProviderConfigs name, for an owner.
 type reader struct {
-	local  *Cluster
-	owner  informer.Owner
-	tenant string // empty for an operator
+	namespace string // of the owner
+	tenant    string // empty for an operator
+	track     func(...informer.Interest)
+	get       func(context.Context, informer.Interest) (*unstructured.Unstructured, error) // from the control plane
 }
 
 // read fills in credentials.
@@ -106,7 +110,7 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 	if spec.KCP != nil {
 		creds.workspace = spec.KCP.WorkspacePath
 	}
-	if creds.as, err = impersonation(spec.Impersonate, r.owner.Namespace); err != nil {
+	if creds.as, err = impersonation(spec.Impersonate, r.namespace); err != nil {
 		return err
 	}
 	sources := []commonv1.ProviderCredentials{spec.Credentials}
@@ -119,7 +123,7 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 			interests = append(interests, r.interest(s.SecretRef))
 		}
 	}
-	r.local.watches.Track(r.owner, purposeCredentials, interests...)
+	r.track(interests...)
 	if creds.kubeconfig, err = r.document(ctx, spec.Credentials); err != nil {
 		return err
 	}
@@ -183,7 +187,7 @@ func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte
 		return nil, errors.New("credentials source Secret needs secretRef")
 	}
 	i := r.interest(ref)
-	u, err := r.local.Get(ctx, r.owner, i)
+	u, err := r.get(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,13 @@ package expression
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
@@ -146,4 +148,81 @@ func clip(message string) string {
 // Wrong returns an error that says what an expression has given instead of what it should.
 func (p *Program) Wrong(cause error, got ref.Val) error {
 	return Error{p.what, cause, "it gives a value of type " + got.Type().TypeName()}
+}
+
+// Causes of the errors of expressions.
+var (
+	// ErrInvalid means that a text is not CEL, or not of the type that is needed.
+	ErrInvalid = errors.New("is invalid")
+	// ErrFailed means that an expression gives nothing for these variables.
+	ErrFailed = errors.New("fails")
+	// ErrTooCostly means that an expression was stopped at the limit of cost.
+	ErrTooCostly = errors.New("is too costly")
+	// ErrNoJSON means that an expression has given something that JSON cannot hold.
+	ErrNoJSON = errors.New("does not give a JSON value")
+)
+
+// An Error is one of the causes above, and what is to be said about it.
+type Error struct {
+	What   string // what failed, to users: CEL query
+	Cause  error
+	Detail string
+}
+
+// Error tells no value of a resource.
+func (f Error) Error() string { return f.What + " " + f.Cause.Error() + ": " + f.Detail }
+
+// Unwrap returns the cause.
+func (f Error) Unwrap() error { return f.Cause }
+
+// phrases are the beginnings of errors of cel-go that tell no value. What follows them may.
+var phrases = []string{
+	"no such key",
+	"no such attribute",
+	"no such overload",
+	"division by zero",
+	"modulus by zero",
+	"integer overflow",
+	"unsigned integer overflow",
+	"index out of bounds",
+	"index out of range",
+	"range error",
+	"type conversion error",
+	"unsupported index type",
+	"invalid argument",
+	"optional.none() dereference",
+}
+
+// unexplained stands for all other errors.
+const unexplained = "a value is not what the expression takes it for"
+
+// explain says where and why an expression fails, without a value of the resource that the expression does not name
+// itself.
+func (p *Program) explain(err error) string {
+	what := unexplained
+	for _, phrase := range phrases {
+		if rest, ok := strings.CutPrefix(err.Error(), phrase); ok {
+			what = phrase + named(p.text, rest)
+			break
+		}
+	}
+	var failure *types.Err
+	if !errors.As(err, &failure) {
+		return what
+	}
+	at := p.source.GetStartLocation(failure.NodeID())
+	if at.Line() < 1 {
+		return what
+	}
+	return "at " + position(at.Line(), at.Column()) + ": " + what
+}
+
+// named returns the end of an error if it is a name that the expression itself holds as a word, else nothing.
+func named(text, rest string) string {
+	name, ok := strings.CutPrefix(rest, ": ")
+	word, err := regexp.Compile(`(^|[^\pL\pN_])` + regexp.QuoteMeta(name) + `($|[^\pL\pN_])`)
+	if !ok || name == "" || err != nil || !word.MatchString(text) {
+		return ""
+	}
+	return rest
 }

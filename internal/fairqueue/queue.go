@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/util/workqueue"
@@ -110,4 +111,130 @@ func (q *Queue[T]) ShutDown() {
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.ShutDown()
 	q.TypedInterface.ShutDownWithDrain()
+}
+
+// A Lane is where items wait for each other.
+type Lane struct {
+	// Tenant has the lane. What its lanes hold together counts for each of them.
+	Tenant string
+	// Name is unique in the tenant.
+	Name string
+}
+
+// lanes hold the items that wait, and count those under way. The lock of the Queue guards them.
+type lanes[T comparable] struct {
+	workers int
+	laneOf  func(T) (lane Lane, urgent bool)
+
+	all     map[Lane]*lane[T] // those with an item that waits or is under way
+	turns   []*lane[T]        // those with an item that waits, the next first
+	held    map[string]int    // items under way, by tenant, none of them zero
+	busy    map[T]*lane[T]    // items under way
+	waiting int
+}
+
+var _ workqueue.Queue[string] = &lanes[string]{}
+
+type lane[T comparable] struct {
+	Lane
+
+	urgent, others []T
+	turn           bool // the next is one of the others, if both wait
+	held           int
+}
+
+// waiting returns how many items wait.
+func (l *lane[T]) waiting() int { return len(l.urgent) + len(l.others) }
+
+// pop takes the first item of those whose turn it is.
+func (l *lane[T]) pop() (item T) {
+	from := &l.urgent
+	if len(l.urgent) == 0 || l.turn && len(l.others) > 0 {
+		from = &l.others
+	}
+	l.turn = from == &l.urgent
+	item, *from = (*from)[0], (*from)[1:]
+	return item
+}
+
+func newLanes[T comparable](workers int, laneOf func(T) (Lane, bool)) *lanes[T] {
+	return &lanes[T]{
+		workers: workers, laneOf: laneOf, all: map[Lane]*lane[T]{}, held: map[string]int{}, busy: map[T]*lane[T]{},
+	}
+}
+
+// Touch is called for an item that waits and is added again. It keeps its place, unless it has become urgent.
+func (s *lanes[T]) Touch(item T) {
+	id, urgent := s.laneOf(item)
+	l := s.all[id]
+	if !urgent || l == nil {
+		return
+	}
+	if i := slices.Index(l.others, item); i >= 0 {
+		l.others = slices.Delete(l.others, i, i+1)
+		l.urgent = append(l.urgent, item)
+	}
+}
+
+// Push adds an item to its lane.
+func (s *lanes[T]) Push(item T) {
+	id, urgent := s.laneOf(item)
+	l := s.all[id]
+	if l == nil {
+		l = &lane[T]{Lane: id}
+		s.all[id] = l
+	}
+	if l.waiting() == 0 {
+		s.turns = append(s.turns, l)
+	}
+	if urgent {
+		l.urgent = append(l.urgent, item)
+	} else {
+		l.others = append(l.others, item)
+	}
+	s.waiting++
+}
+
+// Len returns 0 if Pop has nothing to return now.
+func (s *lanes[T]) Len() int {
+	if !slices.ContainsFunc(s.turns, s.admits) {
+		return 0
+	}
+	return s.waiting
+}
+
+// admits reports whether a lane may have another worker.
+func (s *lanes[T]) admits(l *lane[T]) bool {
+	return l.held+s.held[l.Tenant] < s.workers-len(s.busy)
+}
+
+// Pop takes the next item of the lane whose turn it is, which gets the last turn.
+func (s *lanes[T]) Pop() T {
+	i := slices.IndexFunc(s.turns, s.admits)
+	l := s.turns[i]
+	s.turns = slices.Delete(s.turns, i, i+1)
+	item := l.pop()
+	if l.waiting() > 0 {
+		s.turns = append(s.turns, l)
+	}
+	s.waiting--
+	s.busy[item] = l
+	l.held++
+	s.held[l.Tenant]++
+	return item
+}
+
+// done gives the worker of an item back to all.
+func (s *lanes[T]) done(item T) {
+	l := s.busy[item]
+	if l == nil {
+		return
+	}
+	delete(s.busy, item)
+	if s.held[l.Tenant]--; s.held[l.Tenant] == 0 {
+		delete(s.held, l.Tenant)
+	}
+	if l.held--; l.held+l.waiting() == 0 {
+		delete(s.all, l.Lane)
+	}
 }

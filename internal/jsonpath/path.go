@@ -162,3 +162,143 @@ func (p Path) Delete(document []byte) ([]byte, error) {
 	out, err := sjson.DeleteBytes(document, p.set)
 	return out, errors.Wrap(err, "cannot delete value")
 }
+
+const (
+	// patternMax is the length of the longest pattern and the longest replacement, in bytes.
+	patternMax = 1024
+	// inputMax is the length of the longest text that a pattern is looked for in, in bytes. For some patterns that
+	// takes time as the square of the text.
+	inputMax = 16 << 10
+	// textMax is the length of the longest text that a replacement makes, in bytes.
+	textMax = 1 << 20
+)
+
+// ErrTooLong means that a text is too long for a regular expression, or gets so.
+var ErrTooLong = errors.New("text is too long for a regular expression")
+
+// A Replacement changes a text.
+type Replacement struct {
+	pattern *regexp.Regexp // nil to replace all
+	by      string
+}
+
+// older is a group as older documents write it.
+var older = regexp.MustCompile(`\\(\d+)`)
+
+// NewReplacement compiles a pattern. Without one, the whole text is replaced.
+func NewReplacement(pattern, by string) (Replacement, error) {
+	if pattern == "" {
+		return Replacement{by: by}, nil
+	}
+	if len(pattern) > patternMax || len(by) > patternMax {
+		return Replacement{}, errors.Errorf("pattern or replacement is longer than %d bytes", patternMax)
+	}
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return Replacement{}, errors.Wrap(err, "pattern is invalid")
+	}
+	return Replacement{pattern: expression, by: older.ReplaceAllString(by, "$${$1}")}, nil
+}
+
+// Cost returns what to count a text by before the replacement is applied: the square of its length, or 0 without a
+// pattern.
+func (r Replacement) Cost(text string) int {
+	if r.pattern == nil {
+		return 0
+	}
+	return len(text) * len(text)
+}
+
+// Apply returns the changed text. The cause of an error is ErrTooLong.
+func (r Replacement) Apply(text string) (string, error) {
+	if r.pattern == nil {
+		return r.by, nil
+	}
+	if len(text) > inputMax {
+		return "", errors.Wrapf(ErrTooLong, "it has %d bytes", len(text))
+	}
+	var out []byte
+	last := 0
+	for _, match := range r.pattern.FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, text[last:match[0]]...)
+		out = r.pattern.ExpandString(out, r.by, text, match)
+		last = match[1]
+		if len(out) > textMax {
+			return "", errors.Wrapf(ErrTooLong, "it gets longer than %d bytes", textMax)
+		}
+	}
+	return string(append(out, text[last:]...)), nil
+}
+
+const (
+	// scanMax is how much a value and those within it may be searched, in bytes, and elementCost what a byte of a list
+	// or map counts that is taken apart, as that takes more memory than the byte.
+	scanMax     = 64 << 20
+	elementCost = 16
+)
+
+// errTooMuch ends the template that searches too much.
+var errTooMuch = errors.New("the value is searched too often")
+
+// A Value is a value as templates see it: by the methods of gjson, which make it no larger. It is for one rendering.
+type Value struct {
+	gjson.Result
+
+	left *int // how many bytes may still be searched, shared with the values within
+}
+
+// NewValue returns the value of a result.
+func NewValue(r gjson.Result) Value {
+	left := scanMax
+	return Value{r, &left}
+}
+
+// Value returns what JSON is decoded to.
+func (v Value) Value() (any, error) { return v.Result.Value(), v.search(elementCost) }
+
+// Get returns a value within this one, and one that does not exist for a path that is not supported.
+func (v Value) Get(path string) (Value, error) {
+	p, err := Parse(path)
+	if err != nil {
+		return Value{left: v.left}, nil //nolint:nilerr // Nothing is there.
+	}
+	if err := v.search(1); err != nil {
+		return Value{}, err
+	}
+	return Value{v.Result.Get(p.text), v.left}, nil
+}
+
+// Array returns the elements of a list; of a value that is none, the value itself.
+func (v Value) Array() ([]Value, error) {
+	if err := v.search(elementCost); err != nil {
+		return nil, err
+	}
+	var out []Value
+	for _, r := range v.Result.Array() {
+		out = append(out, Value{r, v.left})
+	}
+	return out, nil
+}
+
+// Map returns the values of a map by their keys, none for a value that is no map.
+func (v Value) Map() (map[string]Value, error) {
+	if err := v.search(elementCost); err != nil {
+		return nil, err
+	}
+	out := map[string]Value{}
+	for k, r := range v.Result.Map() {
+		out[k] = Value{r, v.left}
+	}
+	return out, nil
+}
+
+// search takes the length of the value from what may still be searched, each byte for a cost.
+func (v Value) search(cost int) error {
+	if v.left == nil {
+		return nil
+	}
+	if *v.left -= cost * (1 + len(v.Raw)); *v.left < 0 {
+		return errTooMuch
+	}
+	return nil
+}

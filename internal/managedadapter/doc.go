@@ -9,7 +9,9 @@
 //
 // A write is compared with the object as the server last gave it in this reconcile. We rejected a comparison with the
 // cache: after a write of our own it is behind. A reconcile that the cache would show an older object than our last
-// write ends at once and is repeated 10 ms later. We rejected waiting, which holds a worker.
+// write ends at once, and comes again when the cache shows that write. We rejected waiting, which holds a worker.
+//
+// Lists come without copies: what reconcilers list, such as ten thousand records of use, they only read.
 //
 // The annotations external-create-pending and -succeeded are not written. crossplane-runtime keeps them to find
 // resources that were created under a name only the answer told; ours are named by the manifest.

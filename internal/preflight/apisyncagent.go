@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 const (
@@ -121,14 +119,14 @@ func configFields(agents ...workload) string {
 
 // readPublished returns a PublishedResource of this provider, nil if it is none, or none that can be read.
 func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) *published {
-	if p.options.Selector != nil && !p.options.Selector.Matches(labels.Set(u.GetLabels())) {
+	if !p.options.Selector.Matches(labels.Set(u.GetLabels())) {
 		p.t.add(differs(whatPublished+" that is not selected", "--published-resource-selector leaves it to another provider"),
 			u.GetName())
 		return nil
 	}
 	o := &published{
 		stateNamespace: p.options.StateNamespace,
-		defaultConfig:  cmp.Or(p.options.DefaultConfig, scope.DefaultPublisherConfig),
+		defaultConfig:  p.options.DefaultConfig,
 		fits:           judgeSchema(ctx, p.t, u, s, whatPublished),
 	}
 	if err := decode(u, &o.PublishedResource); err != nil {
@@ -196,11 +194,7 @@ func (p *pass) judgeStates(ctx context.Context, of []*published, w *workloads) {
 	if known {
 		remembered.judge(p.t, of, all)
 	}
-	selector := labels.Everything()
-	if p.options.Selector != nil {
-		selector = p.options.Selector
-	}
 	for _, agent := range w.former {
-		judgeAgent(p.t, agent, selector, of)
+		judgeAgent(p.t, agent, p.options.Selector, of)
 	}
 }

@@ -2,25 +2,12 @@ package preflight
 
 import (
 	"context"
-	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-)
-
-const (
-	// controllerName is whom the credentials are read for.
-	controllerName = "preflight"
-	// patience is how long the Secrets of one ProviderConfig may take to be read, and pause how long is waited between
-	// two looks.
-	patience = 30 * time.Second
-	pause    = 20 * time.Millisecond
 )
 
 // A credentialCheck returns why a provider refuses the credentials of a ProviderConfig, nil if it does not. Its options
@@ -77,23 +64,4 @@ func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
 		return "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data"
 	}
 	return "change the ProviderConfig or its Secret"
-}
-
-// checkBy returns a check by a Registry, as soon as Secrets have been read. It connects to no target.
-func checkBy(r *clusters.Registry) credentialCheck {
-	return func(ctx context.Context, c commonv1.Connection, with ...func(*clusters.Options)) error {
-		o := informer.Owner{
-			Controller: controllerName, NamespacedName: types.NamespacedName{Namespace: c.Tenant, Name: controllerName},
-		}
-		defer r.Forget(o)
-		var last error
-		err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-			last = r.Check(ctx, o, c, with...)
-			return !apierrors.IsConflict(last), nil // It is too early to tell.
-		})
-		if err != nil && last == nil {
-			return err
-		}
-		return last
-	}
 }

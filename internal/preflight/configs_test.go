@@ -127,7 +127,7 @@ func checkNowhere(t *testing.T) credentialCheck {
 		t.Fatal(err)
 	}
 	t.Cleanup(registry.Close)
-	return checkBy(registry)
+	return registry.Check
 }
 
 // TestCheck shows what is judged of credentials without a server: that of the provider itself, and by which flag.

@@ -3,9 +3,12 @@ package preflight
 import (
 	"context"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -16,6 +19,7 @@ import (
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
 // An objectKind is Object in one scope.
@@ -141,4 +145,134 @@ func (p *pass) definitionOf(
 	p.found++
 	judgeDefinition(p.t, is, p.ours[is.GetName()])
 	return is
+}
+
+// objects judges the Objects of both scopes.
+type objects struct {
+	t *tally
+	// crossNamespace says that the provider runs with --allow-cross-namespace-references.
+	crossNamespace bool
+	// seen are the first Objects that have seen a resource, by their name and its UID.
+	seen map[sharedName]types.NamespacedName
+}
+
+// A sharedName is where field managers of provider-kubernetes, which are made of names alone, can meet.
+type sharedName struct {
+	object string
+	uid    types.UID
+}
+
+func newObjects(t *tally, crossNamespace bool) *objects {
+	return &objects{t: t, crossNamespace: crossNamespace, seen: map[sharedName]types.NamespacedName{}}
+}
+
+// judge adds what becomes of an Object, which is decoded into o.
+func (x *objects) judge(ctx context.Context, u *unstructured.Unstructured, s *kindSchema, o object.Object) {
+	what := "Object of " + u.GroupVersionKind().Group
+	name := nameOf(u)
+	before := x.t.total
+	fits := judgeSchema(ctx, x.t, u, s, what)
+	if err := decode(u, o); err != nil {
+		if fits {
+			x.t.add(refused(what, err.Error(), "change it"), name)
+		}
+		return
+	}
+	x.judgeReferences(u.GroupVersionKind(), what, o)
+	x.judgeState(what, o)
+	x.judgeManager(what, o)
+	if x.t.total == before {
+		x.t.add(kept(what), name)
+	}
+	if !o.Desired().Watch {
+		x.t.add(differs(what+" without watch: true",
+			"its resource is watched all the same: drift is reverted when it happens, not at the next poll"), name)
+	}
+}
+
+// judgeReferences adds the references that are refused.
+func (x *objects) judgeReferences(gvk schema.GroupVersionKind, what string, o object.Object) {
+	rules := reference.Rules{GVK: gvk, Namespace: o.GetNamespace(), CrossNamespace: x.crossNamespace}
+	open := rules
+	open.CrossNamespace = true
+	others := reference.Normalise(o.Desired(), open)
+	for i, r := range reference.Normalise(o.Desired(), rules) {
+		switch {
+		case r.Err == nil:
+		case others[i].Err == nil:
+			x.t.add(refused(what+" with a reference to another namespace",
+				"namespaced Objects refer to what is in their namespace, as tenants write them",
+				"start this provider, and this check, with --allow-cross-namespace-references, "+
+					"or refer to a copy in the namespace: docs/tenancy.md"),
+				qualified(o.GetNamespace(), o.GetName()))
+		default:
+			x.t.add(refused(what+" with a reference that is refused", r.Err.Error(), "change the reference: docs/references.md"),
+				qualified(o.GetNamespace(), o.GetName()))
+		}
+	}
+}
+
+// judgeState adds what the takeover finds half done.
+func (x *objects) judgeState(what string, o object.Object) {
+	name := qualified(o.GetNamespace(), o.GetName())
+	if o.GetDeletionTimestamp() != nil {
+		x.t.add(differs(what+" that is being deleted",
+			"its deletion goes on, and deletes only the resource that the Object has made or last seen"), name)
+		return
+	}
+	synced := o.GetCondition(xpv2.TypeSynced)
+	if synced.Status != corev1.ConditionTrue && synced.Reason != xpv2.ReasonReconcilePaused {
+		x.t.add(refused(what+" that is not Synced",
+			"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
+			"see what the condition says, and make the Object Synced or delete it"), name)
+	}
+	if o.Desired().ForProvider.DeletionPropagationPolicy == "" {
+		x.t.add(differs(what+` with deletionPropagationPolicy: ""`, "it is Background"), name)
+	}
+}
+
+// judgeManager adds what becomes of the fields that an Object has applied.
+func (x *objects) judgeManager(what string, o object.Object) {
+	name := qualified(o.GetNamespace(), o.GetName())
+	if object.AppliedByClient(o) {
+		x.t.add(differs(what+" that was applied client-side",
+			"one patch makes its fields those of provider-kubernetes/<name>. "+
+				"A field that has left the manifest before leaves the resource"), name)
+	}
+	if object.HasLongName(o) {
+		x.t.add(differs(what+" with a name of more than 108 characters",
+			"it can be applied: the end of its field manager gives way to a hash"), name)
+	}
+	uid := object.SeenUID(o)
+	if uid == "" {
+		return
+	}
+	key := sharedName{object: o.GetName(), uid: uid}
+	if first, ok := x.seen[key]; ok {
+		x.t.add(differs(what+" with the name and the resource of another",
+			"each has a field manager of its own: "+
+				"the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>"),
+			name+" and "+qualified(first.Namespace, first.Name))
+		return
+	}
+	x.seen[key] = types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// judgeSchema completes an object by our schema, adds what the schema refuses, and reports whether that is nothing.
+func judgeSchema(ctx context.Context, t *tally, u *unstructured.Unstructured, s *kindSchema, what string) bool {
+	s.complete(u)
+	wrong := s.check(ctx, u)
+	for _, text := range wrong {
+		t.add(refused(what+" that our CustomResourceDefinition refuses", text, "change the field"), nameOf(u))
+	}
+	return len(wrong) == 0
+}
+
+func nameOf(u *unstructured.Unstructured) string { return qualified(u.GetNamespace(), u.GetName()) }
+
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
 }

@@ -39,7 +39,9 @@ func publishedOf(t *testing.T, tally *tally, over string, change func(*published
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{t: tally, options: Options{StateNamespace: "crossplane-system", DefaultConfig: "services"}}
+	p := &pass{t: tally, options: Options{
+		Selector: labels.Everything(), StateNamespace: "crossplane-system", DefaultConfig: "services",
+	}}
 	o := p.readPublished(t.Context(), read(t, certs, over), s)
 	if o == nil {
 		t.Fatal("the PublishedResource cannot be read")
@@ -264,15 +266,6 @@ func TestJudgeAgent(t *testing.T) {
 			change: func(o *published) { o.Spec.StateNamespace = "kcp-system" },
 			args:   []string{"--namespace=kcp-system"},
 			want:   []Finding{},
-		},
-		"AgentName": {
-			reason: "Another name makes all that the agent has somebody else's.", change: nothing,
-			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
-			want: []Finding{flagged("--agent-name",
-				"no PublishedResource would have older as its owner, as those of the agent have",
-				"change the ClusterProviderConfig: docs/migrate-from-api-syncagent.md; it needs spec.kcp.agentName: older "+
-					"(--agent-name of kcp/agent), spec.kcp.apiExport.endpointSlice: services.example.com "+
-					"(--apiexportendpointslice-ref of kcp/agent)")},
 		},
 		"DisabledControllers": {
 			reason: "What the agent does not do the provider would.", change: nothing,

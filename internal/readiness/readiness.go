@@ -2,13 +2,18 @@ package readiness
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/lru"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 )
 
 // A Verdict reports whether a resource is ready and, if it is not, why: a message for users, without a final dot.
@@ -24,39 +29,13 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 	case commonv1.ReadinessSuccessfulCreate, "":
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
-		return caughtUp(u, fromReadyCondition(conditions(u)), "Ready"), nil
+		return fromConditions(u, "Ready"), nil
 	case commonv1.ReadinessAllTrue:
-		return caughtUp(u, fromAllConditions(conditions(u)), ""), nil
+		return fromConditions(u, ""), nil
 	case commonv1.ReadinessDeriveFromCelQuery:
 		return fromQuery(r.CelQuery, u), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
-}
-
-// caughtUp returns a verdict on a resource whose controller has seen its generation, as far as the status tells that.
-// Otherwise the resource is not ready: its conditions are of a former spec. Only a status that does not tell goes by
-// what the conditions tell, of one type or, if that is empty, of all.
-func caughtUp(u *unstructured.Unstructured, v Verdict, conditionType string) Verdict {
-	now := u.GetGeneration()
-	if !v.Ready {
-		return v
-	}
-	observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
-	if !found {
-		observed = now
-		list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-		for _, item := range list {
-			c, _ := item.(map[string]any)
-			if g, ok := c["observedGeneration"].(int64); ok && (conditionType == "" || c["type"] == conditionType) {
-				observed = min(observed, g)
-			}
-		}
-	}
-	if observed < now {
-		return Verdict{Message: fmt.Sprintf("The resource is at generation %d, and its status still of generation %d",
-			now, observed)}
-	}
-	return v
 }
 
 func fromQuery(query string, u *unstructured.Unstructured) Verdict {
@@ -70,48 +49,94 @@ func fromQuery(query string, u *unstructured.Unstructured) Verdict {
 	return Verdict{Ready: true}
 }
 
-func fromReadyCondition(statuses map[string]string) Verdict {
-	switch s, ok := statuses["Ready"]; {
-	case !ok:
-		return Verdict{Message: "The resource has no condition Ready"}
-	case s != "True":
-		return Verdict{Message: "Condition Ready of the resource is " + s}
+// fromConditions returns a verdict by the conditions of a resource: by that of one type or, if that is empty, by all.
+// Malformed ones are left out. While the controller of the resource has not seen its generation, as far as the status
+// tells that, the resource is not ready: its conditions are of a former spec. Only a status that does not tell goes by
+// what the conditions tell that count.
+func fromConditions(u *unstructured.Unstructured, only string) Verdict {
+	now := u.GetGeneration()
+	seen, statuses := now, map[string]string{}
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // What is no list holds none.
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		t, isType := c["type"].(string)
+		s, isStatus := c["status"].(string)
+		if !isType || !isStatus || only != "" && t != only {
+			continue
+		}
+		statuses[t] = s
+		if g, ok := c["observedGeneration"].(int64); ok {
+			seen = min(seen, g)
+		}
+	}
+	if observed, ok, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); ok {
+		seen = observed
+	}
+	not := slices.DeleteFunc(slices.Sorted(maps.Keys(statuses)), func(t string) bool { return statuses[t] == "True" })
+	switch {
+	case len(statuses) == 0 && only != "":
+		return Verdict{Message: "The resource has no condition " + only}
+	case len(statuses) == 0:
+		return Verdict{Message: "The resource has no conditions"}
+	case len(not) > 0 && only != "":
+		return Verdict{Message: "Condition " + only + " of the resource is " + statuses[only]}
+	case len(not) > 0:
+		return Verdict{Message: "Conditions of the resource are not True: " + strings.Join(not, ", ")}
+	case seen < now:
+		return Verdict{Message: fmt.Sprintf("The resource is at generation %d, and its status still of generation %d",
+			now, seen)}
 	}
 	return Verdict{Ready: true}
 }
 
-func fromAllConditions(statuses map[string]string) Verdict {
-	if len(statuses) == 0 {
-		return Verdict{Message: "The resource has no conditions"}
-	}
-	var not []string
-	for t, s := range statuses {
-		if s != "True" {
-			not = append(not, t)
-		}
-	}
-	if len(not) == 0 {
-		return Verdict{Ready: true}
-	}
-	sort.Strings(not)
-	return Verdict{Message: "Conditions of the resource are not True: " + strings.Join(not, ", ")}
+// programsMax is how many queries are kept compiled.
+const programsMax = 500
+
+// variable is the name of the resource in a query.
+const variable = "object"
+
+// ErrNotBool means that a query has given something else than a bool.
+var ErrNotBool = errors.New("does not give a bool")
+
+// programs are the queries that were used last, compiled or found invalid, by their text.
+var programs = lru.New(programsMax)
+
+// environment is what queries are compiled in.
+var environment = expression.NewEnvironment("CEL query", variable)
+
+// A query is one that was compiled, or an error instead.
+type query struct {
+	program *expression.Program
+	err     error
 }
 
-// conditions returns the status of each condition by its type. Malformed conditions are left out.
-func conditions(u *unstructured.Unstructured) map[string]string {
-	// What is no list holds no conditions.
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	statuses := map[string]string{}
-	for _, item := range list {
-		c, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		t, okType := c["type"].(string)
-		s, okStatus := c["status"].(string)
-		if okType && okStatus {
-			statuses[t] = s
+// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The cause of an
+// error is one of package expression, or ErrNotBool; its text quotes nothing of the resource.
+func Query(text string, object map[string]any) (bool, error) {
+	q := compiled(text)
+	if q.err != nil {
+		return false, q.err
+	}
+	out, err := q.program.Eval(map[string]any{variable: object})
+	if err != nil {
+		return false, err
+	}
+	answer, ok := out.(types.Bool)
+	if !ok {
+		return false, q.program.Wrong(ErrNotBool, out)
+	}
+	return bool(answer), nil
+}
+
+// compiled returns a query, from memory if it was asked before.
+func compiled(text string) *query {
+	if known, ok := programs.Get(text); ok {
+		if q, ok := known.(*query); ok {
+			return q
 		}
 	}
-	return statuses
+	q := &query{}
+	q.program, q.err = environment.Compile(text, cel.BoolType)
+	programs.Add(text, q)
+	return q
 }

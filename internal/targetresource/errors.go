@@ -24,6 +24,18 @@ type refusedError struct{ error }
 // Unwrap returns the answer.
 func (e refusedError) Unwrap() error { return e.error }
 
+// A controlPlaneError is an error of the control plane, and not of a target.
+type controlPlaneError struct{ error }
+
+// Unwrap returns the cause.
+func (e controlPlaneError) Unwrap() error { return e.error }
+
+// OfControlPlane marks an error as one of the control plane, of which CauseOf would say that a target gives it.
+func OfControlPlane(err error) error { return controlPlaneError{err} }
+
+// IsOfControlPlane reports whether OfControlPlane has marked an error.
+func IsOfControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
+
 // answer marks an answer of a target. The control plane may answer likewise, which tells nothing about the target.
 func answer(err error) error {
 	if apierrors.IsUnauthorized(err) {

@@ -54,20 +54,17 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !served {
-		return r.removeCopies(ctx, p) // What the cluster does not serve is gone.
-	}
-	live, err := p.remote.Find(ctx, p.remote.Labelled()...)
-	if err != nil {
-		return false, err
-	}
-	if live != nil && controls(p.resource, live) {
-		p.live, p.looked = live, true
-		if gone, err := r.removeResource(ctx, p, live); err != nil || !gone {
+	if served { // What the cluster does not serve is gone.
+		if gone, err := r.withdraw(ctx, p, p.remote, reasonDeleted); err != nil || !gone {
 			return false, err
 		}
 	}
-	return r.removeCopies(ctx, p)
+	for _, n := range slices.Clone(p.resource.Status.Secrets) {
+		if err := r.removeCopy(ctx, p, n); err != nil {
+			return false, err
+		}
+	}
+	return len(p.resource.Status.Secrets) == 0, nil
 }
 
 // locate finds out where the resource is, and reports whether the cluster serves its kind. It goes by what identifies
@@ -87,30 +84,29 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	return served, err
 }
 
-// removeResource requests the deletion of the resource, and reports whether the cluster says that it is gone.
-func (r *Reconciler) removeResource(ctx context.Context, p *pass, live *unstructured.Unstructured) (bool, error) {
+// withdraw requests the deletion of a resource if it is there and ours, and reports whether the cluster says that it is
+// gone.
+func (r *Reconciler) withdraw(ctx context.Context, p *pass, res targetresource.Resource,
+	told event.Reason,
+) (bool, error) {
+	live, err := res.Find(ctx, res.Labelled()...)
+	if err != nil {
+		return false, err
+	}
+	if live == nil || !controls(p.resource, live) {
+		return true, nil
+	}
+	if res.Purpose == purposeTemplate {
+		p.live, p.looked = live, true
+	}
 	if live.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
-	gone, err := p.remote.Delete(ctx, live, metav1.DeletePropagationBackground)
+	gone, err := res.Delete(ctx, live, metav1.DeletePropagationBackground)
 	if err == nil {
-		r.record.Event(p.resource, event.Normal(reasonDeleted, "Deleted "+name(live)+" from the cluster"))
+		r.record.Event(p.resource, event.Normal(told, "Deleted "+name(live)+" from the cluster"))
 	}
 	return gone, err
-}
-
-// removeCopies deletes the copies of Secrets, and reports whether they are gone.
-func (r *Reconciler) removeCopies(ctx context.Context, p *pass) (bool, error) {
-	for _, n := range slices.Clone(p.resource.Status.Secrets) {
-		gone, err := r.removeCopy(ctx, p, n)
-		if err != nil {
-			return false, err
-		}
-		if gone {
-			r.forgetCopy(p, n)
-		}
-	}
-	return len(p.resource.Status.Secrets) == 0, nil
 }
 
 // release removes the finalizer, and gives up all that is kept.
@@ -126,7 +122,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
 		func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
 	if client.IgnoreNotFound(errors.Cause(err)) != nil {
-		return controlPlaneError{errors.Wrap(err, "cannot remove finalizer")}
+		return targetresource.OfControlPlane(errors.Wrap(err, "cannot remove finalizer"))
 	}
 	r.forget(p.owner.NamespacedName)
 	p.done = true

@@ -125,7 +125,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
 			func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
 		if err != nil {
-			return controlPlaneError{errors.Wrap(err, "cannot add finalizer")}
+			return targetresource.OfControlPlane(errors.Wrap(err, "cannot add finalizer"))
 		}
 		p.before = p.resource.DeepCopy()
 	}
@@ -134,7 +134,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		return nil
 	}
 	if err := r.kind.Track(ctx, p.resource); err != nil {
-		return controlPlaneError{err}
+		return targetresource.OfControlPlane(err)
 	}
 	return nil
 }
@@ -189,20 +189,17 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		return reconcile.Result{}, nil
 	case causeOf(err).Woken:
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	case err != nil && p.cluster != nil:
-		return retryLater(p.cluster.RetryAfter(p.owner, err, targetresource.Work(p.remote.Manifest, err)), err)
 	case err != nil:
+		if p.cluster != nil {
+			// The retry is put off if the cluster has failed too often lately.
+			work := targetresource.Work(p.remote.Manifest, err)
+			if delay := p.cluster.RetryAfter(p.owner, err, work); delay > 0 {
+				return reconcile.Result{RequeueAfter: delay}, nil
+			}
+		}
 		return reconcile.Result{}, err
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
-}
-
-// retryLater puts off a retry, which comes within targetresource.RetryMax, if the cluster has failed too often lately.
-func retryLater(delay time.Duration, err error) (reconcile.Result, error) {
-	if delay > targetresource.RetryMax {
-		return reconcile.Result{RequeueAfter: delay}, nil
-	}
-	return reconcile.Result{}, err
 }

@@ -3,6 +3,7 @@ package applicationresource
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -40,27 +41,31 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	if err := r.intend(ctx, p); err != nil {
 		return err
 	}
-	r.registry.Local().Watches().Track(p.owner, purposeSources, sources(p)...)
+	wanted := map[string]informer.Interest{} // by the names of the Secrets
+	for _, of := range p.resource.Spec.Secrets {
+		wanted[of.Name] = informer.Interest{
+			Resource: secretResource, Stream: informer.StreamByName,
+			NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: of.Name},
+		}
+	}
+	r.registry.Local().Watches().Track(p.owner, purposeSources, slices.Collect(maps.Values(wanted))...)
 	var failed error
 	for _, n := range slices.Clone(p.resource.Status.Secrets) {
-		if err := r.propagateOne(ctx, p, n); err != nil && failed == nil {
+		if err := r.propagateOne(ctx, p, n, wanted); err != nil && failed == nil {
 			failed = errors.Wrapf(err, "cannot propagate Secret %q", n)
 		}
 	}
 	return failed
 }
 
-func (r *Reconciler) propagateOne(ctx context.Context, p *pass, n string) error {
-	if !wants(p, n) {
-		gone, err := r.removeCopy(ctx, p, n)
-		if gone {
-			r.forgetCopy(p, n)
-		}
-		return err
+func (r *Reconciler) propagateOne(ctx context.Context, p *pass, n string, wanted map[string]informer.Interest) error {
+	i, ok := wanted[n]
+	if !ok {
+		return r.removeCopy(ctx, p, n)
 	}
-	source, err := r.registry.Local().Get(ctx, p.owner, source(p, n))
+	source, err := r.registry.Local().Get(ctx, p.owner, i)
 	if err != nil {
-		return controlPlaneError{err}
+		return targetresource.OfControlPlane(err)
 	}
 	if source == nil {
 		p.missing = append(p.missing, n)
@@ -83,34 +88,10 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 	slices.Sort(all)
 	p.resource.Status.Secrets = all
 	if err := managedadapter.Save(ctx, r.local, p.before, p.resource); err != nil {
-		return controlPlaneError{err}
+		return targetresource.OfControlPlane(err)
 	}
 	p.before = p.resource.DeepCopy()
 	return nil
-}
-
-func wants(p *pass, secret string) bool {
-	for _, s := range p.resource.Spec.Secrets {
-		if s.Name == secret {
-			return true
-		}
-	}
-	return false
-}
-
-func source(p *pass, secret string) informer.Interest {
-	return informer.Interest{
-		Resource: secretResource, Stream: informer.StreamByName,
-		NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: secret},
-	}
-}
-
-func sources(p *pass) []informer.Interest {
-	var out []informer.Interest
-	for _, s := range p.resource.Spec.Secrets {
-		out = append(out, source(p, s.Name))
-	}
-	return out
 }
 
 // copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
@@ -180,28 +161,16 @@ func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res targetresource.
 	return nil
 }
 
-// removeCopy deletes the copy of a Secret, and reports whether it is gone.
-func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, error) {
+// removeCopy deletes the copy of a Secret, and ends what is kept for it when it is gone.
+func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) error {
 	res, err := p.copyOf(ctx, n)
 	if err != nil {
-		return false, err
+		return err
 	}
-	live, err := res.Find(ctx, res.Labelled()...)
-	if err != nil {
-		return false, err
+	gone, err := r.withdraw(ctx, p, res, reasonWithdrawn)
+	if gone {
+		p.cluster.Watches().Track(p.owner, res.Purpose)
+		p.resource.Status.Secrets = slices.DeleteFunc(p.resource.Status.Secrets, func(s string) bool { return s == n })
 	}
-	if live == nil || !controls(p.resource, live) {
-		return true, nil
-	}
-	gone, err := res.Delete(ctx, live, metav1.DeletePropagationBackground)
-	if err == nil {
-		r.record.Event(p.resource, event.Normal(reasonWithdrawn, "Deleted "+name(res.Manifest)+" from the cluster"))
-	}
-	return gone, err
-}
-
-// forgetCopy ends what is kept for the copy of a Secret.
-func (r *Reconciler) forgetCopy(p *pass, n string) {
-	p.cluster.Watches().Track(p.owner, purposeCopyPrefix+informer.Purpose(n))
-	p.resource.Status.Secrets = slices.DeleteFunc(p.resource.Status.Secrets, func(s string) bool { return s == n })
+	return err
 }

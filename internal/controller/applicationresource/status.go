@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -24,23 +24,8 @@ import (
 var errConflict = errors.New("name another resource in the template, hand this one over by annotation " +
 	workloadv1alpha1.AnnotationKeyResourceUID + ", or delete it on the cluster")
 
-// A controlPlaneError is an error of the control plane, and not of the cluster.
-type controlPlaneError struct{ error }
-
-// Unwrap returns the cause.
-func (e controlPlaneError) Unwrap() error { return e.error }
-
-// A missingError means that Secrets do not exist.
-type missingError struct{ names []string }
-
-// Error names them.
-func (e missingError) Error() string {
-	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
-}
-
-func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
-
-func isSecretMissing(err error) bool { return errors.As(err, &missingError{}) }
+// errSecretMissing is the cause of errors about Secrets that do not exist.
+var errSecretMissing = errors.New("create them, or take them out of spec.secrets")
 
 // causeOf returns what an error means to a KubernetesApplicationResource.
 func causeOf(err error) targetresource.Cause {
@@ -48,8 +33,10 @@ func causeOf(err error) targetresource.Cause {
 		targetresource.Cause{ // Nobody tells when a webhook goes.
 			Is: targetresource.By(managedadapter.ErrFinalizerContested), Reason: commonv1.ReasonFinalizerContested, Woken: true,
 		},
-		targetresource.Cause{Is: isControlPlane},
-		targetresource.Cause{Is: isSecretMissing, Reason: workloadv1alpha1.ReasonWaitingForSecret, Woken: true},
+		targetresource.Cause{Is: targetresource.IsOfControlPlane},
+		targetresource.Cause{
+			Is: targetresource.By(errSecretMissing), Reason: workloadv1alpha1.ReasonWaitingForSecret, Woken: true,
+		},
 		targetresource.Cause{Is: targetresource.By(errConflict), Reason: commonv1.ReasonNameTaken, Woken: true},
 		targetresource.Cause{
 			Is: targetresource.By(errInvalidTemplate), Reason: commonv1.ReasonInvalidManifest, Woken: true,
@@ -165,3 +152,19 @@ func omit(o *workloadv1alpha1.KubernetesApplicationResource) bool {
 	o.Status.Remote, o.Status.OmittedBytes = nil, int64(len(o.Status.Remote.Raw))
 	return true
 }
+
+// Reasons of events.
+const (
+	reasonSubmitted       event.Reason = "SubmittedResource"
+	reasonPropagated      event.Reason = "PropagatedSecret"
+	reasonWithdrawn       event.Reason = "DeletedSecret"
+	reasonDeleted         event.Reason = "DeletedFromCluster"
+	reasonLeft            event.Reason = "LeftExternalResource"
+	reasonCannotClaim     event.Reason = "CannotClaim"
+	reasonCannotConnect   event.Reason = "CannotConnectToTarget"
+	reasonCannotPlace     event.Reason = "CannotPlaceResource"
+	reasonCannotPropagate event.Reason = "CannotPropagateSecrets"
+	reasonCannotSubmit    event.Reason = "CannotSubmitResource"
+	reasonCannotDelete    event.Reason = "CannotDeleteResource"
+	reasonCannotRelease   event.Reason = "CannotRelease"
+)

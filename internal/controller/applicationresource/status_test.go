@@ -72,7 +72,7 @@ func TestStateOf(t *testing.T) {
 		"SecretGone": {
 			reason: "A Secret that goes later does not undo the submission.",
 			pass:   pass{current: true, looked: true},
-			err:    missingError{},
+			err:    errSecretMissing,
 			want:   submitted,
 		},
 		"Deleted": {

@@ -17,6 +17,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -175,4 +176,22 @@ func (w world) passQueue(t *testing.T) {
 	kube.Create(t, w.c, last)
 	other.awaitSettled(t, last)
 	kube.Remove(t, w.c, last)
+}
+
+// staysNamed checks that members stand for what they do, and are the same Objects, for a while.
+func (w world) staysNamed(t *testing.T, want map[string]string) {
+	t.Helper()
+	uids := func(members map[string]build.Object) map[string]types.UID {
+		out := map[string]types.UID{}
+		for name, m := range members {
+			out[name] = m.GetUID()
+		}
+		return out
+	}
+	before := uids(w.members(t, w.tns))
+	kube.Holds(t, "members stay what they are", func() (bool, string) {
+		members := w.members(t, w.tns)
+		diff := cmp.Diff(want, observes(t, members)) + cmp.Diff(before, uids(members))
+		return diff == "", diff
+	}, func() { w.passQueue(t) })
 }

@@ -92,10 +92,11 @@ func TestCollectionOf(t *testing.T) {
 	}
 }
 
-// TestAssign shows what becomes of names beside the collisions that TestCollidingNames shows.
+// TestAssign shows what becomes of names. A defect of provider-kubernetes: two resources whose hashes begin alike took
+// turns on one member.
 func TestAssign(t *testing.T) {
 	a, b := colliding(t)
-	short, longA := a.names("c")[0], a.names("c")[1]
+	short, longA, longB := a.names("c")[0], a.names("c")[1], b.names("c")[1]
 	stands := func(name string, r resourceID) member { return member{name: name, resource: r} }
 	for name, tc := range map[string]struct {
 		reason   string
@@ -107,6 +108,23 @@ func TestAssign(t *testing.T) {
 			reason:   "A resource alone has the best name.",
 			selected: []resourceID{b},
 			want:     map[string]resourceID{short: b},
+		},
+		"AtOnce": {
+			reason:   "Of two whose hashes begin alike the first has the better name.",
+			selected: []resourceID{a, b},
+			want:     map[string]resourceID{short: a, longB: b},
+		},
+		"Later": {
+			reason:   "If the other was there before, it keeps the better name.",
+			selected: []resourceID{a, b},
+			held:     []member{stands(short, b)},
+			want:     map[string]resourceID{short: b, longA: a},
+		},
+		"Back": {
+			reason:   "One that goes and comes back gets what is free.",
+			selected: []resourceID{a, b},
+			held:     []member{stands(longA, a)},
+			want:     map[string]resourceID{longA: a, short: b},
 		},
 		"NameOfOneThatGoes": {
 			reason:   "The name of a member whose resource is no longer selected is not reused while the member is there.",

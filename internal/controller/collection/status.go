@@ -2,7 +2,10 @@ package collection
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,21 +26,13 @@ var (
 		errors.New("cache of members lacks what was just written"))
 )
 
-// A controlPlaneError is an error of the control plane, and not of the target.
-type controlPlaneError struct{ error }
-
-// Unwrap returns the cause.
-func (e controlPlaneError) Unwrap() error { return e.error }
-
-func isControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
-
 // causes are those of collections. Their streams tell when what a target has denied is allowed.
 var causes = []targetresource.Cause{
 	{
-		Is:     func(err error) bool { return isControlPlane(err) && apierrors.IsInvalid(err) },
+		Is:     func(err error) bool { return targetresource.IsOfControlPlane(err) && apierrors.IsInvalid(err) },
 		Reason: commonv1.ReasonInvalidTemplate, Woken: true,
 	},
-	{Is: isControlPlane},
+	{Is: targetresource.IsOfControlPlane},
 	{Is: targetresource.By(errNameTaken), Reason: commonv1.ReasonNameTaken, Woken: true},
 	{Is: targetresource.By(errInvalidSelection), Reason: commonv1.ReasonInvalidSelection, Woken: true},
 	{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
@@ -59,4 +54,30 @@ func conclude(c Collection, err error) {
 
 func setCondition(c Collection, cond xpv2.Condition) {
 	c.SetConditions(cond.WithObservedGeneration(c.GetGeneration()))
+}
+
+// Reasons of events.
+const (
+	reasonApplied       event.Reason = "AppliedMembers"
+	reasonDeleted       event.Reason = "DeletedMembers"
+	reasonCannotConnect event.Reason = "CannotConnectToTarget"
+	reasonCannotSelect  event.Reason = "CannotSelectResources"
+	reasonCannotCompare event.Reason = "CannotCompareMembers"
+	reasonCannotApply   event.Reason = "CannotApplyMembers"
+	reasonCannotDelete  event.Reason = "CannotDeleteMembers"
+)
+
+// namedMost is how many members an event names.
+const namedMost = 3
+
+// enumerate names the first of some members, and says how many there are beside.
+func enumerate[T any](all []T, name func(T) string) string {
+	var names []string
+	for _, m := range all[:min(len(all), namedMost)] {
+		names = append(names, name(m))
+	}
+	if len(all) > namedMost {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(all)-namedMost)
+	}
+	return strings.Join(names, ", ")
 }

@@ -32,14 +32,15 @@ func TestReason(t *testing.T) {
 		},
 		"ControlPlane": {
 			reason: "What the control plane denies is not blamed on the target.",
-			err:    controlPlaneError{forbidden},
+			err:    targetresource.OfControlPlane(forbidden),
 			want:   xpv2.ReasonReconcileError,
 			woken:  false,
 		},
 		"Template": {
 			reason: "What the control plane finds invalid is the template.",
-			err:    controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")},
-			want:   commonv1.ReasonInvalidTemplate, woken: true,
+			err: targetresource.OfControlPlane(
+				errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")),
+			want: commonv1.ReasonInvalidTemplate, woken: true,
 		},
 		"Selection": {
 			reason: "An invalid selection is called so.",

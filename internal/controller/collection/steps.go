@@ -1,18 +1,24 @@
 package collection
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -35,7 +41,7 @@ func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
 		return err
 	}
 	if err := r.kind.Track(ctx, p.collection); err != nil {
-		return controlPlaneError{err}
+		return targetresource.OfControlPlane(err)
 	}
 	return err
 }
@@ -124,10 +130,9 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]member, error) {
 	list := r.kind.NewMembers()
 	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace),
-		client.MatchingFields{indexCollection: p.owner.Name},
-		client.UnsafeDisableDeepCopy)
+		client.MatchingFields{indexCollection: p.owner.Name})
 	if err != nil {
-		return nil, controlPlaneError{errors.Wrap(err, "cannot list members")}
+		return nil, targetresource.OfControlPlane(errors.Wrap(err, "cannot list members"))
 	}
 	held := map[string]member{}
 	err = apimeta.EachListItem(list, func(item runtime.Object) error {
@@ -161,7 +166,7 @@ func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
 		case apierrors.IsNotFound(err):
 			kept = append(kept, a)
 		case err != nil:
-			return controlPlaneError{errors.Wrapf(err, "cannot get Object %q", a.name)}
+			return targetresource.OfControlPlane(errors.Wrapf(err, "cannot get Object %q", a.name))
 		default:
 			p.taken = append(p.taken, a.name)
 		}
@@ -175,11 +180,8 @@ func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 	gone := p.plan.prune
 	err := inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
 	if err == nil && len(gone) > 0 {
-		names := make([]string, 0, len(gone))
-		for _, m := range gone {
-			names = append(names, m.name)
-		}
-		r.record.Event(p.collection, event.Normal(reasonDeleted, "Deleted "+enumerate(names)))
+		r.record.Event(p.collection,
+			event.Normal(reasonDeleted, "Deleted "+enumerate(gone, func(m member) string { return m.name })))
 	}
 	return err
 }
@@ -191,11 +193,8 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 		return err
 	}
 	if len(todo) > 0 {
-		names := make([]string, 0, len(todo))
-		for _, a := range todo {
-			names = append(names, a.name)
-		}
-		r.record.Event(p.collection, event.Normal(reasonApplied, "Applied "+enumerate(names)))
+		r.record.Event(p.collection,
+			event.Normal(reasonApplied, "Applied "+enumerate(todo, func(a application) string { return a.name })))
 	}
 	if len(p.taken) > 0 {
 		slices.Sort(p.taken)
@@ -203,4 +202,118 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 			"Objects that are no members of the collection have the names of members: "+strings.Join(p.taken, ", "))
 	}
 	return nil
+}
+
+// writers is how many members of one collection are written at a time.
+const writers = 10
+
+// applyMember applies a member.
+func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a application) error {
+	u, err := p.template.apply(a.name, a.uid, a.resource)
+	if err != nil {
+		return err
+	}
+	opts := []client.ApplyOption{client.FieldOwner(commonv1.FieldManagerCollection)}
+	if a.uid != "" {
+		opts = append(opts, client.ForceOwnership)
+	}
+	if err := r.local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot apply Object %q", a.name))
+	}
+	r.written.note(p.owner.NamespacedName, a.name, write{uid: u.GetUID(), version: u.GetResourceVersion()})
+	return nil
+}
+
+// deleteMember deletes the very member there is, and no successor. That it is gone is no error.
+func (r *Reconciler[T]) deleteMember(ctx context.Context, p *pass[T], m member) error {
+	o := r.kind.NewMember()
+	o.SetNamespace(p.collection.GetNamespace())
+	o.SetName(m.name)
+	err := r.local.Delete(ctx, o, client.Preconditions{UID: &m.uid})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot delete Object %q", m.name))
+	}
+	r.written.note(p.owner.NamespacedName, m.name, write{uid: m.uid})
+	return nil
+}
+
+// inTurn calls do for each number below count, some at a time, and begins at most one other once one has failed. It
+// returns the error of the lowest number: while the same ones fail, it is always the same.
+func inTurn(count int, do func(i int) error) error {
+	errs := make([]error, count)
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(writers)
+	for i := 0; i < count && ctx.Err() == nil; i++ {
+		group.Go(func() error {
+			errs[i] = do(i)
+			return errs[i]
+		})
+	}
+	_ = group.Wait() // It returns the error that came first.
+	return cmp.Or(errs...)
+}
+
+// lag is for how long a reconcile waits for the cache to show our own writes. A cache that is later than that may never
+// show them, because somebody has undone them meanwhile.
+const lag = 5 * time.Second
+
+// written remembers what was written of each collection until the cache shows it.
+type written struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	writes map[types.NamespacedName]map[string]write // by collection and name of the member
+}
+
+// A write is the last one to a member.
+type write struct {
+	uid     types.UID
+	version string // the resource version after it, empty for a deletion
+	at      time.Time
+}
+
+func newWritten() *written {
+	return &written{now: time.Now, writes: map[types.NamespacedName]map[string]write{}}
+}
+
+// note remembers the write to the member of a name, and when it was.
+func (w *written) note(collection types.NamespacedName, name string, last write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writes[collection] == nil {
+		w.writes[collection] = map[string]write{}
+	}
+	last.at = w.now()
+	w.writes[collection][name] = last
+}
+
+// forget forgets a collection.
+func (w *written) forget(collection types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.writes, collection)
+}
+
+// isShown reports whether cached members show all that was written, and forgets what they show.
+func (w *written) isShown(collection types.NamespacedName, cached map[string]member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.writes[collection], func(name string, last write) bool {
+		m, ok := cached[name]
+		return w.now().Sub(last.at) > lag || last.isShownBy(m, ok)
+	})
+	if len(w.writes[collection]) > 0 {
+		return false
+	}
+	delete(w.writes, collection)
+	return true
+}
+
+// isShownBy reports whether a cached member, if it exists, shows a write or what came after it.
+func (w write) isShownBy(m member, exists bool) bool {
+	if w.version == "" {
+		return !exists || m.uid != w.uid || m.terminating
+	}
+	c, err := resourceversion.CompareResourceVersion(m.version, w.version)
+	return exists && (err != nil || c >= 0)
 }

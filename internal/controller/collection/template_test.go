@@ -19,13 +19,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// pointAt returns a change of the team that a collection selects.
-func pointAt(team string) func(build.Collection) {
-	return func(c build.Collection) {
-		c.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": team}
-	}
-}
-
 // give returns a change of a collection's template.
 func give(labels, annotations map[string]string) func(build.Collection) {
 	return func(c build.Collection) {

@@ -2,12 +2,15 @@ package providerconfig
 
 import (
 	"context"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +19,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
@@ -114,4 +118,82 @@ func ready(was xpv2.Condition, h clusters.Health) (is xpv2.Condition, known bool
 		is.LastTransitionTime = was.LastTransitionTime
 	}
 	return is, true
+}
+
+// retryAfter is when a ProviderConfig is tried again that cannot be used, if nothing wakes it before.
+const retryAfter = time.Minute
+
+// connect makes a ProviderConfig a user of its own target, and has the target judge the credentials unless others use
+// them or it has accepted them before. Its errors are those of clusters.Registry.Connect and
+// clusters.Cluster.TryCredentials.
+func (r *readiness) connect(ctx context.Context, key client.ObjectKey) error {
+	o := informer.Owner{Controller: r.controller, NamespacedName: key}
+	pc := r.config.New()
+	err := r.client.Get(ctx, key, pc)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.registry.Forget(o)
+		return nil
+	case err != nil:
+		return errors.Wrap(err, "cannot get ProviderConfig")
+	case meta.WasDeleted(pc):
+		return nil // Its users know what they need of it.
+	}
+	r.registry.Bind(o, r.config.Key(pc))
+	c, err := r.registry.Connect(ctx, o, r.described(pc))
+	if err != nil || pc.GetUsers() > 0 {
+		return err
+	}
+	return c.TryCredentials(ctx)
+}
+
+// described returns what a ProviderConfig says. A ServiceAccount of the namespace of each user is left out if the
+// ProviderConfig has no namespace: it is tried as whom its credentials say.
+func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
+	c := r.config.Connection(pc)
+	if i := c.Spec.Impersonate; i != nil && i.ServiceAccountName != "" && c.Shared != nil {
+		c.Spec = c.Spec.DeepCopy()
+		c.Spec.Impersonate = nil
+	}
+	return c
+}
+
+// health returns what is known of the targets of a ProviderConfig, given the error of connect. It is not known while it
+// is too early to tell.
+func (r *readiness) health(pc resource.ProviderConfig, err error) clusters.Health {
+	h := r.registry.Health(r.config.Key(pc))
+	switch {
+	case err == nil || h.Err != nil:
+	case !clusters.IsUnreachable(err) &&
+		(h.Known || apierrors.IsConflict(err) || errors.Is(err, clusters.ErrUnauthorized)):
+		h.Known = false
+	default:
+		h.Err = err
+	}
+	return h
+}
+
+// restoredTimeout bounds how long a ProviderConfig is looked for that an event is about.
+const restoredTimeout = 30 * time.Second
+
+// Restored records on each ProviderConfig of a restored target that it has been.
+func (c *Controller) Restored(r clusters.Restored) {
+	go func() { // The caller does not wait for the cache.
+		ctx, cancel := context.WithTimeout(context.Background(), restoredTimeout)
+		defer cancel()
+		for _, key := range r.Configs {
+			name, ok := c.guard.config.Named(key)
+			pc := c.guard.config.New()
+			if !ok || c.guard.client.Get(ctx, name, pc) != nil {
+				continue // It is of another kind, or has gone.
+			}
+			c.events.Event(pc, event.Warning(commonv1.ReasonTargetRestored, restoredError(r.Server)))
+		}
+	}()
+}
+
+// restoredError says what has happened to a target.
+func restoredError(server string) error {
+	return errors.Errorf("resourceVersion of target %s decreased (restored from a backup?): "+
+		"all resources there are compared again", server)
 }

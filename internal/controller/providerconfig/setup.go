@@ -55,7 +55,7 @@ type Options struct {
 func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
-	r := providerconfig.NewReconciler(countingManager{managedadapter.NewManager(mgr)}, c.Kinds,
+	r := providerconfig.NewReconciler(managedadapter.NewManager(mgr), c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
 	reach := &readiness{

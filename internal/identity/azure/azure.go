@@ -7,6 +7,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -85,12 +86,7 @@ func parse(credentials []byte, exec *clientcmdapi.ExecConfig) (*principal, error
 		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must hold the " +
 			"--server-id of the cluster")
 	}
-	if id := flag(exec.Args, "--server-id"); id != "" {
-		p.ServerID = id
-	}
-	if p.ServerID == "" {
-		p.ServerID = aksServer
-	}
+	p.ServerID = cmp.Or(flag(exec.Args, "--server-id"), p.ServerID, aksServer)
 	return p, nil
 }
 
@@ -131,10 +127,7 @@ func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCred
 }
 
 func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, error) {
-	file := p.FederatedTokenFile
-	if file == "" {
-		file = os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
-	}
+	file := cmp.Or(p.FederatedTokenFile, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
 	if _, err := os.Stat(file); err != nil { //nolint:gosec // Operators may name files.
 		return nil, errors.New("the provider has no federated token file: label its pod azure.workload.identity/use")
 	}
