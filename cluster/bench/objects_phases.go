@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -15,6 +16,8 @@ const (
 	restTime = 20 * time.Second
 
 	driftStep = "drift of single ConfigMaps"
+	// object begins the names of all Objects but single ones.
+	object = "object"
 )
 
 // steps measure everything about Objects.
@@ -26,6 +29,7 @@ func (b *objectsBench) steps() []step {
 		{driftStep, b.driftAway},
 		{"rest", b.takeRest},
 		{"restart", b.restart},
+		{"deletion of all Objects", b.deleteAll},
 		{"the floor again", b.secondFloor},
 	}
 	if b.options.poll == 0 {
@@ -54,40 +58,37 @@ func (b *objectsBench) createAll(ctx context.Context) error {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	begin, err := b.mark()
+	seen, err := b.control.watch(ctx, objects, "", item.ready)
 	if err != nil {
 		return err
 	}
-	b.got.create.all, err = spend(func() (err error) {
-		seen, err := b.control.watch(ctx, objects, "", item.ready)
+	b.got.create.swept, err = b.sweepAll(ctx, seen, object, func(ctx context.Context, i int) error {
+		o, err := b.newObject(named(object, i), config)
 		if err != nil {
 			return err
 		}
-		b.got.create.wall, b.got.create.ready, err = sweep(ctx, seen, b.got.n,
-			func(ctx context.Context, i int) (string, error) {
-				o, err := b.newObject(named("object", i), config)
-				if err != nil {
-					return "", err
-				}
-				return o.GetName(), b.control.create(ctx, objects, o)
-			})
-		return err
+		return b.control.create(ctx, objects, o)
 	})
 	if err != nil {
-		return err
-	}
-	progressf("%d Objects are Ready after %.1fs, waiting for the provider to settle", b.got.n,
-		b.got.create.wall.Seconds())
-	if err := b.settle(ctx); err != nil {
-		return err
-	}
-	if b.got.create.traffic, err = b.since(begin); err != nil {
 		return err
 	}
 	if b.got.create.cpu, err = b.provider.CPU(); err != nil {
 		return err
 	}
 	b.got.create.peak, err = b.provider.PeakRSS()
+	return err
+}
+
+// deleteAll deletes all Objects but single ones.
+func (b *objectsBench) deleteAll(ctx context.Context) error {
+	seen, err := b.control.watch(ctx, objects, "", item.left)
+	if err != nil {
+		return err
+	}
+	b.got.remove, err = b.sweepAll(ctx, seen, object, func(ctx context.Context, i int) error {
+		err := b.control.resource(objects, "").Delete(ctx, named(object, i), metav1.DeleteOptions{})
+		return errors.Wrapf(err, "cannot delete Object %d", i)
+	})
 	return err
 }
 

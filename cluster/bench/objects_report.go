@@ -30,6 +30,21 @@ func (b *objectsBench) report(t table) {
 	t.head(fmt.Sprintf("RESTART WITH %d STANDING", b.got.n))
 	t.within("start to new Object Ready", b.got.again.ready, wantRestart)
 	t.restart(b.bed, b.got.again)
+	b.reportDeletion(t)
+}
+
+// reportDeletion prints what has no floor: clients that delete as much wait for nothing.
+func (b *objectsBench) reportDeletion(t table) {
+	d := b.got.remove
+	t.head(fmt.Sprintf("DELETION OF %d OBJECTS", b.got.n))
+	t.row("provider, wall time", seconds(d.wall), "", "")
+	t.row("CPU", d.all.String(), "", "")
+	t.row("to the end of an Object, median", millis(d.took.quantile(median)), "", "")
+	for i, server := range b.servers {
+		all := requests(d.traffic[i])
+		t.requests(server.name+", ", all, b.got.n)
+		t.row(server.name+", per Object", fmt.Sprintf("%.2f", float64(all.sum())/float64(b.got.n)), "", "")
+	}
 }
 
 func (b *objectsBench) reportCreation(t table) {
@@ -37,8 +52,8 @@ func (b *objectsBench) reportCreation(t table) {
 	t.head(fmt.Sprintf("CREATION OF %d OBJECTS", b.got.n))
 	t.floor(b.got.floors, b.got.n, c.wall)
 	t.usage(b.got.floors, c.all)
-	t.row("to Ready, median", millis(c.ready.quantile(median)), "", "")
-	t.row("to Ready, p99", millis(c.ready.quantile(p99)), "", "")
+	t.row("to Ready, median", millis(c.took.quantile(median)), "", "")
+	t.row("to Ready, p99", millis(c.took.quantile(p99)), "", "")
 	t.row("CPU of the provider until settled", seconds(c.cpu), "", "")
 	t.atMost("peak RSS, MB", float64(c.peak)/mega, wantPeakMB)
 }

@@ -11,6 +11,7 @@ type results struct {
 	n      int
 	floors [2]floored // before and after
 	create created
+	remove swept
 	pickup durations
 	drift  durations
 	rest   rested
@@ -25,12 +26,10 @@ type floored struct {
 
 // created is the creation of all Objects.
 type created struct {
-	wall    time.Duration // from the first request to the last Object that is Ready
-	ready   durations     // from the request to Ready, of each
-	traffic traffic
-	all     usage         // until the last Object is Ready
-	cpu     time.Duration // of the provider, since its start, until it has settled
-	peak    int64         // bytes
+	swept
+
+	cpu  time.Duration // of the provider, since its start, until it has settled
+	peak int64         // bytes
 }
 
 // rested is a while in which nothing happens.

@@ -45,7 +45,7 @@ func (b *shardsBench) createAll(ctx context.Context) error {
 		return err
 	}
 	_, b.create, err = sweep(ctx, seen, b.options.n, func(ctx context.Context, i int) (string, error) {
-		o, err := b.newObject(named("object", i), b.configOf(i))
+		o, err := b.newObject(named(object, i), b.configOf(i))
 		if err != nil {
 			return "", err
 		}
@@ -109,7 +109,7 @@ func (b *shardsBench) restart(ctx context.Context, number int, got *sharing) err
 		go r.awaitEnd(ctx, cancel)
 	}
 	for i := range n {
-		at, err := seen.await(ctx, named("object", i))
+		at, err := seen.await(ctx, named(object, i))
 		if err != nil {
 			return err
 		}
@@ -136,9 +136,9 @@ func (b *shardsBench) watchValue(ctx context.Context, value string) (*sighting, 
 // change gives the ConfigMap of the i-th Object another value.
 func (b *shardsBench) change(ctx context.Context, i int, value string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{%q:%q}}}}}`, driftKey, value)
-	_, err := b.control.resource(objects, "").Patch(ctx, named("object", i), types.MergePatchType, patch,
+	_, err := b.control.resource(objects, "").Patch(ctx, named(object, i), types.MergePatchType, patch,
 		metav1.PatchOptions{})
-	return errors.Wrapf(err, "cannot change Object %q", named("object", i))
+	return errors.Wrapf(err, "cannot change Object %q", named(object, i))
 }
 
 // kill kills a replica, which another one replaces at once, and changes an Object in its slot and one in another.
@@ -172,6 +172,6 @@ func (b *shardsBench) changeOne(ctx context.Context, seen *sighting, i int, valu
 	if err := b.change(ctx, i, value); err != nil {
 		return 0, err
 	}
-	at, err := seen.await(ctx, named("object", i))
+	at, err := seen.await(ctx, named(object, i))
 	return at.Sub(begin), err
 }

@@ -52,7 +52,7 @@ func (r *replica) countWatches(t traffic, n int) {
 	r.got.watches[0] = count(mine, isWatch).sum()
 	for i := range n {
 		if !slices.ContainsFunc(mine, func(e local.AuditEvent) bool {
-			return isWrite(e) && e.Name == named("object", i)
+			return isWrite(e) && e.Name == named(object, i)
 		}) {
 			continue
 		}

@@ -16,14 +16,6 @@ const (
 	single   = "single"
 )
 
-// swept is something that was done to all objects.
-type swept struct {
-	wall    time.Duration // from the first request to the last result
-	took    durations     // from the request to the result, of each
-	traffic traffic       // until the provider has settled
-	all     usage         // until the last result
-}
-
 // createAll starts the provider and creates all objects, as fast as the floor does.
 func (b *syncBench) createAll(ctx context.Context) (err error) {
 	if err := b.startProvider(); err != nil {
@@ -99,28 +91,8 @@ func (b *syncBench) deleteAll(ctx context.Context) error {
 }
 
 // sweep does something to all objects, and waits until the provider has settled.
-func (b *syncBench) sweep(ctx context.Context, seen *sighting,
-	do func(context.Context, int) error,
-) (s swept, err error) {
-	begin, err := b.mark()
-	if err != nil {
-		return s, err
-	}
-	s.all, err = spend(func() (err error) {
-		s.wall, s.took, err = sweep(ctx, seen, b.got.n, func(ctx context.Context, i int) (string, error) {
-			return named(standing, i), do(ctx, i)
-		})
-		return err
-	})
-	if err != nil {
-		return s, err
-	}
-	progressf("done after %.1fs, waiting for the provider to settle", s.wall.Seconds())
-	if err := b.settle(ctx); err != nil {
-		return s, err
-	}
-	s.traffic, err = b.since(begin)
-	return s, err
+func (b *syncBench) sweep(ctx context.Context, seen *sighting, do func(context.Context, int) error) (swept, error) {
+	return b.sweepAll(ctx, seen, standing, do)
 }
 
 // singles creates single objects and gives their copies a status, each when the one before is done.

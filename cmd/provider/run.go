@@ -33,6 +33,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -140,7 +141,7 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
-	caches := cacheOptions(f)
+	caches := cacheOptions(f, replica.slots)
 	caches.NewInformer = informer.NewInformer(func() {
 		clusters.CountRestoredControlPlane()
 		log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
@@ -172,12 +173,13 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 }
 
 // cacheOptions leaves out what no controller reads.
-func cacheOptions(f *flags) cache.Options {
+func cacheOptions(f *flags, s *slot.Slots) cache.Options {
+	kinds := map[client.Object]cache.ByObject{
+		&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
+	}
+	maps.Copy(kinds, object.InSlots(s))
 	return cache.Options{
-		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
-		},
+		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(), ByObject: kinds,
 	}
 }
 

@@ -15,7 +15,7 @@ func TestCacheLeavesOut(t *testing.T) {
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "hats.example.com"}}
 	d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: schema}}
 	var got any
-	for kind, o := range cacheOptions(&flags{}).ByObject {
+	for kind, o := range cacheOptions(&flags{}, nil).ByObject {
 		if _, ok := kind.(*apiextensionsv1.CustomResourceDefinition); !ok || o.Transform == nil {
 			continue
 		}

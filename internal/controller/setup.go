@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -26,12 +27,61 @@ import (
 
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
 // serve yet are added when it does. The log has a line for each condition that fails, and for each that fails no more.
+//
+// Where replicas share the work, controllers are added when this one has a slot: of what is in other slots its cache
+// holds a part only.
 func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
+	if o.Registry.Slots() == nil {
+		return setup(mgr, o, log)
+	}
+	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		held := &holding{Manager: mgr}
+		if err := setup(held, o, log); err != nil {
+			return err
+		}
+		return held.release()
+	})), "cannot wait for a slot")
+}
+
+// A holding is a running manager that is to start nothing before all is set up: no controller works before all kinds are
+// indexed.
+type holding struct {
+	ctrl.Manager
+
+	mu       sync.Mutex
+	added    []manager.Runnable
+	released bool
+}
+
+// Add adds what is started when all is set up.
+func (h *holding) Add(r manager.Runnable) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.released {
+		return h.Manager.Add(r)
+	}
+	h.added = append(h.added, r)
+	return nil
+}
+
+func (h *holding) release() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.released = true
+	for _, r := range h.added {
+		if err := h.Manager.Add(r); err != nil {
+			return errors.Wrap(err, "cannot start a controller")
+		}
+	}
+	return nil
+}
+
+func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Index = &object.Index{}
 	o.References = reference.NewResolver(reference.Options{
-		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner,
+		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: handlers.Owned(o.Registry), Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})

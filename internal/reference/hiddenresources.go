@@ -55,13 +55,12 @@ func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedNa
 	h.seen.Delete(node{gvk.GroupKind(), n})
 }
 
-// contentOf returns the content of an Object that a reference names. It has what the status withholds if the
-// reference reads that: anyone who may read the status may read what the status is about. The error is a conflict while
-// the Object has not looked at its resource yet.
-func (h *hiddenResources) contentOf(o Object, ref *Reference) (map[string]any, error) {
-	c, err := content(o, ref.GVK)
-	if err != nil || !h.sanitized || !covers(seenPath, ref.From) {
-		return c, refused(err)
+// unveil adds to the content of an Object that a reference names what the status withholds if the reference reads that:
+// anyone who may read the status may read what the status is about. The error is a conflict while the Object has not
+// looked at its resource yet.
+func (h *hiddenResources) unveil(o Object, ref *Reference, c map[string]any) (map[string]any, error) {
+	if !h.sanitized || !covers(seenPath, ref.From) {
+		return c, nil
 	}
 	shown, _, _ := unstructured.NestedMap(c, "status", "atProvider", "manifest")
 	if !diff.IsSecret(shown) {
@@ -71,7 +70,7 @@ func (h *hiddenResources) contentOf(o Object, ref *Reference) (map[string]any, e
 	r, _ := seen.(observedResource)
 	switch {
 	case r.object == o.GetUID(): // Not a namesake that is gone.
-		err = unstructured.SetNestedField(c, r.content, "status", "atProvider", "manifest")
+		err := unstructured.SetNestedField(c, r.content, "status", "atProvider", "manifest")
 		return c, refused(errors.Wrapf(err, "cannot read %s", ref))
 	case time.Since(h.asked()) > patience:
 		return nil, waiting("%s to look at its Secret, whose values its status does not show", ref)

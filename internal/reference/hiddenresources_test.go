@@ -28,7 +28,7 @@ func hiding(uid string) *mobjectv1alpha1.Object {
 	return o
 }
 
-func TestContentOfHidden(t *testing.T) {
+func TestUnveil(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		shown  []*mobjectv1alpha1.Object // one after the other, in versions that begin with 1
@@ -54,7 +54,8 @@ func TestContentOfHidden(t *testing.T) {
 				r.Show(o, mobjectv1alpha1.ObjectGroupVersionKind, secretAt(strconv.Itoa(i+1)))
 			}
 			ref := &Reference{GVK: mobjectv1alpha1.ObjectGroupVersionKind, From: seenPath + ".data.a"}
-			got, err := r.contentOf(hiding("o"), ref)
+			c, _ := content(hiding("o"), ref.GVK)
+			got, err := r.unveil(hiding("o"), ref, c)
 			version, _, _ := unstructured.NestedString(got, "status", "atProvider", "manifest", "metadata", "resourceVersion")
 			if version != tc.want || IsAwaited(err) != tc.waits || apierrors.IsConflict(err) != (tc.want == "" && !tc.waits) {
 				t.Errorf("%s\nwant version %q, got %q and %v", tc.reason, tc.want, version, err)

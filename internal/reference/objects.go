@@ -70,11 +70,13 @@ func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyF
 // objects are the Objects of the manager's cache. The index of the cache is the only record of who refers to whom.
 type objects struct {
 	cache          client.Reader
+	owned          func(client.Object) bool // reports whether the cache holds all of an Object; nil for all
 	wake           func(informer.Owner)
 	crossNamespace bool
 	kinds          map[schema.GroupKind]Kind
 	served         sync.Map // the GroupKinds that the cache can be asked for
 	known          sync.Map // what edges has found out, by the first reference
+	others         sync.Map // node to *unstructured.Unstructured, of which the cache holds a part and somebody reads more
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
@@ -273,7 +275,10 @@ func (s *objects) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 				s.wakeReferrers(ctx, gk, e.ObjectOld, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) { s.wakeReferrers(ctx, gk, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
+			s.others.Delete(node{gk, client.ObjectKeyFromObject(e.Object)})
+			s.wakeReferrers(ctx, gk, e.Object)
+		},
 	}
 }
 

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -26,6 +27,8 @@ type Options struct {
 	Cache client.Reader
 	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
 	Kinds []Kind
+	// Owned reports whether the cache holds all of an Object. What of others is read is asked for. Nil is for all.
+	Owned func(client.Object) bool
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
@@ -50,7 +53,9 @@ func NewResolver(o Options) *Resolver {
 	}
 	return &Resolver{
 		hiddenResources: &hiddenResources{
-			objects:   &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds},
+			objects: &objects{
+				cache: o.Cache, owned: o.Owned, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds,
+			},
 			sanitized: o.Sanitized, asked: sync.OnceValue(time.Now),
 		},
 		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake),
@@ -185,9 +190,40 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 	}
 	objs, err := r.lookup(ctx, ref.node(), ref.selector)
 	for _, o := range objs {
-		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
+		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(ctx, o, ref) }})
 	}
 	return all, refused(err)
+}
+
+// contentOf returns the content of an Object that a reference names.
+func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c map[string]any, err error) {
+	if ref.From == "" || r.owned == nil || r.owned(o) {
+		c, err = content(o, ref.GVK)
+		err = refused(err)
+	} else {
+		c, err = r.askOnce(ctx, o, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.unveil(o.Object, ref, c)
+}
+
+// askOnce reads an Object from the control plane, once for each state of it that the cache shows.
+func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
+	is, _ := r.others.Load(o.node())
+	known, _ := is.(*unstructured.Unstructured)
+	if known == nil || known.GetUID() != o.GetUID() || known.GetResourceVersion() != o.GetResourceVersion() {
+		i := ref.interest()
+		i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
+		u, err := r.cluster.Read(ctx, i)
+		if err != nil || u == nil {
+			return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
+		}
+		known = u
+		r.others.Store(o.node(), known)
+	}
+	return known.Object, nil
 }
 
 // use reads from a resource what a reference wants of it.

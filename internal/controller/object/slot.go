@@ -2,6 +2,8 @@ package object
 
 import (
 	"context"
+	"hash/fnv"
+	"strconv"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -9,12 +11,42 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
+
+// InSlots returns how a cache holds Objects where replicas share the work: those of other slots without manifests, and of
+// their resources what identifies them, with a hash of all that it has seen as the resourceVersion. It must not be filled
+// before this replica has its slot.
+func InSlots(s *slot.Slots) map[client.Object]cache.ByObject {
+	if s == nil {
+		return nil
+	}
+	strip := cache.TransformStripManagedFields()
+	shorten := func(obj any) (any, error) {
+		if o, ok := obj.(Object); ok && !s.Owns(scope.Holder(o)) {
+			seen, id, h := o.Observed(), identity(o), fnv.New64a()
+			_, _ = h.Write(seen.Manifest.Raw) // A hash takes everything.
+			o.Desired().ForProvider.Manifest.Raw, seen.Manifest.Raw, seen.Diff = nil, nil, nil
+			if id != nil {
+				id.SetResourceVersion(strconv.FormatUint(h.Sum64(), 16))
+				seen.Manifest.Raw, _ = id.MarshalJSON() // It has been read from JSON.
+			}
+		}
+		return strip(obj)
+	}
+	return map[client.Object]cache.ByObject{
+		&objectv1alpha2.Object{}: {Transform: shorten}, &mobjectv1alpha1.Object{}: {Transform: shorten},
+	}
+}
 
 // handOver leaves an Object to the slot of the ProviderConfig that it has moved to, once this one has dealt with its
 // resource. If the other ProviderConfig leads to the same resource, that goes along.

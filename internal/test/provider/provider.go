@@ -49,10 +49,6 @@ func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...func(*object.Options)) (wait func()) {
 	t.Helper()
 	cfg.QPS = -1
-	mgr, err := newManager(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	features := &feature.Flags{}
 	features.Enable(feature.EnableBetaManagementPolicies)
 	o := object.Options{
@@ -67,6 +63,10 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	}
 	if o.Registry == nil {
 		o.Registry = newRegistry(t, cfg)
+	}
+	mgr, err := newManager(cfg, object.InSlots(o.Registry.Slots()))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := controller.Setup(mgr, o, o.Logger); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func AwaitReady(t testing.TB, c client.Client, o build.Object) {
 	})
 }
 
-func newManager(cfg *rest.Config) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, held map[client.Object]cache.ByObject) (ctrl.Manager, error) {
 	s := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(s); err != nil {
@@ -133,7 +133,7 @@ func newManager(cfg *rest.Config) (ctrl.Manager, error) {
 		Scheme:     s,
 		NewClient:  informer.NewClient,
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      cache.Options{NewInformer: informer.NewInformer(nil)},
+		Cache:      cache.Options{NewInformer: informer.NewInformer(nil), ByObject: held},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})

@@ -127,6 +127,70 @@ func (w world) object(name string, slot int, value string) build.Object {
 // server returns a client of the server that the ProviderConfig of a slot leads to.
 func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c, w.tc}[slot] }
 
+// TestValueFromOtherSlot shows that an Object reads what one of another slot keeps and shows, and follows when that
+// changes.
+func TestValueFromOtherSlot(t *testing.T) {
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			w := newWorld(t, s)
+			source, reader := w.object("source", 0, "one"), w.object("reader", 1, "none")
+			from := func(field, to string) commonv1.Reference {
+				return commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
+					Name: source.GetName(), FieldPath: field,
+				}}
+			}
+			reader.Desired().References = []commonv1.Reference{
+				from("status.atProvider.manifest.data.value", "data.seen"),
+				from("spec.forProvider.manifest.data.value", "data.wanted"),
+			}
+			kube.Create(t, w.c, reader)
+			kube.Create(t, w.c, source)
+			read := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "reader")}
+			for _, value := range []string{"one", "two"} {
+				kube.Patch(t, w.c, source, `{"spec":{"forProvider":{"manifest":{"data":{"value":"`+value+`"}}}}}`)
+				kube.Await(t, w.server(1), read, "both values to be "+value, func() (bool, string) {
+					diff := cmp.Diff(map[string]string{"value": "none", "seen": value, "wanted": value}, read.Data)
+					return diff == "", diff
+				})
+			}
+			kube.Remove(t, w.c, reader)
+			kube.Remove(t, w.c, source)
+		})
+	}
+}
+
+// TestInSlots shows what a cache holds of Objects in other slots, and that it loses nothing in the slot of the replica.
+func TestInSlots(t *testing.T) {
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			o := s.Object("default", "settings", "config", build.ConfigMap("default", "settings", "value", "large"))
+			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "source",
+			}}}
+			o.Observed().Manifest.Raw = []byte(
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","uid":"u","labels":{"a":"b"}},"data":{"value":"large"}}`)
+			want := o.DeepCopyObject().(build.Object) //nolint:forcetypeassert // It is a copy of one.
+			want.Desired().ForProvider.Manifest.Raw = nil
+			want.Observed().Manifest.Raw = []byte(
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
+			if object.InSlots(nil) != nil {
+				t.Error("one slot for all: want no transform")
+			}
+			for kind, by := range object.InSlots(slot.New(number)) {
+				if fmt.Sprintf("%T", kind) != fmt.Sprintf("%T", o) {
+					continue
+				}
+				got, err := by.Transform(o)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("error %v; -want, +got:\n%s", err, diff)
+				}
+				return
+			}
+			t.Error("want a transform of the kind")
+		})
+	}
+}
+
 // TestLostInOtherSlot shows that an Object which is gone in spite of its finalizer is finished with by its slot,
 // although there is one of its name in another slot by then.
 func TestLostInOtherSlot(t *testing.T) {
