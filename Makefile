@@ -54,7 +54,7 @@ HOSTILE  := $(MODULE)/internal/controller/object/hostile
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
-SHARING  := $(addprefix ./internal/,fairqueue target informer reference publication objectsync kcp managedadapter deletedearly identity test/kube test/hostile)
+SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity test/kube test/hostile)
 CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
 	TestTargetRestarts TestCutConnectionIsNoOutage TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync TestSyncPromptly
 

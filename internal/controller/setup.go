@@ -43,8 +43,8 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	})), "cannot wait for a slot")
 }
 
-// A holding is a running manager that is to start nothing before all is set up: no controller works before all kinds are
-// indexed.
+// A holding is a running manager that is to start nothing before all is set up: no controller works before all kinds
+// are indexed.
 type holding struct {
 	ctrl.Manager
 

@@ -23,9 +23,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
 
-// InSlots returns how a cache holds Objects where replicas share the work: those of other slots without manifests, and of
-// their resources what identifies them, with a hash of all that it has seen as the resourceVersion. It must not be filled
-// before this replica has its slot.
+// InSlots returns how a cache holds Objects where replicas share the work: those of other slots without manifests, and
+// of their resources what identifies them, with a hash of all that was seen as the resourceVersion. It must not be
+// filled before this replica has its slot.
 func InSlots(s *slot.Slots) map[client.Object]cache.ByObject {
 	if s == nil {
 		return nil

@@ -168,11 +168,13 @@ func TestInSlots(t *testing.T) {
 				APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "source",
 			}}}
 			o.Observed().Manifest.Raw = []byte(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","uid":"u","labels":{"a":"b"}},"data":{"value":"large"}}`)
-			want := o.DeepCopyObject().(build.Object) //nolint:forcetypeassert // It is a copy of one.
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","uid":"u","labels":{"a":"b"}},` +
+					`"data":{"value":"large"}}`)
+			want := o.DeepCopyObject().(build.Object)
 			want.Desired().ForProvider.Manifest.Raw = nil
 			want.Observed().Manifest.Raw = []byte(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
+				`"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
 			if object.InSlots(nil) != nil {
 				t.Error("one slot for all: want no transform")
 			}
