@@ -174,7 +174,7 @@ func TestInSlots(t *testing.T) {
 			want.Desired().ForProvider.Manifest.Raw = nil
 			want.Observed().Manifest.Raw = []byte(
 				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
-				`"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
+					`"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
 			if object.InSlots(nil) != nil {
 				t.Error("one slot for all: want no transform")
 			}
