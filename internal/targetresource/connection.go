@@ -42,9 +42,9 @@ type Options struct {
 }
 
 // Sharing returns the options of a controller whose reconciles wait for targets. What fails is tried again soon. It
-// reconciles MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one target, what
-// is new, changed or deleted takes turns with all other resources. After a start these may be thousands. blank returns
-// an empty resource, and config the key of the ProviderConfig of one.
+// reconciles MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one
+// target, what is new, changed or deleted takes turns with all other resources. After a start these may be thousands.
+// blank returns an empty resource, and config the key of the ProviderConfig of one.
 func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
 	config func(T) string,
 ) ctrlcontroller.Options {
