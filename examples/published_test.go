@@ -84,7 +84,7 @@ func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in mutation.Workspace) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := steps.In(in).Spec(order, order)
+	c, err := steps.Spec(in, order, order)
 	if err != nil {
 		t.Fatal(err)
 	}
