@@ -192,7 +192,9 @@ func TestNames(t *testing.T) {
 				u := object(namespace, name, nil)
 				u.Object["spec"] = map[string]any{
 					"number": int64(7), "name": "tls", "place": "team/" + place, "items": []any{
-						map[string]any{"name": "a"}, map[string]any{"name": ""}, map[string]any{"other": "x"},
+						map[string]any{"name": "a"},
+						map[string]any{"name": ""},
+						map[string]any{"other": "x"},
 						map[string]any{"name": "b"},
 					},
 				}
