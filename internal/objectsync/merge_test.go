@@ -2,7 +2,7 @@ package objectsync
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -239,7 +239,7 @@ func TestSlotsOfEarlierBuilds(t *testing.T) {
 	all := []*copySync{c, &named, &kind, &up}
 	s, _ := readState(nil)
 	for i, c := range all {
-		b, _ := c.encode(data(fmt.Sprint(i)))
+		b, _ := c.encode(data(strconv.Itoa(i)))
 		s.remember(c, b, false)
 	}
 	want := s.clone()
