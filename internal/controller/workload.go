@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/application"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -18,6 +19,9 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
 		ro := targetresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		if err := scheduler.Setup(mgr, ro); err != nil {
+			return errors.Wrap(err, "cannot set up the scheduler of applications")
+		}
 		if err := application.Setup(mgr, ro); err != nil {
 			return errors.Wrap(err, "cannot set up applications")
 		}

@@ -64,7 +64,7 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 		return Report{}, errors.Wrap(err, "cannot check credentials")
 	}
 	defer registry.Close()
-	p.configs = &configs{t: p.t, check: registry.Check}
+	p.configs = &configs{t: p.t, check: patiently(registry.Check)}
 	switch from {
 	case ProviderKubernetes:
 		err = p.providerKubernetes(ctx)

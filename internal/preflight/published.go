@@ -213,4 +213,13 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 		add("--disabled-controllers", "the agent leaves "+v+" to somebody else",
 			"say so by spec.managementPolicies and spec.synchronization of the PublishedResources")
 	}
+	owner := value("--agent-name")
+	if slice := value("--apiexportendpointslice-ref"); owner == "" && slice != "" {
+		owner = slice + "-syncagent"
+	}
+	known := slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent != "" })
+	if owner != "" && known && !slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent == owner }) {
+		add("--agent-name", "no PublishedResource would have "+owner+" as its owner, as those of the agent have",
+			"change the ClusterProviderConfig: "+guideOfAgent+configFields(agent))
+	}
 }

@@ -267,6 +267,15 @@ func TestJudgeAgent(t *testing.T) {
 			args:   []string{"--namespace=kcp-system"},
 			want:   []Finding{},
 		},
+		"AgentName": {
+			reason: "Another name makes all that the agent has somebody else's.", change: nothing,
+			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
+			want: []Finding{flagged("--agent-name",
+				"no PublishedResource would have older as its owner, as those of the agent have",
+				"change the ClusterProviderConfig: docs/migrate-from-api-syncagent.md; it needs spec.kcp.agentName: older "+
+					"(--agent-name of kcp/agent), spec.kcp.apiExport.endpointSlice: services.example.com "+
+					"(--apiexportendpointslice-ref of kcp/agent)")},
+		},
 		"DisabledControllers": {
 			reason: "What the agent does not do the provider would.", change: nothing,
 			args: []string{"--disabled-controllers=apiexport"},

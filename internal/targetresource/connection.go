@@ -41,15 +41,21 @@ type Options struct {
 	PollJitter float64
 }
 
-// Sharing returns the options of a controller whose reconciles wait for targets. What fails is tried again soon. It
-// reconciles MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one
-// target, what is new, changed or deleted takes turns with all other resources. After a start these may be thousands.
-// blank returns an empty resource, and config the key of the ProviderConfig of one.
+// Retrying returns the options of a controller for controller-runtime, such that what fails is tried again soon.
+func Retrying(o controller.Options) ctrlcontroller.Options {
+	opts := o.ForControllerRuntime()
+	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, RetryMax)
+	return opts
+}
+
+// Sharing returns the options of Retrying for a controller whose reconciles wait for targets. It reconciles
+// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one target, what
+// is new, changed or deleted takes turns with all other resources. After a start these may be thousands. blank returns
+// an empty resource, and config the key of the ProviderConfig of one.
 func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
 	config func(T) string,
 ) ctrlcontroller.Options {
-	opts := o.ForControllerRuntime()
-	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, RetryMax)
+	opts := Retrying(o)
 	opts.MaxConcurrentReconciles = fairqueue.Shares * max(1, o.MaxConcurrentReconciles)
 	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
 		obj, name := blank(), ""

@@ -2,7 +2,6 @@ package application
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -39,10 +38,6 @@ type Reconciler struct {
 	local      client.Client
 	record     event.Recorder
 	poll       managedadapter.Poll
-
-	mu         sync.Mutex
-	chosen     map[types.NamespacedName]workloadv1alpha1.ClusterReference // those asked, or not in the cache yet
-	considered map[types.NamespacedName][]informer.Owner                  // as whom those that wait are connected
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -52,7 +47,6 @@ type pass struct {
 	held    map[string]*resource
 	leaving []string // names of resources that are not wanted any more and not gone yet
 	failed  failures // what cannot be rendered
-	tracked bool     // the use of the ProviderConfig has just been recorded
 	lagging bool     // the cache lacks what is there
 	paused  bool
 	done    bool // it is as good as gone
@@ -63,17 +57,18 @@ type step = subreconciler.Step[*pass]
 // Reconcile reconciles one application.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
 	app := &application{}
-	err := r.local.Get(ctx, req.NamespacedName, app)
-	if err == nil && !handlers.Owns(r.registry, app) || apierrors.IsNotFound(err) {
-		r.settle(req.NamespacedName)
-		r.registry.Forget(r.owner(req.NamespacedName))
+	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.registry.Forget(r.owner(req.NamespacedName))
+		}
+		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
+			req.Name)
+	}
+	if !handlers.Owns(r.registry, app) {
 		return reconcile.Result{}, nil
 	}
-	if err != nil {
-		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplication %q", req.Name)
-	}
-	if app.Spec.ClusterRef != nil || meta.WasDeleted(app) {
-		r.settle(req.NamespacedName)
+	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) && !meta.IsPaused(app) {
+		return reconcile.Result{}, nil // The scheduler has the word.
 	}
 	p := &pass{app: app, before: app.DeepCopy(), failed: failures{}}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
@@ -88,7 +83,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 			step{Failed: reasonCannotRelease, Do: r.release})
 	}
 	return reconcile.Result{}, r.run(ctx, p,
-		step{Failed: reasonCannotSchedule, Do: r.schedule},
 		step{Failed: reasonCannotCompare, Do: r.compare},
 		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotPrune, Do: r.prune},
@@ -105,8 +99,8 @@ func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
 	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
-// claim adds the finalizer and records the use of the ProviderConfig. An application that must not use it does not keep
-// it from being deleted.
+// claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled. One that
+// must not use the ProviderConfig does not keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)), targetresource.Config{
 		Key:  r.kind.Key(p.app),
@@ -122,17 +116,26 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		}
 		p.before = p.app.DeepCopy()
 	}
-	if p.tracked {
+	if err := r.kind.Track(ctx, p.app); err != nil {
+		return err
+	}
+	if s := p.app.Status.State; s != "" && s != workloadv1alpha1.StatePending {
 		return nil
 	}
-	return r.kind.Track(ctx, p.app)
+	p.app.Status.State = workloadv1alpha1.StateScheduled
+	p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
+	if err := managedadapter.Save(ctx, r.local, p.before, p.app); err != nil {
+		return err
+	}
+	p.before = p.app.DeepCopy()
+	return nil
 }
 
 // compare finds the resources that the application controls, and the resources with the names of its templates.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
-		client.MatchingFields{indexController: string(p.app.GetUID())}); err != nil {
+		client.MatchingFields{indexController: string(p.app.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
 	held := make(map[string]*resource, len(list.Items))
@@ -179,8 +182,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	switch {
 	case p.paused:
 		return reconcile.Result{}, nil
-	case errors.Is(err, managedadapter.ErrFinalizerContested), errors.Is(err, errUnschedulable),
-		clusters.IsNamespaceNotAllowed(err):
+	case errors.Is(err, managedadapter.ErrFinalizerContested), clusters.IsNamespaceNotAllowed(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err

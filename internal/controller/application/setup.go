@@ -15,12 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -29,6 +27,8 @@ import (
 const (
 	// gather is how long events of resources are gathered before their application looks.
 	gather = 50 * time.Millisecond
+	// indexTemplate is the index of applications by the names of their templates.
+	indexTemplate = "template"
 	// indexController is the index of resources by the UIDs of their controllers.
 	indexController = "controller"
 )
@@ -37,45 +37,41 @@ const (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	m := managedadapter.NewManager(mgr)
-	record := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
 	r := &Reconciler{
 		kind:       scope.Applications(mgr.GetClient()),
 		controller: name, registry: o.Registry,
-		local:      m.GetClient(),
-		record:     managedadapter.NewRecorder(record),
-		poll:       managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
-		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
-		considered: map[types.NamespacedName][]informer.Owner{},
+		local:  m.GetClient(),
+		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexController,
-		controllerOf); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
+		return errors.Wrap(err, "cannot index applications by the names of their templates")
+	}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexController, controllerOf)
+	if err != nil {
 		return errors.Wrap(err, "cannot index resources by their controllers")
 	}
-	b := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
+		WithOptions(targetresource.Retrying(o.Options)).
 		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&resource{}, r.users()).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, applicationOf))
-	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), handler.EnqueueRequestsFromMapFunc(r.waiting), builder.WithPredicates(
-			predicate.Or(managedadapter.DesiredStateChanged(), predicate.LabelChangedPredicate{})))
-	}
-	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
+		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
+		Complete(managedadapter.Reconciler(r))
+	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
-// waiting returns all applications that wait for a cluster, which a ProviderConfig may be.
-func (r *Reconciler) waiting(ctx context.Context, pc client.Object) (found []reconcile.Request) {
-	apps := &workloadv1alpha1.KubernetesApplicationList{}
-	if err := r.local.List(ctx, apps, client.InNamespace(pc.GetNamespace())); err != nil {
-		return nil // The cache is not there yet, and will bring all applications.
+// names returns the names of the templates of an application.
+func names(o client.Object) []string {
+	app, ok := o.(*application)
+	if !ok {
+		return nil
 	}
-	for i := range apps.Items {
-		if apps.Items[i].Spec.ClusterRef == nil {
-			found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
-		}
+	var out []string
+	for _, t := range app.Spec.ResourceTemplates {
+		out = append(out, t.Metadata.Name)
 	}
-	return found
+	return out
 }
 
 // controllerOf returns the UID of the controller of a resource, nil if it has none.
@@ -87,8 +83,8 @@ func controllerOf(o client.Object) []string {
 	return []string{string(c.UID)}
 }
 
-// users wakes the application that controls a resource, or has controlled it. Nobody tells whose one without a
-// controller was: when it goes, all applications of its namespace are woken.
+// users wakes the application that controls a resource and, when the resource goes or is orphaned, those that have a
+// template of its name.
 func (r *Reconciler) users() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(o client.Object, q queue) {
@@ -98,22 +94,28 @@ func (r *Reconciler) users() handler.EventHandler {
 			}}, gather)
 		}
 	}
+	wakeAll := func(ctx context.Context, o client.Object, q queue) {
+		apps := &workloadv1alpha1.KubernetesApplicationList{}
+		err := r.local.List(ctx, apps, client.InNamespace(o.GetNamespace()),
+			client.MatchingFields{indexTemplate: o.GetName()}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return // The cache is not there yet, and will bring all applications.
+		}
+		for i := range apps.Items {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])}, gather)
+		}
+	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			wake(e.ObjectOld, q) // The garbage collector may have orphaned it.
+		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue) {
 			wake(e.ObjectNew, q)
+			if metav1.GetControllerOf(e.ObjectOld) != nil && metav1.GetControllerOf(e.ObjectNew) == nil {
+				wakeAll(ctx, e.ObjectNew, q) // The garbage collector has orphaned it.
+			}
 		},
 		DeleteFunc: func(ctx context.Context, e ctrlevent.DeleteEvent, q queue) {
 			wake(e.Object, q)
-			apps := &workloadv1alpha1.KubernetesApplicationList{}
-			if metav1.GetControllerOf(e.Object) != nil ||
-				r.local.List(ctx, apps, client.InNamespace(e.Object.GetNamespace())) != nil {
-				return // If the cache is not there yet, it will bring all applications.
-			}
-			for i := range apps.Items {
-				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])}, gather)
-			}
+			wakeAll(ctx, e.Object, q)
 		},
 	}
 }

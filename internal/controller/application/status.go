@@ -1,13 +1,11 @@
 package application
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -87,16 +85,12 @@ func (t tally) message() string {
 	if len(t.messages) == 0 {
 		return m
 	}
-	return m + ": " + some(t.messages, namedMost, "; ")
-}
-
-// some joins the first of a list, and says how many there are beside.
-func some(all []string, most int, separator string) string {
-	named := strings.Join(all[:min(len(all), most)], separator)
-	if len(all) > most {
-		named += fmt.Sprintf("%sand %d more", separator, len(all)-most)
+	named := t.messages[:min(len(t.messages), namedMost)]
+	m += ": " + strings.Join(named, "; ")
+	if more := len(t.messages) - len(named); more > 0 {
+		m += fmt.Sprintf("; and %d more", more)
 	}
-	return named
+	return m
 }
 
 // describe puts into the status what a pass has found.
@@ -108,10 +102,6 @@ func describe(p *pass, err error) {
 	case meta.WasDeleted(p.app):
 		p.app.Status.State = workloadv1alpha1.StateDeleting
 		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
-	case p.app.Spec.ClusterRef == nil:
-		p.app.Status.State = workloadv1alpha1.StatePending
-		p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
-		set(p.app, xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster"))
 	case p.held != nil:
 		t := count(p.app.Spec.ResourceTemplates, p.held, p.failed)
 		p.app.Status.State = t.state()
@@ -128,35 +118,36 @@ func describe(p *pass, err error) {
 
 // synced returns condition Synced after a pass.
 func synced(p *pass, err error) xpv2.Condition {
+	var c xpv2.Condition
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		r := p.held[name]
 		if err != nil || r == nil || !controls(p.app, r) && !isOrphan(p.app, r) {
 			continue
 		}
-		switch c := r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.
+		switch c = r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.
 		case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnauthorized,
 			commonv1.ReasonNamespaceNotAllowed:
 			return c
 		}
 	}
-	var reason xpv2.ConditionReason
 	switch {
-	case err == nil && (len(p.leaving) == 0 || meta.WasDeleted(p.app)):
-		return xpv2.ReconcileSuccess()
+	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
+		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))
+		c.Reason = workloadv1alpha1.ReasonWaitingForDeletion
 	case err == nil:
-		err = errors.New("Waiting for resources to be gone" + list(p.leaving))
-		reason = workloadv1alpha1.ReasonWaitingForDeletion
-	case errors.Is(err, errUnschedulable):
-		reason = workloadv1alpha1.ReasonUnschedulable
+		return xpv2.ReconcileSuccess()
 	case errors.Is(err, errConflict):
-		reason = commonv1.ReasonNameTaken
+		c = xpv2.ReconcileError(err)
+		c.Reason = commonv1.ReasonNameTaken
 	case clusters.IsNamespaceNotAllowed(err):
-		reason = commonv1.ReasonNamespaceNotAllowed
-	case apierrors.IsInvalid(err):
-		reason = commonv1.ReasonInvalidManifest
+		c = xpv2.ReconcileError(err)
+		c.Reason = commonv1.ReasonNamespaceNotAllowed
+	default:
+		c = xpv2.ReconcileError(err)
+		if apierrors.IsInvalid(err) {
+			c.Reason = commonv1.ReasonInvalidManifest
+		}
 	}
-	c := xpv2.ReconcileError(err)
-	c.Reason = cmp.Or(reason, c.Reason)
 	return c
 }
 
@@ -166,25 +157,12 @@ func list(names []string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return ": " + some(names, namedMost, ", ")
+	if len(names) > namedMost {
+		return fmt.Sprintf(": %s and %d more", strings.Join(names[:namedMost], ", "), len(names)-namedMost)
+	}
+	return ": " + strings.Join(names, ", ")
 }
 
 func set(app *application, c xpv2.Condition) {
 	app.SetConditions(c.WithObservedGeneration(app.GetGeneration()))
 }
-
-// Reasons of events.
-const (
-	reasonScheduled      event.Reason = "ScheduledApplication"
-	reasonCannotSchedule event.Reason = "CannotScheduleApplication"
-	reasonCreated        event.Reason = "CreatedResource"
-	reasonUpdated        event.Reason = "UpdatedResource"
-	reasonDeleted        event.Reason = "DeletedResource"
-	reasonSubmitted      event.Reason = "SubmittedApplication"
-	reasonCannotClaim    event.Reason = "CannotClaim"
-	reasonCannotCompare  event.Reason = "CannotCompareResources"
-	reasonCannotPrune    event.Reason = "CannotPruneResources"
-	reasonCannotRender   event.Reason = "CannotRenderResources"
-	reasonCannotDelete   event.Reason = "CannotDeleteResources"
-	reasonCannotRelease  event.Reason = "CannotRelease"
-)
