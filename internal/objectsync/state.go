@@ -109,9 +109,6 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 			return s, err
 		}
 	}
-	for _, r := range list {
-		s.records[r.plain()] = r
-	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
 		b, err := base64.StdEncoding.DecodeString(encoded)
@@ -121,6 +118,13 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		if key != keyCopy && key != keyRecords {
 			s.slots[key] = b
 		}
+	}
+	for _, r := range list {
+		if r.Slot == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
+			agents, own := keysOf(clusterOf(r.Origin, secret.GetLabels()[LabelCluster]), r.From, r.To.Plain())
+			r.Slot = s.slotAmong(agents, own, r.From.groupKind())
+		}
+		s.records[r.plain()] = r
 	}
 	return s, nil
 }
@@ -160,7 +164,12 @@ func (s *state) slotOf(c *copySync) string {
 		return is.Slot
 	}
 	agents, own := c.keys()
-	if _, has := s.slots[own]; has || s.holdsOtherKind(c) {
+	return s.slotAmong(agents, own, c.from.groupKind())
+}
+
+func (s *state) slotAmong(agents, own string, kind schema.GroupKind) string {
+	b, taken := s.slots[agents]
+	if _, has := s.slots[own]; has || taken && kindIn(b) != kind {
 		return own
 	}
 	return agents
