@@ -1,9 +1,11 @@
 package objectsync_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -81,4 +83,55 @@ func (w *world) restsBeside(one, another *objectsync.Syncer) {
 		w.Errorf("want nothing written, got %v", below)
 	}
 	w.mustSync(one, w.input) // It holds the object again.
+}
+
+// A keeper is another object of the workspace, of another publication, that has copied a related object.
+type keeper struct {
+	nobody
+
+	record objectsync.Record
+}
+
+func (k keeper) Holdings(string, objectsync.Ref) []objectsync.Holding {
+	return []objectsync.Holding{{
+		Record: k.record, State: types.NamespacedName{Namespace: "states", Name: "another"}, Kept: true,
+		Primary: objectsync.Primary{Cluster: "c1", NamespacedName: types.NamespacedName{Name: "another"}},
+	}}
+}
+
+// TestLeavesSharedHeld shows that a publication which goes without what it has made lets go of all but related objects
+// that others keep: these hold them, and two would take turns. With a workspace that leaves all are let go.
+func TestLeavesSharedHeld(t *testing.T) {
+	goes, leaves := (*objectsync.Syncer).RemoveFinalizers, (*objectsync.Syncer).Abandon
+	for name, tc := range map[string]struct {
+		leave  func(*objectsync.Syncer, context.Context, objectsync.Input) error
+		shared bool
+		held   bool
+	}{
+		"Alone": {leave: goes}, "Shared": {leave: goes, shared: true, held: true},
+		"WorkspaceLeaves": {leave: leaves, shared: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManyRelated(t, v1alpha1.OriginKCP)
+			m.name(1)
+			m.fill(1, "b25l")
+			res, err := m.syncer.Sync(t.Context(), m.input)
+			if err != nil || len(res.Related) != 1 {
+				t.Fatalf("want one related object, got %v, %v", res.Related, err)
+			}
+			if tc.shared {
+				m.input.Holders = keeper{record: res.Related[0].Record}
+			}
+			if err := tc.leave(m.syncer, t.Context(), m.input); err != nil {
+				t.Fatal(err)
+			}
+			related := m.above.get(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: "s0"})
+			if got := objectsync.HasFinalizer(related); got != tc.held {
+				t.Errorf("want the related object held: %t, got %t", tc.held, got)
+			}
+			if objectsync.HasFinalizer(m.above.get(things.Workspace.GroupVersionResource, m.input.Object)) {
+				t.Error("want the object let go")
+			}
+		})
+	}
 }

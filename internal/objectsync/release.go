@@ -182,11 +182,11 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 	return gone, err
 }
 
-// removeFinalizers takes our finalizer off related objects and then, as with the last of its objects a workspace takes
-// our rights to the others, off the object. Who else keeps a related object holds it again.
-func (p *pass) removeFinalizers(ctx context.Context) error {
+// removeFinalizers takes our finalizer off related objects, those that others keep only if asked to, and then, as with
+// the last of its objects a workspace takes our rights to the others, off the object.
+func (p *pass) removeFinalizers(ctx context.Context, shared bool) error {
 	for _, r := range p.state.list() {
-		if r.Origin != v1alpha1.OriginKCP {
+		if r.Origin != v1alpha1.OriginKCP || !shared && len(p.giveUp(r.Record)) > 0 {
 			continue
 		}
 		from := p.syncer.served(r.Record).From

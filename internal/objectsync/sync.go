@@ -78,26 +78,26 @@ func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, 
 // stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
 // publication, they are its own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) error {
-	return s.leaveAlone(ctx, in, map[string]any{
+	return s.leaveAlone(ctx, in, true, map[string]any{
 		AnnotationOrphaned: "true", AnnotationKind: s.identity(Primary{}).Kind.String(),
 	})
 }
 
-// RemoveFinalizers takes our finalizer off an object and its related objects in the workspace, the object last, and
-// leaves all else: for a PublishedResource that goes without what it has made. Should the object be synced again, by
-// whatever publication, copies and state are its own.
+// RemoveFinalizers takes our finalizer off an object and those of its related objects in the workspace that no others
+// keep, the object last, and leaves all else: for a PublishedResource that goes without what it has made. Should the
+// object be synced again, by whatever publication, copies and state are its own.
 func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
-	return s.leaveAlone(ctx, in, map[string]any{})
+	return s.leaveAlone(ctx, in, false, map[string]any{})
 }
 
-// leaveAlone gives the copy annotations, and takes finalizers off.
-func (s *Syncer) leaveAlone(ctx context.Context, in Input, annotations map[string]any) error {
+// leaveAlone gives the copy annotations, and takes finalizers off, with shared also off what others keep.
+func (s *Syncer) leaveAlone(ctx context.Context, in Input, shared bool, annotations map[string]any) error {
 	p, err := s.begin(in, true)
 	if err == nil {
 		err = p.disown(ctx, annotations)
 	}
 	if err == nil {
-		err = p.removeFinalizers(ctx)
+		err = p.removeFinalizers(ctx, shared)
 	}
 	return err
 }
