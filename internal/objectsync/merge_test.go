@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -262,6 +263,33 @@ func TestSlotsOfEarlierBuilds(t *testing.T) {
 	}
 	if len(got.slots) > 0 {
 		t.Errorf("want nothing left, got %v", got.slots)
+	}
+}
+
+// TestRoomForSecondCopy shows that room is counted for the slot that is written: a second copy of an object has one of
+// its own beside that of the first.
+func TestRoomForSecondCopy(t *testing.T) {
+	_, c := planning("", "")
+	named := *c
+	named.to.Name = "b"
+	b, _ := c.encode(data(strings.Repeat("x", stateMax*6/10)))
+	s, _ := readState(nil)
+	if err := s.checkRoom(c, b); err != nil {
+		t.Fatal(err)
+	}
+	s.remember(c, b, false)
+	if err := s.checkRoom(&named, b); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("want %v for the second, got %v", ErrTooLarge, err)
+	}
+	s.remember(&named, nil, false) // As api-syncagent has left it: both share a slot.
+	for _, c := range []*copySync{c, &named} {
+		if err := s.checkRoom(c, b); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("want %v for one of two that share a slot, got %v", ErrTooLarge, err)
+		}
+	}
+	s.disown(named.record())
+	if err := s.checkRoom(c, b); err != nil {
+		t.Errorf("want room for what takes the place of the same, got %v", err)
 	}
 }
 

@@ -175,6 +175,16 @@ func (s *state) slotAmong(agents, own string, kind schema.GroupKind) string {
 	return agents
 }
 
+// nextSlot returns the key under which a copy is to be remembered. From the slot that it has, other copies of the same
+// object may still have to be read.
+func (s *state) nextSlot(c *copySync) string {
+	slot := s.slotOf(c)
+	if s.hasOther(c.record(), slot) {
+		_, slot = c.keys()
+	}
+	return slot
+}
+
 // hasOther reports whether another copy of the same object is recorded, in a slot or, if that is empty, in whatever
 // one: those that api-syncagent has left share one.
 func (s *state) hasOther(than Record, slot string) bool {
@@ -262,7 +272,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 	if b == nil {
 		return nil
 	}
-	size := s.size() + len(b) - len(s.slots[s.slotOf(c)])
+	size := s.size() + len(b) - len(s.slots[s.nextSlot(c)])
 	if _, is := s.records[c.record().plain()]; !is {
 		size += recorded{Record: c.record()}.size()
 	}
@@ -274,9 +284,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 func (s *state) remember(c *copySync, b []byte, pending bool) {
 	slot := s.slotOf(c)
 	if b != nil {
-		if s.hasOther(c.record(), slot) {
-			_, slot = c.keys()
-		}
+		slot = s.nextSlot(c)
 		s.slots[slot] = b
 	}
 	if c.isPrimary() {
