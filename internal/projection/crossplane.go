@@ -1,12 +1,14 @@
 package projection
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -149,7 +151,7 @@ func leadsInto(column, path string) bool {
 }
 
 // hide takes a field out of a schema, and what asks for it: no consumer could give it. Rules in CEL that name it do not
-// compile any more, and are taken away with all that kcp refuses, as are defaults that have it.
+// compile any more, and are taken away with all that kcp refuses.
 func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
 	name := path[0]
 	asks := func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) }
@@ -163,6 +165,7 @@ func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
 	if s.Not != nil && asks(*s.Not) {
 		s.Not = nil
 	}
+	s.Default = defaultWithout(s.Default, path)
 	if p, ok := s.Properties[name]; ok && len(path) > 1 {
 		hide(&p, path[1:])
 		s.Properties[name] = p
@@ -192,4 +195,21 @@ func mentions(s apiextensionsv1.JSONSchemaProps, path []string) bool {
 	}
 	return slices.ContainsFunc(slices.Concat(s.AllOf, s.AnyOf, s.OneOf),
 		func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) })
+}
+
+// defaultWithout returns the default of an object without a field: one that may have any field would be taken with it.
+func defaultWithout(value *apiextensionsv1.JSON, path []string) *apiextensionsv1.JSON {
+	var content map[string]any
+	if value == nil || json.Unmarshal(value.Raw, &content) != nil {
+		return value
+	}
+	if _, has, _ := unstructured.NestedFieldNoCopy(content, path...); !has {
+		return value
+	}
+	unstructured.RemoveNestedField(content, path...)
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil
+	}
+	return &apiextensionsv1.JSON{Raw: raw}
 }

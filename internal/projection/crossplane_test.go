@@ -341,6 +341,21 @@ func TestHide(t *testing.T) {
 			schema: "{properties: {a: {properties: {b: {}}}}, anyOf: [{required: [b]}, {properties: {a: {required: [c]}}}]}",
 			want:   "{properties: {a: {properties: {}}}, anyOf: [{required: [b]}, {properties: {a: {required: [c]}}}]}",
 		},
+		"Default": {
+			reason: "It goes from defaults, and the rest of these stays.",
+			schema: "{default: {a: {b: 1, c: 2}}, properties: {a: {default: {b: 1}, properties: {b: {}}}}}",
+			want:   `{default: {a: {c: 2}}, properties: {a: {default: {}, properties: {}}}}`,
+		},
+		"DefaultOfAnything": {
+			reason: "Also where a server would take a default with a field that there is not.",
+			schema: "{properties: {a: {x-kubernetes-preserve-unknown-fields: true, default: {b: 1}, properties: {b: {}}}}}",
+			want:   `{properties: {a: {x-kubernetes-preserve-unknown-fields: true, default: {}, properties: {}}}}`,
+		},
+		"OtherDefault": {
+			reason: "A default of another form stays.",
+			schema: "{default: 1, properties: {a: {default: {c: 1}, properties: {b: {}}}}}",
+			want:   "{default: 1, properties: {a: {default: {c: 1}, properties: {}}}}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := parseSchema(t, tc.schema)
