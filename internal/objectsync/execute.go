@@ -26,16 +26,21 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 		case plan.of.copied != nil:
 			err = p.update(ctx, plan)
 		default:
-			if err = p.expect(plan); err == nil {
-				expected = append(expected, plan)
-			}
+			expected = append(expected, plan)
 		}
 		errs = append(errs, err)
 	}
+	before := p.state.clone()
+	expected = slices.DeleteFunc(expected, func(plan copyPlan) bool {
+		err := p.expect(plan)
+		errs = append(errs, err)
+		return err != nil
+	})
 	if len(expected) == 0 {
 		return oneOf(errs...)
 	}
 	if err := p.save(ctx); err != nil {
+		p.state = before // So that the same is not sent again, and what is remembered of others can be saved.
 		return oneOf(append(errs, err)...)
 	}
 	for _, plan := range expected {

@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,39 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 		full = true
 		m.end()
 	}
+}
+
+// A refusing is a writer whose server refuses to change states. It counts these tries.
+type refusing struct {
+	objectsync.Writer
+
+	tries *int
+}
+
+func (r refusing) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	if o.Namespace == "states" {
+		*r.tries++
+		return errBoom
+	}
+	return r.Writer.Patch(ctx, o, patch, subresources...)
+}
+
+// TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy
+// is made that is not remembered.
+func TestRefusedStateIsWrittenOnce(t *testing.T) {
+	m, tries := newManyRelated(t, v1alpha1.OriginKCP), 0
+	m.name(1)
+	m.pass(0)
+	m.fill(1, "b25l")
+	in := m.input
+	in.Service.Writer = refusing{in.Service.Writer, &tries}
+	for want := range 2 {
+		if _, err := m.syncer.Sync(t.Context(), in); !errors.Is(err, errBoom) || tries != want+1 {
+			t.Errorf("want %d tries, got %d, %v", want+1, tries, err)
+		}
+	}
+	m.copies(0)
+	m.pass(1)
 }
 
 // A manyRelated is an object that names many Secrets. Both sides are in memory, so that nothing but the sync costs

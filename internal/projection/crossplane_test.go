@@ -348,8 +348,8 @@ func TestHide(t *testing.T) {
 		},
 		"DefaultOfAnything": {
 			reason: "Also where a server would take a default with a field that there is not.",
-			schema: "{properties: {a: {default: {b: 1, c: 2}, properties: {b: {}}, x-kubernetes-preserve-unknown-fields: true}}}",
-			want:   `{properties: {a: {default: {c: 2}, properties: {}, x-kubernetes-preserve-unknown-fields: true}}}`,
+			schema: "{properties: {a: {x-kubernetes-preserve-unknown-fields: true, default: {b: 1}, properties: {b: {}}}}}",
+			want:   `{properties: {a: {x-kubernetes-preserve-unknown-fields: true, default: {}, properties: {}}}}`,
 		},
 		"OtherDefault": {
 			reason: "A default of another form stays.",

@@ -56,15 +56,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		s.shared[server] = newShared()
 	}
 	c.shared = s.shared[server]
-	var told atomic.Bool
-	next, err := newPublication(name, c, func() {
-		if !told.Swap(true) {
-			time.AfterFunc(reportEvery, func() {
-				told.Store(false)
-				s.wake(name)
-			})
-		}
-	})
+	next, err := newPublication(name, c, seldom(func() { s.wake(name) }))
 	if err != nil {
 		return err
 	}
@@ -84,6 +76,19 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	s.of[name] = of
 	go s.takeOver(of, next)
 	return nil
+}
+
+// seldom returns what has something done by and by, once for all calls until then.
+func seldom(do func()) func() {
+	var waits atomic.Bool
+	return func() {
+		if !waits.Swap(true) {
+			time.AfterFunc(reportEvery, func() {
+				waits.Store(false)
+				do()
+			})
+		}
+	}
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.

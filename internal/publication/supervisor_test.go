@@ -3,7 +3,10 @@ package publication
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -52,6 +55,26 @@ func (s *supervised) runs(revision string) {
 		of := s.of["things"]
 		return of != nil && of.next == nil && of.current != nil &&
 			of.current.worker.config.Revision == revision, fmt.Sprintf("%+v", of)
+	})
+}
+
+// TestCountsSeldom shows that 200 changes of the counts of objects, 20 a second, are told each second at most, and that
+// the last one is told.
+func TestCountsSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const burst, perSecond = 200, 20
+		var changes, told, last atomic.Int64
+		change := seldom(func() { told.Add(1); last.Store(changes.Load()) })
+		for range burst {
+			changes.Add(1)
+			change()
+			time.Sleep(time.Second / perSecond)
+		}
+		time.Sleep(reportEvery)
+		synctest.Wait()
+		if most := int64(burst / perSecond); told.Load() > most || last.Load() != burst {
+			t.Errorf("want %d told at most, the last of %d changes, got %d of %d", most, burst, told.Load(), last.Load())
+		}
 	})
 }
 
