@@ -355,7 +355,7 @@ func (s *state) data() (map[string]any, error) {
 	return out, nil
 }
 
-// secret returns the Secret that holds the state.
+// secret returns the Secret that holds the state. It takes the labels.
 func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
 	if err := s.checkSize(s.size()); err != nil {
 		return nil, err
@@ -369,8 +369,7 @@ func (s *state) secret(name types.NamespacedName, labels map[string]string) (*un
 	}}
 	u.SetNamespace(name.Namespace)
 	u.SetName(name.Name)
-	l := maps.Clone(labels)
-	l[LabelState] = "true"
-	u.SetLabels(l)
+	labels[LabelState] = "true"
+	u.SetLabels(labels)
 	return u, nil
 }
