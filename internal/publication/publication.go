@@ -151,19 +151,17 @@ func (p *publication) renew() {
 
 // run syncs objects until the publication is stopped.
 func (p *publication) run() {
-	var busy sync.WaitGroup
-	defer busy.Wait()
 	if n := p.worker.namespaces; n != nil {
-		busy.Go(func() { n.run(p.working) })
+		p.running.Go(func() { n.run(p.working) })
 	}
-	busy.Go(p.probe)
+	p.running.Go(p.probe)
 	queue := p.worker.objects.queue
 	for {
 		item, shutdown := queue.Get()
 		if shutdown {
 			return
 		}
-		busy.Go(func() { // The queue bounds how many are under way.
+		p.running.Go(func() { // The queue bounds how many are under way.
 			defer queue.Done(item)
 			ctx, cancel := context.WithTimeout(p.ctx, passMax)
 			defer cancel()

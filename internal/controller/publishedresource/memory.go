@@ -92,16 +92,16 @@ func (m *memories) get(name string) *memory {
 	return m.of[name]
 }
 
-// forget forgets a PublishedResource, and returns what was known of it, nil if nothing was.
-func (m *memories) forget(name string) *memory {
+// forget forgets a PublishedResource, and returns the URLs of the endpoints that it was connected to.
+func (m *memories) forget(name string) (endpoints []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was, ok := m.of[name]
-	if ok {
+	if was, ok := m.of[name]; ok {
+		endpoints = was.endpoints
 		delete(m.of, name)
 		managedResources.Dec()
 	}
-	return was
+	return endpoints
 }
 
 // claim gives an exported resource to a PublishedResource, which loses the one it had, unless another one has it, and

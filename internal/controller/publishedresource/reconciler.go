@@ -196,11 +196,7 @@ func (r *reconciler) RemoveFinalizer(ctx context.Context, obj resource.Object) e
 // forget gives up all that is kept for a PublishedResource.
 func (r *reconciler) forget(name string) {
 	r.publications.Stop(name)
-	var endpoints []string
-	if was := r.memories.forget(name); was != nil {
-		endpoints = was.endpoints
-	}
-	r.connections.forget(name, endpoints)
+	r.connections.forget(name, r.memories.forget(name))
 }
 
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
