@@ -197,8 +197,8 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 
 // contentOf returns the content of an Object that a reference names.
 func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c map[string]any, err error) {
-	if ref.From == "" || r.owned == nil || r.owned(o) {
-		c, err = content(o, ref.GVK)
+	if ref.From == "" || r.owned == nil || r.owned(o.Object) {
+		c, err = content(o.Object, ref.GVK)
 		err = refused(err)
 	} else {
 		c, err = r.askOnce(ctx, o, ref)
