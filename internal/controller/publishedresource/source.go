@@ -114,7 +114,7 @@ func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informe
 }
 
 // learn asks for the kinds of the CustomResourceDefinitions of the group until it finds that of the kind: first for
-// those that are called like it.
+// those that are called most like it.
 func (k *knownSource) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName) error {
 	there := sets.New[string]()
 	for _, n := range names {
@@ -123,12 +123,15 @@ func (k *knownSource) learn(ctx context.Context, c *clusters.Cluster, names []ty
 		}
 	}
 	k.others = k.others.Intersection(there)
-	like := strings.ToLower(k.kind.Kind)
-	like = like[:max(0, len(like)-1)] // The last letter may differ, as in policies.
-	unknown := sets.List(there.Difference(k.others))
-	slices.SortStableFunc(unknown, func(a, b string) int {
-		return cmp.Compare(len(strings.TrimPrefix(a, like))-len(a), len(strings.TrimPrefix(b, like))-len(b))
-	})
+	kind := strings.ToLower(k.kind.Kind)
+	alike := func(name string) (n int) {
+		for n < min(len(name), len(kind)) && name[n] == kind[n] {
+			n++
+		}
+		return n
+	}
+	unknown := there.Difference(k.others).UnsortedList()
+	slices.SortFunc(unknown, func(a, b string) int { return cmp.Or(alike(b)-alike(a), len(a)-len(b)) })
 	for _, name := range unknown {
 		u, err := c.Read(ctx, byName(definitions, name))
 		switch {
