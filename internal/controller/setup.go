@@ -28,24 +28,24 @@ import (
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
 // serve yet are added when it does. The log has a line for each condition that fails, and for each that fails no more.
 //
-// Where replicas share the work, controllers are added when this one has a slot: of what is in other slots its cache
-// holds a part only.
+// Where replicas share the work, controllers are added when this one has its slot. Before that nobody knows which
+// Objects its cache must hold as a whole.
 func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	if o.Registry.Slots() == nil {
 		return setup(mgr, o, log)
 	}
 	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(context.Context) error {
-		held := &holding{Manager: mgr}
-		if err := setup(held, o, log); err != nil {
+		deferring := &deferringManager{Manager: mgr}
+		if err := setup(deferring, o, log); err != nil {
 			return err
 		}
-		return held.release()
+		return deferring.release()
 	})), "cannot wait for a slot")
 }
 
-// A holding is a running manager that is to start nothing before all is set up: no controller works before all kinds
-// are indexed.
-type holding struct {
+// A deferringManager is a running manager that starts nothing before release, so that no controller works before all
+// kinds are indexed.
+type deferringManager struct {
 	ctrl.Manager
 
 	mu       sync.Mutex
@@ -53,23 +53,24 @@ type holding struct {
 	released bool
 }
 
-// Add adds what is started when all is set up.
-func (h *holding) Add(r manager.Runnable) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.released {
-		return h.Manager.Add(r)
+// Add adds a Runnable, which is started by release, or at once after that.
+func (m *deferringManager) Add(r manager.Runnable) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.released {
+		return m.Manager.Add(r)
 	}
-	h.added = append(h.added, r)
+	m.added = append(m.added, r)
 	return nil
 }
 
-func (h *holding) release() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.released = true
-	for _, r := range h.added {
-		if err := h.Manager.Add(r); err != nil {
+// release starts all that was added.
+func (m *deferringManager) release() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.released = true
+	for _, r := range m.added {
+		if err := m.Manager.Add(r); err != nil {
 			return errors.Wrap(err, "cannot start a controller")
 		}
 	}

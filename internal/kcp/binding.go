@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// LogicalCluster is the name of the one resource by which kcp tells of a workspace in that workspace.
+// LogicalCluster is the name of the LogicalCluster in each workspace. There is one.
 const LogicalCluster = "cluster"
 
 // AnnotationCluster is the annotation by which kcp tells the logical cluster of each resource.

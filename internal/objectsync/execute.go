@@ -12,8 +12,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
-// execute does what copies need. Those that are there are changed. What is to be created is remembered, all of it with
-// one write, and then created.
+// execute updates copies that exist, and creates the others. Before that it records all new ones with one write.
 func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 	var errs []error
 	var expected []copyPlan
@@ -226,8 +225,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	return oneOf(errs...)
 }
 
-// forget removes the copies of related objects but for those that are at the origin, and what is remembered of them.
-// What is not known stays.
+// forget deletes the copies of related objects that are gone, and their records. What is unknown stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
 	here, used := map[Record]bool{}, map[string]bool{p.state.slotOf(p.planner.primary(Ref{})): true}
 	for _, c := range all {

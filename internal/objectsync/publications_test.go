@@ -99,8 +99,8 @@ func (k keeper) Holdings(string, objectsync.Ref) []objectsync.Holding {
 	}}
 }
 
-// TestLeavesSharedHeld shows that a publication which goes without what it has made lets go of all but related objects
-// that others keep: these hold them, and two would take turns. With a workspace that leaves all are let go.
+// TestLeavesSharedHeld shows whose finalizers are removed. When a PublishedResource goes and its copies stay, related
+// objects that another one copies keep theirs. When a workspace leaves, all finalizers are removed.
 func TestLeavesSharedHeld(t *testing.T) {
 	goes, leaves := (*objectsync.Syncer).RemoveFinalizers, (*objectsync.Syncer).Abandon
 	for name, tc := range map[string]struct {

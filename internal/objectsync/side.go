@@ -102,7 +102,7 @@ func (p Primary) String() string {
 	return path.Join(p.Namespace, p.Name)
 }
 
-// A Record tells of a related object that has been copied for an object.
+// A Record says which related object is copied where.
 type Record struct {
 	// Identifier of the related resource.
 	Identifier string `json:"identifier"`
@@ -123,7 +123,7 @@ func (r Record) isOf(other Record) bool {
 	return r.Origin == other.Origin && r.From.Plain() == other.From.Plain()
 }
 
-// A recorded is a Record of a copy that has been made or, pending, is about to be: nobody knows whether it is there.
+// A recorded is a Record of a copy that has been made. A pending one is about to be made, and may be there or not.
 type recorded struct {
 	Record
 

@@ -185,8 +185,8 @@ func (s *state) nextSlot(c *copySync) string {
 	return slot
 }
 
-// hasOther reports whether another copy of the same object is recorded, in a slot or, if that is empty, in whatever
-// one: those that api-syncagent has left share one.
+// hasOther reports whether another copy of the same object is recorded. Only those in a slot count, unless the slot is
+// empty. Copies that api-syncagent has made share a slot.
 func (s *state) hasOther(than Record, slot string) bool {
 	than = than.plain()
 	for r, x := range s.records {
@@ -355,7 +355,7 @@ func (s *state) data() (map[string]any, error) {
 	return out, nil
 }
 
-// secret returns the Secret that holds the state. It takes the labels.
+// secret returns the Secret that holds the state. It keeps the map of labels.
 func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
 	if err := s.checkSize(s.size()); err != nil {
 		return nil, err

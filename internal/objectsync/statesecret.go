@@ -193,8 +193,8 @@ func (s *Syncer) Held(p Primary, secret *unstructured.Unstructured) []Holding {
 	return all
 }
 
-// HeldBy returns what is kept by a state or, not kept, about to be made, whoever the owner. All that is told of the
-// primary is its logical cluster. A state that cannot be read tells nothing: to sync its object fails.
+// HeldBy returns the related objects in a state: those with a copy, and those whose copy is about to be made. Of the
+// primary it returns the logical cluster only. A state that cannot be read has none: the sync of its object fails.
 func HeldBy(secret *unstructured.Unstructured) []Holding {
 	if secret == nil {
 		return nil

@@ -132,7 +132,7 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 	return object{}
 }
 
-// forget forgets an object of which nothing is left.
+// forget removes an object from the index.
 func (x *objectIndex) forget(item objectsync.Primary) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -56,7 +56,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		s.shared[server] = newShared()
 	}
 	c.shared = s.shared[server]
-	next, err := newPublication(name, c, seldom(func() { s.wake(name) }))
+	next, err := newPublication(name, c, delayed(func() { s.wake(name) }))
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	return nil
 }
 
-// seldom returns what has something done by and by, once for all calls until then.
-func seldom(do func()) func() {
+// delayed returns a function that runs another one after reportEvery, once for all calls until then.
+func delayed(do func()) func() {
 	var waits atomic.Bool
 	return func() {
 		if !waits.Swap(true) {
@@ -149,9 +149,8 @@ func (s *Supervisor) Stop(name string) {
 	forgetMetrics(name)
 }
 
-// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it, and why objects are not
-// seen as they are, if that has not just begun: a server denies a stream, does not answer it, or cuts it again and
-// again.
+// Status returns the counts of objects of a PublishedResource, nil if it is not served. The error says why a stream
+// does not show its objects, once that has lasted: a server denies the stream, does not answer, or cuts it repeatedly.
 func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +162,8 @@ func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied 
 	return counts, denied
 }
 
-// HoldsNone reports whether no object of a consumer is known to have our finalizer any more, for a PublishedResource
-// that is served to take them off.
+// HoldsNone reports whether our finalizer is removed from all known objects of consumers. It is false for a
+// PublishedResource that is not served to remove them.
 func (s *Supervisor) HoldsNone(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

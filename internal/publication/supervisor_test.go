@@ -64,7 +64,7 @@ func TestCountsSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, perSecond = 200, 20
 		var changes, told, last atomic.Int64
-		change := seldom(func() { told.Add(1); last.Store(changes.Load()) })
+		change := delayed(func() { told.Add(1); last.Store(changes.Load()) })
 		for range burst {
 			changes.Add(1)
 			change()

@@ -323,7 +323,7 @@ func (p *pass) removeFinalizers(there bool) error {
 	return err
 }
 
-// forget forgets an object of which nothing is left.
+// forget removes the object from the index, and all that it needs and holds.
 func (p *pass) forget() {
 	w := p.worker
 	w.needs.set(p.item, nil)

@@ -55,9 +55,8 @@ func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedNa
 	h.seen.Delete(node{gvk.GroupKind(), n})
 }
 
-// unveil adds to the content of an Object that a reference names what the status withholds if the reference reads that:
-// anyone who may read the status may read what the status is about. The error is a conflict while the Object has not
-// looked at its resource yet.
+// unveil adds to the content of an Object the resource that its status masks, if a reference reads that. Anyone who may
+// read the status may read the resource. The error is a conflict until the Object has looked at its resource.
 func (h *hiddenResources) unveil(o Object, ref *Reference, c map[string]any) (map[string]any, error) {
 	if !h.sanitized || !covers(seenPath, ref.From) {
 		return c, nil

@@ -27,7 +27,8 @@ type Options struct {
 	Cache client.Reader
 	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
 	Kinds []Kind
-	// Owned reports whether the cache holds all of an Object. What of others is read is asked for. Nil is for all.
+	// Owned reports whether the cache holds a whole Object. Fields of others are read by a request. Nil means that it
+	// holds all.
 	Owned func(client.Object) bool
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(informer.Owner)
@@ -209,7 +210,8 @@ func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c
 	return r.unveil(o.Object, ref, c)
 }
 
-// askOnce reads an Object from the control plane, once for each state of it that the cache shows.
+// askOnce returns the content of an Object. It reads the Object from the control plane, once for each resourceVersion
+// that the cache shows.
 func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
 	is, _ := r.others.Load(o.node())
 	known, _ := is.(*unstructured.Unstructured)

@@ -84,8 +84,7 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	return served, err
 }
 
-// withdraw requests the deletion of a resource if it is there and ours, and reports whether the cluster says that it is
-// gone.
+// withdraw deletes a resource that we control. It reports whether the cluster has confirmed that the resource is gone.
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, res targetresource.Resource,
 	told event.Reason,
 ) (bool, error) {

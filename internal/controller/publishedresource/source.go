@@ -44,7 +44,7 @@ type source struct {
 	state      string // differs when the definition does
 }
 
-// A knownSource is what is known of where a service cluster defines a kind.
+// A knownSource is the definition of a kind on a service cluster, as far as it is known.
 type knownSource struct {
 	server string // URL of the service cluster
 	kind   schema.GroupKind

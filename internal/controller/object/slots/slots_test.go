@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	cluster "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -128,7 +130,7 @@ func (w world) object(name string, slot int, value string) build.Object {
 func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c, w.tc}[slot] }
 
 // TestValueFromOtherSlot shows that an Object reads what one of another slot keeps and shows, and follows when that
-// changes.
+// changes, and that it is read from the control plane once for each of its states.
 func TestValueFromOtherSlot(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -153,10 +155,29 @@ func TestValueFromOtherSlot(t *testing.T) {
 					return diff == "", diff
 				})
 			}
+			w.awaitNoRead(t, reader, source)
 			kube.Remove(t, w.c, reader)
 			kube.Remove(t, w.c, source)
 		})
 	}
+}
+
+// awaitNoRead changes an Object until its reconcile does not read another one, whose state is known by then.
+func (w world) awaitNoRead(t *testing.T, o, other build.Object) {
+	t.Helper()
+	audit, read, changes := local.Audit(t), &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "reader")}, 0
+	kube.Eventually(t, "a reconcile that does not read "+other.GetName(), func() (bool, string) {
+		changes++
+		mark, value := audit.Mark(), strconv.Itoa(changes)
+		kube.Patch(t, w.c, o, `{"spec":{"forProvider":{"manifest":{"data":{"value":"`+value+`"}}}}}`)
+		kube.Await(t, w.server(1), read, "the change to be applied", func() (bool, string) {
+			return read.Data["value"] == value, fmt.Sprint(read.Data)
+		})
+		requests := audit.Since(mark)
+		return !slices.ContainsFunc(requests, func(e cluster.AuditEvent) bool {
+			return e.Verb == "get" && e.Name == other.GetName() && strings.HasPrefix(e.User, "replica")
+		}), requests.String()
+	})
 }
 
 // TestInSlots shows what a cache holds of Objects in other slots, and that it loses nothing in the slot of the replica.
