@@ -25,7 +25,7 @@ const (
 	admins = "system:masters"
 )
 
-// A server is one of the two that are measured, and our client of it.
+// A server is one of those that are measured, and our client of it.
 type server struct {
 	name string // for people
 
@@ -38,19 +38,19 @@ type server struct {
 	kubeconfig []byte // of that user
 }
 
-// A bed is two servers to measure on, and the provider.
+// A bed is the servers to measure on, and the provider.
 type bed struct {
 	options options
 	dir     string
-	servers [2]*server
+	servers []*server
 	end     func() error // ends the servers
 
-	control  *server           // the one of the two that is the provider's control plane
+	control  *server           // the one of them that is the provider's control plane
 	provider *provider.Process // nil if it was never started
 }
 
 // newBed returns a bed whose servers are not started yet. Callers stop it.
-func newBed(o options, control *server, servers [2]*server) (*bed, error) {
+func newBed(o options, control *server, servers ...*server) (*bed, error) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder")

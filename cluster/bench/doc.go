@@ -1,8 +1,8 @@
 // Command bench measures what the provider costs, on real servers:
 //
-//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] objects|sync|shards ...
+//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] [-targets 1] objects|sync|shards ...
 //
-// Each part starts two servers with audit logs and runs everything one after the other, in one run, so that it meets
+// Each part starts its servers with audit logs and runs everything one after the other, in one run, so that it meets
 // the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual
 // workspace of kcp makes itself in its name. Times are from before the request to the moment a watch shows the result,
 // and therefore also contain the request and the watch. They depend on the machine; the ratio to the floor does much
@@ -36,7 +36,7 @@
 //
 // # Shards
 //
-// A control plane, and a target with a user for each ProviderConfig, so that each has a connection and watches of its
+// A control plane, and targets with a user for each ProviderConfig, so that each has a connection and watches of its
 // own. The Objects are spread over the ProviderConfigs. One process is measured, and then three that share the work,
 // each beside what it is of the one process:
 //
@@ -44,9 +44,9 @@
 //     watches. At the end of a rest: memory, and the CPU that it took.
 //   - a replica that is killed and replaced: how long a change in its slot waits, and one in another slot.
 //
-// A replica that starts in place of one that was stopped does not wait for a Lease. Each user may read all of the
-// target, so that each connection shows the ConfigMaps of all Objects, which those of a cluster for each do not.
-// All replicas and both servers are on one machine, so that times of three replicas are not those of three machines.
+// A replica that starts in place of one that was stopped does not wait for a Lease. Each user may read all of its
+// target, so that each connection shows the ConfigMaps of all Objects there. All replicas and all servers are on one
+// machine, so that times of three replicas are not those of three machines.
 //
 // A target that is missed is marked as such and no failure: the exit code is 0 unless something did not work at all.
 package main

@@ -15,7 +15,7 @@ import (
 )
 
 const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] [-watch] " +
-	"[-poll DURATION] [-configs PROVIDERCONFIGS] objects|sync|shards ...\n"
+	"[-poll DURATION] [-configs PROVIDERCONFIGS] [-targets CLUSTERS] objects|sync|shards ...\n"
 
 // Exit codes.
 const (
@@ -32,6 +32,7 @@ type options struct {
 	watch    bool          // whether Objects ask for a watch, without which provider-kubernetes keeps none
 	poll     time.Duration // how often the provider polls, if that is measured in place of drift and rest
 	configs  int           // ProviderConfigs that replicas share
+	targets  int           // clusters that these lead to
 }
 
 // A part is one thing to measure, on servers of its own.
@@ -64,9 +65,10 @@ func main() {
 	flag.BoolVar(&o.watch, "watch", false, "let Objects have spec.watch: true")
 	flag.DurationVar(&o.poll, "poll", 0, "measure a poll at this interval in place of drift and rest")
 	flag.IntVar(&o.configs, "configs", 40, "how many ProviderConfigs replicas share")
+	flag.IntVar(&o.targets, "targets", 1, "how many clusters the ProviderConfigs lead to that replicas share")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
-	known := flag.NArg() > 0 && o.n > 0 && o.configs > 0
+	known := flag.NArg() > 0 && o.n > 0 && o.configs > 0 && o.targets > 0
 	for _, name := range flag.Args() {
 		known = known && parts[name] != nil
 	}

@@ -32,7 +32,7 @@ type objectsBench struct {
 // newObjectsBench starts two clusters.
 func newObjectsBench(ctx context.Context, o options) (part, error) {
 	control, target := &server{name: "control plane"}, &server{name: "target"}
-	b, err := newBed(o, control, [2]*server{control, target})
+	b, err := newBed(o, control, control, target)
 	if err != nil {
 		return nil, err
 	}

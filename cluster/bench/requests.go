@@ -22,16 +22,17 @@ const (
 	auditInterval = 200 * time.Millisecond
 )
 
-// A mark is a point in the order of the requests to both servers.
-type mark [2]int64
+// A mark is a point in the order of the requests to each server.
+type mark []int64
 
 // A tally counts requests by what they are, such as "patch objects.kubernetes.crossplane.io/status".
 type tally map[string]int
 
-// A traffic is what the provider has asked of both servers.
-type traffic [2][]local.AuditEvent
+// A traffic is what the provider has asked of each server.
+type traffic [][]local.AuditEvent
 
 func (b *bed) mark() (m mark, err error) {
+	m = make(mark, len(b.servers))
 	for i, s := range b.servers {
 		if m[i], err = local.AuditEnd(s.audit); err != nil {
 			return m, err
@@ -43,6 +44,7 @@ func (b *bed) mark() (m mark, err error) {
 // since returns what the provider has asked since a mark, without leases, which come by the clock, and what kcp asks
 // itself in its name.
 func (b *bed) since(m mark) (t traffic, err error) {
+	t = make(traffic, len(b.servers))
 	for i, s := range b.servers {
 		if t[i], err = s.askedSince(m[i]); err != nil {
 			return t, err
@@ -80,7 +82,7 @@ func (b *bed) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if requests(t[0]).sum()+requests(t[1]).sum() == 0 {
+		if requests(slices.Concat(t...)).sum() == 0 {
 			continue
 		}
 		last = time.Now()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (b *bed) rest(ctx context.Context, d time.Duration) (r rested, err error) {
 		return r, err
 	}
 	t, err := b.since(begin)
-	return rested{lasted: d, cpu: after - before, requests: requests(append(t[0], t[1]...))}, err
+	return rested{lasted: d, cpu: after - before, requests: requests(slices.Concat(t...))}, err
 }
 
 // loadAverage is what other programs have to do with the numbers.

@@ -9,16 +9,17 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
 
 // shards is how many replicas share the work.
 const shards = 3
 
-// A shardsBench measures replicas that share the work. Each ProviderConfig is a user of its own on one target.
+// A shardsBench measures replicas that share the work. Each ProviderConfig is a user of its own on one of the targets.
 type shardsBench struct {
 	*bed
 
-	target   *server
+	targets  []*server
 	started  int // replicas so far
 	replicas []*replica
 	create   durations // until Ready, of each Object
@@ -35,15 +36,21 @@ type replica struct {
 	got  replicated
 }
 
-// newShardsBench starts two clusters.
+// newShardsBench starts a control plane and the targets.
 func newShardsBench(ctx context.Context, o options) (part, error) {
-	control, target := &server{name: "control plane"}, &server{name: "target"}
-	b, err := newBed(o, control, [2]*server{control, target})
+	control := &server{name: "control plane"}
+	b, err := newBed(o, control, control)
 	if err != nil {
 		return nil, err
 	}
-	p := &shardsBench{bed: b, target: target}
-	if err := p.start(ctx, b.cluster(control), b.cluster(target)); err != nil {
+	p := &shardsBench{bed: b}
+	starters := []local.Starter{b.cluster(control)}
+	for i := range o.targets {
+		target := &server{name: fmt.Sprintf("target %d", i+1)}
+		p.targets, starters = append(p.targets, target), append(starters, b.cluster(target))
+	}
+	b.servers = append(b.servers, p.targets...)
+	if err := p.start(ctx, starters...); err != nil {
 		return p, err
 	}
 	return p, p.prepare(ctx)
@@ -98,3 +105,6 @@ func (b *shardsBench) stopReplicas() error {
 
 // configOf returns the ProviderConfig of the i-th Object.
 func (b *shardsBench) configOf(i int) string { return named(config, i%b.options.configs) }
+
+// targetOf returns the target of the i-th Object.
+func (b *shardsBench) targetOf(i int) *server { return b.targets[i%b.options.configs%len(b.targets)] }

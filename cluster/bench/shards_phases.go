@@ -24,7 +24,7 @@ type sharing struct {
 // createAll makes all Objects, through one process.
 func (b *shardsBench) createAll(ctx context.Context) error {
 	err := each(ctx, b.options.configs, func(ctx context.Context, i int) error {
-		kubeconfig, err := b.target.kubeconfigOf(named(user, i))
+		kubeconfig, err := b.targetOf(i).kubeconfigOf(named(user, i))
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (b *shardsBench) restart(ctx context.Context, number int, got *sharing) err
 		go r.awaitEnd(ctx, cancel)
 	}
 	for i := range n {
-		at, err := seen.await(ctx, named(object, i))
+		at, err := seen[b.targetOf(i)].await(ctx, named(object, i))
 		if err != nil {
 			return err
 		}
@@ -128,9 +128,28 @@ func (r *replica) awaitEnd(ctx context.Context, cancel context.CancelCauseFunc) 
 	}
 }
 
+// A sightings is a watch of each target.
+type sightings map[*server]*sighting
+
+func (s sightings) close() {
+	for _, g := range s {
+		g.close()
+	}
+}
+
 // watchValue notes when each ConfigMap gets a value.
-func (b *shardsBench) watchValue(ctx context.Context, value string) (*sighting, error) {
-	return b.target.watch(ctx, configMaps, namespace, func(i item) bool { return !i.gone && i.Data[driftKey] == value })
+func (b *shardsBench) watchValue(ctx context.Context, value string) (sightings, error) {
+	all := sightings{}
+	for _, target := range b.targets {
+		seen, err := target.watch(ctx, configMaps, namespace,
+			func(i item) bool { return !i.gone && i.Data[driftKey] == value })
+		if err != nil {
+			all.close()
+			return nil, err
+		}
+		all[target] = seen
+	}
+	return all, nil
 }
 
 // change gives the ConfigMap of the i-th Object another value.
@@ -166,12 +185,12 @@ func (b *shardsBench) kill(ctx context.Context) error {
 }
 
 // changeOne changes the i-th Object, and returns how long after a time that is applied.
-func (b *shardsBench) changeOne(ctx context.Context, seen *sighting, i int, value string,
+func (b *shardsBench) changeOne(ctx context.Context, seen sightings, i int, value string,
 	begin time.Time,
 ) (time.Duration, error) {
 	if err := b.change(ctx, i, value); err != nil {
 		return 0, err
 	}
-	at, err := seen.await(ctx, named(object, i))
+	at, err := seen[b.targetOf(i)].await(ctx, named(object, i))
 	return at.Sub(begin), err
 }

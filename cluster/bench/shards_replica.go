@@ -17,7 +17,7 @@ import (
 // replicated is what is measured of one replica.
 type replicated struct {
 	configs   int
-	watches   [2]int        // on the control plane and on the target
+	watches   [2]int        // on the control plane and on targets
 	start     time.Duration // CPU from the start until all is settled
 	rest      time.Duration // CPU at rest
 	peak, rss int64         // bytes: until all is settled, and at rest
@@ -30,7 +30,7 @@ func (b *shardsBench) takeStock(begin mark, got *sharing) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, e := range append(slices.Clone(t[0]), t[1]...) {
+	for _, e := range slices.Concat(t...) {
 		got.settled = max(got.settled, e.Time.Sub(got.start))
 	}
 	for _, r := range b.replicas {
@@ -57,7 +57,7 @@ func (r *replica) countWatches(t traffic, n int) {
 			continue
 		}
 		r.mine = append(r.mine, i)
-		r.got.watches[1] += count(t[1], func(e local.AuditEvent) bool {
+		r.got.watches[1] += count(slices.Concat(t[1:]...), func(e local.AuditEvent) bool {
 			return isWatch(e) && e.User == named(user, i)
 		}).sum()
 	}
@@ -93,7 +93,7 @@ func (b *shardsBench) takeRest(ctx context.Context, got *sharing) error {
 		}
 	}
 	t, err := b.since(begin)
-	got.requests = requests(append(t[0], t[1]...))
+	got.requests = requests(slices.Concat(t...))
 	return err
 }
 

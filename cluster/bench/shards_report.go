@@ -12,7 +12,8 @@ const wantShare = 45
 
 // report prints what has been measured.
 func (b *shardsBench) report(t table) {
-	t.head(fmt.Sprintf("CREATION OF %d OBJECTS THROUGH %d PROVIDERCONFIGS", b.options.n, b.options.configs))
+	t.head(fmt.Sprintf("CREATION OF %d OBJECTS THROUGH %d PROVIDERCONFIGS ON %d TARGETS",
+		b.options.n, b.options.configs, b.options.targets))
 	t.row("to Ready, median", millis(b.create.quantile(median)), "", "")
 	t.head("ONE PROCESS")
 	t.sharing(b.alone)
@@ -35,7 +36,7 @@ func (t table) sharing(s sharing) {
 // replicas prints what is measured of each replica, and how much of one process that is, unless it is that process.
 func (t table) replicas(all []replicated, one replicated) {
 	t.row("ProviderConfigs", joined(all, func(r replicated) string { return strconv.Itoa(r.configs) }), "", "")
-	t.shares("watches on the target", all, one, func(r replicated) float64 { return float64(r.watches[1]) })
+	t.shares("watches on targets", all, one, func(r replicated) float64 { return float64(r.watches[1]) })
 	t.shares("watches on the control plane", all, one, func(r replicated) float64 { return float64(r.watches[0]) })
 	t.shares("CPU of the restart, ms", all, one, func(r replicated) float64 { return inMillis(r.start) })
 	t.shares(fmt.Sprintf("CPU in a rest of %s, ms", syncRestTime), all, one,

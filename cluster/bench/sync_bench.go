@@ -57,7 +57,7 @@ type syncResults struct {
 // newSyncBench starts a cluster and kcp.
 func newSyncBench(ctx context.Context, o options) (part, error) {
 	root, service := &server{name: "kcp"}, &server{name: "service cluster"}
-	b, err := newBed(o, service, [2]*server{root, service})
+	b, err := newBed(o, service, root, service)
 	if err != nil {
 		return nil, err
 	}
