@@ -54,6 +54,7 @@ func TestPackage(t *testing.T) {
 		{Name: "NeedsRightsForApplications", Run: s.applications},
 		{Name: "NeedsRightsToPublish", Run: s.publishes},
 		{Name: "LosesNothingInAnUpgrade", Run: s.upgrade},
+		{Name: "SharesTheWork", Run: s.shares},
 		{Name: "FinishesWhatIsInterrupted", Run: s.interrupted},
 		{Name: "IsUninstalledInAnyOrder", Run: s.uninstalls},
 	})
