@@ -51,7 +51,7 @@ func (c *Cluster) controllerFlags() []string {
 	return []string{
 		"--bind-address=" + loopback,
 		"--cert-dir=" + certs,
-		"--controllers=*,-nodeipam,-cloud-node-lifecycle",
+		"--controllers=*,-nodeipam",
 		"--enable-garbage-collector=true",
 		"--leader-elect=false",
 		// A busy machine keeps KWOK from renewing the Leases of nodes. Pods of a node that was taken for dead would not
