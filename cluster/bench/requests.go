@@ -71,9 +71,10 @@ func (b *bed) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var asked tally
 	for last := time.Now(); time.Since(last) < quiet; {
 		if time.Now().After(end) {
-			return errors.Errorf("provider does not settle within %s", settleTimeout)
+			return errors.Errorf("provider does not settle within %s, and asked last: %v", settleTimeout, asked)
 		}
 		if err := pause(ctx, auditInterval); err != nil {
 			return err
@@ -82,10 +83,11 @@ func (b *bed) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if requests(slices.Concat(t...)).sum() == 0 {
+		now := requests(slices.Concat(t...))
+		if now.sum() == 0 {
 			continue
 		}
-		last = time.Now()
+		last, asked = time.Now(), now
 		if begin, err = b.mark(); err != nil {
 			return err
 		}
