@@ -65,8 +65,7 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
-		For(c.New(), builder.WithPredicates(predicate.Or(handlers.InSlot(o.Registry, predicate.Funcs{}),
-			predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }}))). // To tell of vacancies.
+		For(c.New(), builder.WithPredicates(changed(o.Registry))).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
@@ -80,6 +79,13 @@ func (c *Controller) Follow(u scope.User) error {
 	c.guard.follow(u)
 	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))),
 		"cannot watch %s", u.GVK.Kind)
+}
+
+// changed lets pass what changes a ProviderConfig in the slot of this replica but for its status: our own writes of that
+// are no reason to count all users again. Of others it lets pass what tells that they are there, for vacancies.
+func changed(r *clusters.Registry) predicate.Predicate {
+	return predicate.Or(handlers.InSlot(r, managedadapter.DesiredStateChanged()),
+		predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }})
 }
 
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
