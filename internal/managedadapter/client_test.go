@@ -162,6 +162,28 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
+// TestRestoredControlPlane shows that what we have written counts no more when an object is older than it was.
+func TestRestoredControlPlane(t *testing.T) {
+	m := Manager{client: Client{Client: &oneConfigMap{version: "4"}, written: &sync.Map{}}}
+	key := client.ObjectKey{Name: "x"}
+	m.client.written.Store(key, write{version: "5", at: time.Now()})
+	for _, tc := range []struct {
+		version string // of another object, which was 9
+		behind  bool
+	}{{version: "10", behind: true}, {version: "8"}} {
+		before, after, is := metadata(nil), metadata(nil), &corev1.ConfigMap{}
+		before.SetResourceVersion("9")
+		after.SetResourceVersion(tc.version)
+		m.Changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+		if err := m.client.Client.Get(t.Context(), key, is); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.client.isBehind(is); got != tc.behind {
+			t.Errorf("after version %s of another: want behind %t, got %t", tc.version, tc.behind, got)
+		}
+	}
+}
+
 func TestDesiredStateChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
