@@ -132,11 +132,18 @@ func (s *server) stream(ctx context.Context, r schema.GroupVersionResource, ns, 
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot watch %s", r.Resource)
 	}
-	if res.StatusCode != http.StatusOK {
+	switch res.StatusCode {
+	case http.StatusOK:
+		return res.Body, nil
+	case http.StatusTooManyRequests: // It has not read yet what it stores.
 		_ = res.Body.Close()
-		return nil, errors.Errorf("cannot watch %s: %s", r.Resource, res.Status)
+		if err := pause(ctx, quiet); err != nil {
+			return nil, err
+		}
+		return s.stream(ctx, r, ns, from)
 	}
-	return res.Body, nil
+	_ = res.Body.Close()
+	return nil, errors.Errorf("cannot watch %s: %s", r.Resource, res.Status)
 }
 
 // read reads a stream. It returns nil if the server has ended it.
