@@ -29,24 +29,6 @@ func (w *world) isLetGo(origin *corev1.Secret) {
 	}
 }
 
-// TestSharedRelated shows that two objects of a workspace can use the same Secret, which is let go with the last.
-func TestSharedRelated(t *testing.T) {
-	w := newWorld(t)
-	s, second, origin := w.shared()
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
-	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
-		t.Error("after the first: want the copy to stay for the second")
-	}
-	w.delete(second)
-	w.mustSync(s, second)
-	w.isLetGo(origin)
-}
-
 // TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
 // keeps it for the other.
 func TestSharedRelatedGoes(t *testing.T) {
