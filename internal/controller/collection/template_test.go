@@ -194,21 +194,6 @@ func TestNamesake(t *testing.T) {
 	})
 }
 
-// TestLabelledObjectOfUser shows that an Object which only has the label of a collection is not deleted.
-func TestLabelledObjectOfUser(t *testing.T) {
-	forScopesBeside(t, func(t *testing.T, w world) {
-		theirs := w.scope.Object(w.ns, w.tns+"-theirs", w.ns, build.ConfigMap(w.tns, "theirs"))
-		theirs.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns})
-		oc := w.collect()
-		kube.Create(t, w.c, theirs, oc)
-		w.awaitSettled(t, oc)
-		kube.Holds(t, "the Object of the user stays", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
-			return err == nil && theirs.GetDeletionTimestamp() == nil, "it is deleted"
-		}, func() { w.passQueue(t) })
-	})
-}
-
 // TestTakeover shows that members which provider-kubernetes has made become ours as the same Objects, lose what its
 // template gave them and ours does not, and are deleted when their resource is gone.
 func TestTakeover(t *testing.T) {

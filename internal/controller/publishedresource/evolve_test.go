@@ -97,25 +97,6 @@ func TestEvolve(t *testing.T) {
 	}
 }
 
-// TestProjectionChanges shows that a change of the PublishedResource has the effect of one of the source.
-func TestProjectionChanges(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishHats(t)
-	first := s.awaitSchema(t, "hats", "")
-	update(t, s.c, o, func() { o.Spec.Projection = &v1alpha1.ResourceProjection{ShortNames: []string{"ht"}} })
-	second := s.awaitSchema(t, "hats", first)
-	ars := &apisv1alpha1.APIResourceSchema{}
-	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: second}, ars)
-	if len(ars.Spec.Names.ShortNames) != 1 || ars.Spec.Names.ShortNames[0] != "ht" {
-		t.Errorf("short names: got %v", ars.Spec.Names.ShortNames)
-	}
-	update(t, s.c, o, func() { o.Spec.Projection = nil })
-	if again := s.awaitSchema(t, "hats", second); again != first {
-		t.Errorf("an undone projection must use schema %s again, got %s", first, again)
-	}
-}
-
 // update changes a PublishedResource.
 func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change func()) {
 	t.Helper()

@@ -216,25 +216,3 @@ func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 	t.Helper()
 	kube.Update(t, c, build.Credentials(ns, "kcp", kubeconfig))
 }
-
-// TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published
-// when it does again.
-func TestKCPIsDown(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, exportName)
-	proxy, cfg := kube.NewProxy(t, s.agent(t))
-	s.connect(t, cfg)
-	o := s.publishHats(t)
-	first := s.awaitSchema(t, "hats", "")
-
-	proxy.Cut(1 << 20)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
-	redefine(t, s.c, "hats."+s.group, addBrim)
-	s.offerBoats(t)
-	proxy.Cut(0)
-	s.awaitSchema(t, "hats", first)
-	awaitPublished(t, s.c, o)
-	if schemaOf(s.export(t), "boats") == "" {
-		t.Errorf("what a stranger has added meanwhile is lost")
-	}
-}

@@ -134,35 +134,6 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	})
 }
 
-// TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in
-// that version, whose schema differs.
-func TestSyncOtherVersion(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	d := definition(s.group, "certs", "secretName", "issuer")
-	old := d.Spec.Versions[0].DeepCopy()
-	old.Name, old.Storage = "v1beta1", false
-	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Required = []string{"issuer"}
-	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	d.Spec.Versions = append(d.Spec.Versions, *old)
-	define(t, s.c, d)
-	o := s.published("certs", "Cert")
-	o.Spec.StateNamespace = local.Namespace(t)
-	o.Spec.Resource.Versions = []string{"v1beta1"}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	s.version = "v1beta1"
-	in := s.tenant(t)
-	web := s.cert("web")
-	web.SetAPIVersion(s.group + "/" + s.version)
-	kube.Create(t, in, web)
-	copied := s.copyOf(t, in)
-	if name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName"); name != "web-tls" {
-		t.Errorf("secretName of the copy: want web-tls, got %q", name)
-	}
-}
-
 // TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has
 // left behind is still told of, and that objects are synced again when an endpoint comes.
 func TestSyncEndpointGoes(t *testing.T) {
@@ -220,25 +191,4 @@ func TestSyncRelated(t *testing.T) {
 	kube.Delete(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
 	kube.AwaitGone(t, s.c, secretIn(ns, "second", ""))
 	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
-}
-
-// TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it
-// is gone. https://github.com/kcp-dev/api-syncagent/issues/115.
-func TestSyncForeignFinalizer(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	s.publishCerts(t)
-	in := s.tenant(t)
-	web := s.cert("web")
-	web.SetFinalizers([]string{"example.com/mine"})
-	kube.Create(t, in, web)
-	copied := s.copyOf(t, in)
-	kube.Delete(t, in, web)
-	kube.Holds(t, "the copy stays", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
-		return err == nil && copied.GetDeletionTimestamp() == nil, fmt.Sprint(err)
-	}, func() { s.turn(t, in) })
-	kube.Patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
-	kube.AwaitGone(t, in, web)
-	kube.AwaitGone(t, s.c, copied)
 }
