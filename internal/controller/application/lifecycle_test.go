@@ -220,9 +220,8 @@ func TestPaused(t *testing.T) {
 	w.submit(t, app)
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })
-	kube.Eventually(t, "the application to say so", func() (bool, string) {
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		return err == nil && app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
+	kube.Await(t, w.c, app, "the application to say so", func() (bool, string) {
+		return app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
 	})
 	r := w.resource(t, "one")
 	change(t, w.c, r, func(r *resource) { r.Annotations["crossplane.io/paused"] = "true" })

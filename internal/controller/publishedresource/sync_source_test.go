@@ -23,7 +23,7 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	d := definition(s.group, "certs")
 	status := d.Spec.Versions[0].Subresources
 	d.Spec.Versions[0].Subresources = nil
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
 	kube.Create(t, s.c, o)
@@ -69,7 +69,7 @@ func TestSyncSourceGoes(t *testing.T) {
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
 	counts(0, 1)
 	kube.AwaitGone(t, s.c, d.DeepCopy())
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	counts(1, 0)
 	s.copyOf(t, in)
 }
