@@ -241,8 +241,8 @@ func TestOwnNamespaceStays(t *testing.T) {
 // TestCopyIsNoOrigin shows that selectors of both directions do not copy each other's copies.
 func TestCopyIsNoOrigin(t *testing.T) {
 	w, below := withoutServers(t)
-	spec := related(v1alpha1.OriginKCP, selecting("down-{{ .Value }}"))
-	also(spec, "up", v1alpha1.OriginService, selecting("up-{{ .Value }}"))
+	spec := related(v1alpha1.OriginKCP, selecting("down-{{ .Value }}", "x"))
+	also(spec, "up", v1alpha1.OriginService, selecting("up-{{ .Value }}", "x"))
 	s := w.syncer(spec)
 	labelled := func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "x"}) }
 	workspaceOf(w.input).secretIn("default", "a", "b25l", labelled)
@@ -258,12 +258,18 @@ func TestCopyIsNoOrigin(t *testing.T) {
 }
 
 // selecting selects what has a label, and names copies by a template.
-func selecting(rewrite string) v1alpha1.RelatedResourceObject {
+func selecting(rewrite, label string) v1alpha1.RelatedResourceObject {
 	s := &v1alpha1.RelatedResourceSelector{
 		Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: rewrite}},
 	}
-	s.MatchLabels = map[string]string{"app": "x"}
+	s.MatchLabels = map[string]string{"app": label}
 	return located(v1alpha1.RelatedResourceObjectSpec{Selector: s})
+}
+
+// sharing has the copies of all workspaces in memory put into namespace shared.
+func sharing(spec *v1alpha1.PublishedResourceSpec) *v1alpha1.PublishedResourceSpec {
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "shared", Name: "$remoteClusterName-$remoteNameHash"}
+	return spec
 }
 
 // secretNames returns the names of the Secrets in a namespace, sorted.

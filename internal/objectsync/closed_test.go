@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -26,85 +26,59 @@ func inPlace(name v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceOb
 	}
 }
 
-// TestClosedDestinations shows in which namespaces of the service cluster a consumer can plant a Secret.
+// TestClosedDestinations shows in which namespaces of the service cluster a consumer can plant a Secret: TestAccess has
+// more of who may name what. In others nobody looks for one, as each look is a watch, nor in more than the workspace
+// may have.
 func TestClosedDestinations(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		place  func(w *world, other string) string
-		opened v1alpha1.NamePattern // none if empty
-		naming *v1alpha1.ResourceNaming
-		want   bool
+		reason, place string
+		opened        v1alpha1.NamePattern // none if empty
+		full          bool
+		want          error
 	}{
-		"Anywhere": {
-			reason: "By default no namespace can be named.",
-			place:  func(w *world, _ string) string { return w.state + "-a" },
-		},
-		"Opened": {
-			reason: "The service owner can open one.",
-			place:  func(w *world, _ string) string { return w.state + "-a" },
-			opened: "*-a",
-			want:   true,
-		},
-		"OfCopy": {
-			reason: "That of the copy is open.",
-			place:  func(w *world, _ string) string { return w.cluster },
-			want:   true,
-		},
-		"System": {
-			reason: "That of the system never is.",
-			place:  func(*world, string) string { return "kube-system" },
-			opened: "*",
-		},
-		"States": {
-			reason: "Nor that of the states.",
-			place:  func(w *world, _ string) string { return w.state },
-			opened: "*",
-		},
-		"Others": {
-			reason: "Nor that of another workspace.",
-			place:  func(_ *world, other string) string { return other },
-			opened: "*",
-		},
+		"Anywhere": {reason: "By default no namespace can be named.", place: "far", want: objectsync.ErrClosed},
+		"Opened":   {reason: "The service owner can open one.", place: "far", opened: "f*"},
+		"OfCopy":   {reason: "That of the copy is open.", place: "c1"},
+		"System":   {reason: "That of the system never is.", place: "kube-system", opened: "*", want: objectsync.ErrClosed},
+		"States":   {reason: "Nor that of the states.", place: "states", opened: "*", want: objectsync.ErrClosed},
 		"OwnByPattern": {
-			reason: "A pattern can have the name of the logical cluster.",
-			place:  func(w *world, _ string) string { return w.cluster + "-db" }, opened: "$remoteClusterName-*",
-			want: true,
+			reason: "A pattern can have the name of the logical cluster.", place: "c1-db", opened: "$remoteClusterName-*",
 		},
 		"OthersByPattern": {
-			reason: "That is of no use to others.",
-			place:  func(_ *world, other string) string { return other + "-db" }, opened: "$remoteClusterName-*",
+			reason: "That is of no use to others.", place: "c2-db", opened: "$remoteClusterName-*", want: objectsync.ErrClosed,
 		},
-		"SharedOfCopy": {
-			reason: "In a namespace of all, only what names tell apart can be named.",
-			place:  func(w *world, _ string) string { return w.state + "-a" },
-			naming: &v1alpha1.ResourceNaming{Namespace: "$place", Name: "$remoteClusterName-$remoteNameHash"},
+		"Full": {
+			reason: "An open one may be one too many.", place: "far", opened: "*", full: true,
+			want: objectsync.ErrTooManyNamespaces,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w, below := withoutServers(t)
 			spec := related(v1alpha1.OriginKCP, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec))
 			if tc.opened != "" {
 				spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{
 					Namespaces: []v1alpha1.NamePattern{tc.opened}, Objects: []v1alpha1.NamePattern{"tls"},
 				}
 			}
-			other := w.tenant()
-			place := tc.place(w, other.Workspace.Cluster)
-			w.ensureNamespace(place)
-			if tc.naming != nil {
-				spec.Naming = &v1alpha1.ResourceNaming{Namespace: place, Name: tc.naming.Name}
+			enter(w.input, map[string]any{"place": tc.place, "secretName": "tls"})
+			workspaceOf(w.input).secretIn("default", "tls", "b25l")
+			looked := false
+			w.input.Service = through(w.input.Service, objectsync.Secrets,
+				func(n types.NamespacedName, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+					looked = looked || n.Name == "tls"
+					return u, nil
+				})
+			w.input.MayLook = func(namespace string) bool {
+				if namespace == w.cluster {
+					t.Error("the namespace of the copy is no matter")
+				}
+				return !tc.full
 			}
-			s := w.syncer(spec)
-			w.create(w.above, thing(other.Object, set("place", other.Workspace.Cluster)))
-			w.mustSync(s, other)
-			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "planted"))
-			w.create(w.above, thing(w.input.Object, set("place", place)))
-			_, err := w.sync(s, w.input)
-			if errors.Is(err, objectsync.ErrClosed) == tc.want || err != nil && tc.want {
-				t.Errorf("%s got %v", tc.reason, err)
+			if err := w.resync(w.syncer(spec), w.input); !errors.Is(err, tc.want) {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, err)
 			}
-			if got := w.secretOf(w.below, place, "tls"); (got != nil) != tc.want {
-				t.Errorf("%s Planted: %t", tc.reason, got != nil)
+			if planted := below.valueOf(tc.place, "tls") != ""; planted != (tc.want == nil) || looked != planted {
+				t.Errorf("%s Planted: %t, looked for: %t", tc.reason, planted, looked)
 			}
 		})
 	}
@@ -119,41 +93,6 @@ func TestClosedPrimary(t *testing.T) {
 	w.refused(w.syncer(spec), in, objectsync.ErrForeign)
 	if n := len(w.copies(w.cluster)); n != 0 {
 		t.Errorf("want no copy, got %d", n)
-	}
-}
-
-// TestAdoptedByDefault shows that an object which belongs to nobody becomes a copy only where no other workspace can
-// have objects, unless the service owner says so.
-func TestAdoptedByDefault(t *testing.T) {
-	for name, tc := range map[string]struct {
-		naming string
-		policy v1alpha1.ExistingObjectsPolicy
-		want   bool
-	}{
-		"Unique":   {naming: "$remoteClusterName-$remoteName", want: true},
-		"Named":    {naming: "$remoteName"},
-		"Declared": {naming: "$remoteName", policy: v1alpha1.ExistingObjectsAdopt, want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := &v1alpha1.PublishedResourceSpec{ExistingObjects: tc.policy}
-			shared := inShared(w, spec)
-			spec.Naming.Name = tc.naming
-			there := thing(types.NamespacedName{Namespace: shared, Name: "web"})
-			if name == "Unique" {
-				there.SetName(w.cluster + "-web")
-			}
-			there.SetAPIVersion("example.org/v1")
-			w.create(w.below, there)
-			w.create(w.above, thing(w.input.Object))
-			_, err := w.sync(w.syncer(spec), w.input)
-			if errors.Is(err, objectsync.ErrExists) == tc.want || err != nil && tc.want {
-				t.Errorf("got %v", err)
-			}
-			if got := len(w.copies(w.cluster)) == 1; got != tc.want {
-				t.Errorf("want it taken over %t, got %t", tc.want, got)
-			}
-		})
 	}
 }
 
@@ -223,78 +162,6 @@ func TestHiddenIsNotGone(t *testing.T) {
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") != nil {
 		t.Error("want the copy gone with what a workspace that shows all does not show")
-	}
-}
-
-// TestChosenByMutation shows that a Secret which was there before is not copied up because mutation makes its name, of
-// whatever, unless the service owner opens it.
-func TestChosenByMutation(t *testing.T) {
-	const path = "spec.secretName"
-	template := func(s string) *v1alpha1.ResourceMutation {
-		return &v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: path, Template: s}}
-	}
-	const own v1alpha1.NamePattern = "$remoteClusterName-*"
-	for name, tc := range map[string]struct {
-		reason string
-		step   *v1alpha1.ResourceMutation
-		exists string // a Secret that nobody has
-		naming string
-		opened v1alpha1.NamePattern
-		want   bool
-	}{
-		"Constant": {
-			reason: "Whatever mutation makes, the reference is the consumer's.",
-			step:   template("made"),
-			exists: "made",
-		},
-		"ConstantOpened": {
-			reason: "The owner opens what mutation makes.",
-			step:   template("made"),
-			exists: "made",
-			opened: "made",
-			want:   true,
-		},
-		"OwnNameOpened": {
-			reason: "One that tells whose it is can be opened for all.",
-			step:   template("{{ .RemoteObject.metadata.name }}-app"),
-			exists: "copy-app",
-			opened: own,
-			want:   true,
-		},
-		"ItsNameOpened": {
-			reason: "And no other one with it.",
-			step:   template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app",
-			naming: "$remoteNamespace-$remoteName",
-			opened: own,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := related(v1alpha1.OriginService, byReference(path))
-			shared := inShared(w, spec)
-			if tc.opened != "" {
-				spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{tc.opened}}
-			}
-			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{*tc.step}}
-			copied := w.cluster + "-" + gotemplate.ShortSHA1("web")
-			if tc.naming != "" {
-				spec.Naming.Name, copied = tc.naming, w.input.Object.Namespace+"-web"
-			}
-			if tc.exists == "copy-app" {
-				tc.exists = copied + "-app"
-			}
-			operators := newSecret(shared, tc.exists, "the operator's")
-			w.create(w.below, operators)
-			w.create(w.above, thing(w.input.Object))
-			if _, err := w.sync(w.syncer(spec), w.input); errors.Is(err, objectsync.ErrForeign) == tc.want ||
-				err != nil && tc.want {
-				t.Errorf("%s got %v", tc.reason, err)
-			}
-			if got := w.read(w.input.Workspace.Side, secret,
-				types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "tls"}); (got != nil) != tc.want {
-				t.Errorf("%s Copied: %t", tc.reason, got != nil)
-			}
-		})
 	}
 }
 

@@ -1,14 +1,11 @@
 package objectsync_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -25,36 +22,24 @@ type fault struct {
 	hit   bool
 }
 
-// A faulty is a writer that may be stopped.
-type faulty struct {
-	objectsync.Writer
-	*fault
-}
-
-func (f faulty) do(write func() error) error {
+func (f *fault) do(w *write) error {
 	if f.hit {
 		return errBoom
 	}
 	if f.left--; f.left > 0 {
-		return write()
+		return w.send()
 	}
 	f.hit = true
 	if f.after {
-		_ = write()
+		_ = w.send()
 	}
 	return errBoom
 }
 
-func (f faulty) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	return f.do(func() error { return f.Writer.Create(ctx, r, u) })
-}
-
-func (f faulty) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	return f.do(func() error { return f.Writer.Patch(ctx, o, patch, subresources...) })
-}
-
-func (f faulty) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
-	return f.do(func() error { return f.Writer.Delete(ctx, o, uid) })
+// stopping returns an input with a fault on both sides.
+func stopping(in objectsync.Input, f *fault) objectsync.Input {
+	in.Workspace.Side, in.Service = tap(in.Workspace.Side, f.do), tap(in.Service, f.do)
+	return in
 }
 
 // TestKilled shows that it does not matter between which two writes the program ends: the next brings the same about.
@@ -87,10 +72,8 @@ func killed(t *testing.T, phase string, f *fault) bool {
 	ns := w.input.Object.Namespace
 	sync := func(now string) {
 		if now == phase {
-			in := w.input
-			in.Workspace.Writer, in.Service.Writer = faulty{in.Workspace.Writer, f}, faulty{in.Service.Writer, f}
 			for range 6 {
-				if _, err := s.Sync(t.Context(), in); err != nil {
+				if _, err := s.Sync(t.Context(), stopping(w.input, f)); err != nil {
 					break
 				}
 			}
@@ -129,8 +112,7 @@ func killed(t *testing.T, phase string, f *fault) bool {
 // stopped syncs an object once, and is stopped by a fault.
 func stopped(t *testing.T, s *objectsync.Syncer, in objectsync.Input, f *fault) {
 	t.Helper()
-	in.Workspace.Writer, in.Service.Writer = faulty{in.Workspace.Writer, f}, faulty{in.Service.Writer, f}
-	if _, err := s.Sync(t.Context(), in); err == nil && f.hit {
+	if _, err := s.Sync(t.Context(), stopping(in, f)); err == nil && f.hit {
 		t.Error("want the error of a write")
 	}
 }

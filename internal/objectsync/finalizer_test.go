@@ -1,7 +1,6 @@
 package objectsync_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -16,54 +15,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// A deaf writer is one whose server takes no patches.
-type deaf struct{ objectsync.Writer }
-
-func (deaf) Patch(context.Context, objectsync.Ref, []byte, ...string) error { return errBoom }
-
-// TestHeldFirst shows that nothing is made of an object that is not held: it could go without a word, and what has been
-// made of it would stay.
-func TestHeldFirst(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
-	in := w.input
-	in.Workspace.Writer = deaf{in.Workspace.Writer}
-	_, below := w.writes(func() {
-		if _, err := s.Sync(t.Context(), in); !errors.Is(err, errBoom) {
-			t.Errorf("want %v, got %v", errBoom, err)
-		}
-	})
-	if len(below) != 0 {
-		t.Errorf("want nothing made below, got %v", below)
-	}
-}
-
-// A late cache shows one object as it once was.
-type late struct {
-	objectsync.Cache
-
-	was *unstructured.Unstructured
-}
-
-func (l late) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	u, err := l.Cache.Get(n)
-	if u != nil && u.GetUID() == l.was.GetUID() {
-		u = l.was
-	}
-	return u, err
-}
-
-// lately returns a side that shows an object as it is now, whatever becomes of it.
-func (w *world) lately(s objectsync.Side, r schema.GroupVersionResource, n types.NamespacedName) objectsync.Side {
-	w.Helper()
-	was := w.read(s, objectsync.Resource{GroupVersionResource: r}, n)
-	all := s.Cache
-	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return late{all(r), was} }
-	return s
-}
 
 const othersFinalizer = "example.org/other"
 
@@ -165,23 +116,25 @@ func (w *world) held(r schema.GroupVersionResource, n types.NamespacedName) *uns
 	return u
 }
 
-// A stripping writer is one whose server takes off what is written to finalizers, as a webhook may.
-type stripping struct{ objectsync.Writer }
-
-func (s stripping) Patch(ctx context.Context, o objectsync.Ref, _ []byte, subresources ...string) error {
-	return s.Writer.Patch(ctx, o, []byte(`{}`), subresources...)
-}
-
-// TestFinalizerIsTakenOff shows that nothing is made of an object whose workspace takes our finalizer off again, and
-// that this is a refusal: it rests, and the consumer is told.
+// TestFinalizerIsTakenOff shows that nothing is made of an object that is not held, as it could go without a word, and
+// what has been made of it would stay. If its workspace takes our finalizer off again, as a webhook may, that is a
+// refusal: it rests, and the consumer is told.
 func TestFinalizerIsTakenOff(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
 	w.create(w.above, thing(w.input.Object))
-	in := w.input
-	in.Workspace.Writer = stripping{in.Workspace.Writer}
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	failing, stripped := w.input, w.input
+	failing.Workspace.Side = tap(failing.Workspace.Side, func(*write) error { return errBoom })
+	stripped.Workspace.Side = tap(stripped.Workspace.Side, func(w *write) error {
+		w.patch = []byte(`{}`)
+		return w.send()
+	})
 	_, below := w.writes(func() {
-		res, err := s.Sync(t.Context(), in)
+		if _, err := s.Sync(t.Context(), failing); !errors.Is(err, errBoom) {
+			t.Errorf("want %v, got %v", errBoom, err)
+		}
+		res, err := s.Sync(t.Context(), stripped)
 		if r := objectsync.RefusalOf(err); r == nil || !r.Workspace || r.Cause != objectsync.RefusedByPolicy {
 			t.Errorf("want a refusal of the workspace, got %v", err)
 		}

@@ -1,22 +1,18 @@
 package objectsync_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	relatedrules "github.com/crossplane-contrib/provider-kcp/internal/related"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
 
 // TestManyRelatedAreRefused shows that an object may name as many related objects as it may, and not one more.
@@ -67,21 +63,6 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 	}
 }
 
-// A refusing is a writer whose server refuses to change states. It counts these tries.
-type refusing struct {
-	objectsync.Writer
-
-	tries *int
-}
-
-func (r refusing) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	if o.Namespace == "states" {
-		*r.tries++
-		return errBoom
-	}
-	return r.Writer.Patch(ctx, o, patch, subresources...)
-}
-
 // TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy
 // is made that is not remembered.
 func TestRefusedStateIsWrittenOnce(t *testing.T) {
@@ -90,7 +71,13 @@ func TestRefusedStateIsWrittenOnce(t *testing.T) {
 	m.pass(0)
 	m.fill(1, "b25l")
 	in := m.input
-	in.Service.Writer = refusing{in.Service.Writer, &tries}
+	in.Service = tap(in.Service, func(w *write) error {
+		if w.verb != "patch" || w.namespace != "states" {
+			return w.send()
+		}
+		tries++
+		return errBoom
+	})
 	for want := range 2 {
 		if _, err := m.syncer.Sync(t.Context(), in); !errors.Is(err, errBoom) || tries != want+1 {
 			t.Errorf("want %d tries, got %d, %v", want+1, tries, err)
@@ -103,46 +90,25 @@ func TestRefusedStateIsWrittenOnce(t *testing.T) {
 // A manyRelated is an object that names many Secrets. Both sides are in memory, so that nothing but the sync costs
 // anything.
 type manyRelated struct {
-	testing.TB
+	*world
 
-	syncer       *objectsync.Syncer
-	input        objectsync.Input
-	above, below *memory
-	origin       *memory // of the Secrets
-	namespace    string  // of the Secrets
+	syncer    *objectsync.Syncer
+	above     *memory
+	below     *memory
+	origin    *memory // of the Secrets
+	namespace string  // of the Secrets
 }
 
-func newManyRelated(t testing.TB, origin v1alpha1.Origin) *manyRelated {
+func newManyRelated(t *testing.T, origin v1alpha1.Origin) *manyRelated {
 	t.Helper()
 	spec := related(origin, byReference("spec.list.#.secret"))
 	spec.Related[0].Cleanup = true
 	spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{"*"}}
-	return inMemory(t, spec)
-}
-
-// inMemory returns an object without a server, which names Secrets by one rule.
-func inMemory(t testing.TB, spec *v1alpha1.PublishedResourceSpec) *manyRelated {
-	t.Helper()
-	pairs := map[string]objectsync.Pair{}
-	for i := range spec.Related {
-		pairs[spec.Related[i].Name()] = secrets
-	}
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: "states", Primary: things, Related: pairs,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &manyRelated{TB: t, syncer: s, above: newMemory(), below: newMemory()}
-	m.input = objectsync.Input{
-		Workspace: objectsync.Workspace{
-			Side: m.above.side(), Cluster: "c1", Path: "root:org", ShowsAll: sides.ShowsAll,
-		},
-		Service: m.below.side(), Holders: nobody{},
-		Object: types.NamespacedName{Namespace: "default", Name: "web"},
-	}
+	w, below := withoutServers(t)
+	w.input.Holders = nobody{}
+	m := &manyRelated{world: w, syncer: w.syncer(spec), above: workspaceOf(w.input), below: below}
 	m.origin, m.namespace = m.above, "default"
-	if spec.Related[0].Origin == v1alpha1.OriginService {
+	if origin == v1alpha1.OriginService {
 		m.origin, m.namespace = m.below, "c1"
 	}
 	m.above.put(things.Workspace.GroupVersionResource, thing(m.input.Object))
@@ -155,9 +121,7 @@ func (m *manyRelated) name(n int) {
 	for i := range n {
 		list = append(list, map[string]any{"secret": fmt.Sprintf("s%d", i)})
 	}
-	source := m.above.get(things.Workspace.GroupVersionResource, m.input.Object).DeepCopy()
-	source.Object["spec"] = map[string]any{"list": list}
-	m.above.put(things.Workspace.GroupVersionResource, source)
+	enter(m.input, map[string]any{"list": list})
 }
 
 // fill gives a number of Secrets a value.
@@ -249,94 +213,6 @@ func TestUndoneRelated(t *testing.T) {
 			}
 			m.input.Undone = tc.undone
 			m.pass(tc.want)
-		})
-	}
-}
-
-// A noting is a cache that notes in which namespaces objects are looked for.
-type noting struct {
-	objectsync.Cache
-
-	namespaces *[]string
-}
-
-func (n noting) Get(name types.NamespacedName) (*unstructured.Unstructured, error) {
-	*n.namespaces = append(*n.namespaces, name.Namespace)
-	return n.Cache.Get(name)
-}
-
-// TestWatchedNamespaces shows in which namespaces of the service cluster Secrets are looked for that a consumer places:
-// in none that is closed, as each is a watch, and in no more than the workspace may have.
-func TestWatchedNamespaces(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason  string
-		opened  []v1alpha1.NamePattern
-		mayLook bool
-		looked  bool
-		err     error
-	}{
-		"Closed": {
-			reason:  "Nobody looks into a namespace that is closed.",
-			mayLook: true,
-			looked:  false,
-			err:     objectsync.ErrClosed,
-		},
-		"Full": {
-			reason:  "Nor into one too many.",
-			opened:  []v1alpha1.NamePattern{"far"},
-			mayLook: false,
-			looked:  false,
-			err:     objectsync.ErrTooManyNamespaces,
-		},
-		"Open": {
-			reason:  "What is open and has room is looked at.",
-			opened:  []v1alpha1.NamePattern{"far"},
-			mayLook: true,
-			looked:  true,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spec := related(v1alpha1.OriginKCP, inPlace(byReference("spec.list.#.secret").RelatedResourceObjectSpec))
-			spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{
-				Namespaces: tc.opened, Objects: []v1alpha1.NamePattern{"*"},
-			}
-			also(spec, "near", v1alpha1.OriginKCP, byReference("spec.secretName"))
-			m := inMemory(t, spec)
-			m.name(1)
-			source := m.above.get(things.Workspace.GroupVersionResource, m.input.Object)
-			source.Object["spec"].(map[string]any)["place"] = "far"
-			source.Object["spec"].(map[string]any)["secretName"] = "s0"
-			m.fill(1, "b25l")
-			var namespaces []string
-			of := m.input.Service.Cache
-			m.input.Service.Cache = func(r schema.GroupVersionResource) objectsync.Cache {
-				return noting{
-					of(r), &namespaces,
-				}
-			}
-			m.input.MayLook = func(namespace string) bool {
-				if namespace != "far" {
-					t.Errorf("the namespace of the copy is no matter, asked for %s", namespace)
-				}
-				return tc.mayLook
-			}
-			_, err := m.syncer.Sync(t.Context(), m.input)
-			if !errors.Is(err, tc.err) {
-				t.Errorf("want %v, got %v", tc.err, err)
-			}
-			if got := slices.Contains(namespaces, "far"); got != tc.looked {
-				t.Errorf("%s It looked into %v", tc.reason, namespaces)
-			}
-			var copies []string
-			for n := range m.below.all[objectsync.Secrets] {
-				if n.Namespace != "states" {
-					copies = append(copies, n.Namespace)
-				}
-			}
-			slices.Sort(copies)
-			if want := map[bool][]string{false: {"c1"}, true: {"c1", "far"}}[tc.looked]; !cmp.Equal(want, copies) {
-				t.Errorf("want copies in %v, got %v", want, copies)
-			}
 		})
 	}
 }

@@ -206,7 +206,8 @@ func TestForgedInPlace(t *testing.T) {
 }
 
 // TestMovedByNaming shows that a copy stays where the state says it is after the rule for names has changed, and is
-// made by that rule when it is gone; and that what has the marks of it elsewhere counts for nothing.
+// made by that rule when it is gone; that the copy of a new object is where that rule has it; and that what has the
+// marks of a copy elsewhere counts for nothing.
 func TestMovedByNaming(t *testing.T) {
 	f, s, at := newForger(t)
 	f.create(f.above, thing(f.input.Object))
@@ -221,5 +222,14 @@ func TestMovedByNaming(t *testing.T) {
 	f.mustSync(s, f.input)
 	f.copyIs("where it was", at, int64(7), "one")
 	f.leftAlone("after the change of the rule")
+	f.create(f.above, thing(f.second().Object))
+	f.mustSync(s, f.second())
+	if f.read(f.input.Service, things.Service, types.NamespacedName{
+		Namespace: f.shared, Name: "new-" + f.cluster + "-" + gotemplate.ShortSHA1("second"),
+	}) == nil {
+		t.Error("want the copy of a new object by the new rule")
+	}
+	f.delete(f.second())
+	f.mustSync(s, f.second())
 	f.ends(s, at)
 }

@@ -33,10 +33,10 @@ func TestRewrittenReference(t *testing.T) {
 			s := w.syncer(spec)
 			w.create(w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
-			ns, from, to, at, copyAt := w.input.Object.Namespace, w.below, w.above, w.cluster, w.input.Object.Namespace
+			from, to, at, copyAt := w.ends(origin)
 			fromName, toName := "internal-tls", "tls"
 			if origin == v1alpha1.OriginKCP {
-				from, to, at, copyAt, fromName, toName = w.above, w.below, ns, w.cluster, "tls", "internal-tls"
+				fromName, toName = toName, fromName
 			}
 			w.create(from, newSecret(at, fromName, "one"))
 			w.mustSync(s, w.input)

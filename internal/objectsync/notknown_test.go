@@ -1,47 +1,16 @@
 package objectsync_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// veiled is a cache that does not show what has a name, and says so if there is an error.
-type veiled struct {
-	objectsync.Cache
-
-	name string
-	err  error
-}
-
-func (v veiled) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	if n.Name == v.name {
-		return nil, v.err
-	}
-	return v.Cache.Get(n)
-}
-
-// veil returns a side that does not show the Secret of a name.
-func veil(s objectsync.Side, name string, err error) objectsync.Side {
-	all := s.Cache
-	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache {
-		if r != objectsync.Secrets {
-			return all(r)
-		}
-		return veiled{all(r), name, err}
-	}
-	return s
-}
 
 // TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known
 // is not copied, and copies of one that is not known are not given up.
@@ -124,19 +93,14 @@ func TestTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// A replacing is a writer before whose patch of an object somebody replaces that.
-type replacing struct {
-	objectsync.Writer
-
-	name string
-	do   func()
-}
-
-func (r replacing) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	if o.Name == r.name {
-		r.do()
-	}
-	return r.Writer.Patch(ctx, o, patch, subresources...)
+// beforePatch returns a side where something is done before each patch of what has a name.
+func beforePatch(s objectsync.Side, name string, do func()) objectsync.Side {
+	return tap(s, func(w *write) error {
+		if w.verb == "patch" && w.name == name {
+			do()
+		}
+		return w.send()
+	})
 }
 
 // TestReplacedBeforeWrite shows that what somebody makes in the place of a copy between the look and the write gets
@@ -153,10 +117,10 @@ func TestReplacedBeforeWrite(t *testing.T) {
 	operators := objectOf(things.Service, nameIn(copied), map[string]any{"spec": map[string]any{"of": "the operator"}})
 	for _, u := range []client.Object{operators, related} {
 		in := w.input
-		in.Service.Writer = replacing{in.Service.Writer, u.GetName(), func() {
+		in.Service = beforePatch(in.Service, u.GetName(), func() {
 			kube.Delete(t, w.below, u.DeepCopyObject().(client.Object))
 			w.create(w.below, u)
-		}}
+		})
 		if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 			t.Errorf("%s: want a conflict, got %v", u.GetName(), err)
 		}
@@ -183,10 +147,10 @@ func TestReplacedBeforeStatus(t *testing.T) {
 	w.mustSync(s, w.input)
 	w.patchStatus(w.above, from.object(), `{"status":{"phase":"x"}}`)
 	in := w.input
-	in.Service.Writer = replacing{in.Service.Writer, to.name.Name, func() {
+	in.Service = beforePatch(in.Service, to.name.Name, func() {
 		kube.Delete(t, w.below, to.object())
 		w.create(w.below, to.object())
-	}}
+	})
 	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, got %v", err)
 	}

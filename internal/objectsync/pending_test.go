@@ -1,43 +1,30 @@
 package objectsync_test
 
 import (
-	"context"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// A meddling is a writer whose server does something else before it makes a Secret of a name, and that may end with
+// meddled returns an input whose service cluster does something else before it makes Secret tls, and that may end with
 // that.
-type meddling struct {
-	objectsync.Writer
-
-	name string
-	do   func()
-	ends bool
-	hit  *bool
-}
-
-func (m meddling) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	if u.GetName() != m.name {
-		return m.Writer.Create(ctx, r, u)
-	}
-	m.do()
-	*m.hit = true
-	return m.Writer.Create(ctx, r, u)
-}
-
-func (m meddling) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	if m.ends && *m.hit {
-		return errBoom
-	}
-	return m.Writer.Patch(ctx, o, patch, subresources...)
+func meddled(in objectsync.Input, do func(), ends bool) objectsync.Input {
+	hit := false
+	in.Service = tap(in.Service, func(w *write) error {
+		if w.verb == "create" && w.name == "tls" {
+			do()
+			hit = true
+		}
+		if w.verb == "patch" && ends && hit {
+			return errBoom
+		}
+		return w.send()
+	})
+	return in
 }
 
 // TestEndBeforeForgetting shows that a copy whose making was refused is not ours, and stays, if the program ends before
@@ -54,12 +41,7 @@ func TestEndBeforeForgetting(t *testing.T) {
 				w.create(w.above, thing(in.Object))
 				w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
 			}
-			ends := late
-			ends.Service.Writer = meddling{
-				Writer: late.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, ends: true,
-				hit: new(bool),
-			}
-			if _, err := s.Sync(t.Context(), ends); err == nil {
+			if _, err := s.Sync(t.Context(), meddled(late, func() { w.mustSync(s, w.input) }, true)); err == nil {
 				t.Fatal("want an error")
 			}
 			if synced {
@@ -85,11 +67,7 @@ func TestSharedByNewOnes(t *testing.T) {
 	w := newWorld(t)
 	s, second, origin := w.shared()
 	w.create(w.above, origin)
-	meets := second
-	meets.Service.Writer = meddling{
-		Writer: second.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, hit: new(bool),
-	}
-	r, err := s.Sync(t.Context(), meets)
+	r, err := s.Sync(t.Context(), meddled(second, func() { w.mustSync(s, w.input) }, false))
 	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
 	}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,28 +96,6 @@ func TestHeldForBothCopies(t *testing.T) {
 	if w.secretOf(w.below, w.cluster, "foo") != nil || w.source(w.input) != nil || len(is.GetFinalizers()) != 0 {
 		t.Error("something is left")
 	}
-}
-
-// A blind is a cache of a resource that cannot be looked at.
-type blind struct {
-	objectsync.Cache
-
-	err error
-}
-
-// Get returns the error.
-func (b blind) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, b.err }
-
-// blindTo returns a side where one resource cannot be looked at.
-func blindTo(s objectsync.Side, r schema.GroupVersionResource, err error) objectsync.Side {
-	all := s.Cache
-	s.Cache = func(gvr schema.GroupVersionResource) objectsync.Cache {
-		if gvr == r {
-			return blind{all(gvr), err}
-		}
-		return all(gvr)
-	}
-	return s
 }
 
 // TestNotServed shows that copies of an API which the service cluster does not serve any more keep nobody's objects,

@@ -3,60 +3,13 @@ package objectsync_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestRelatedArray shows references to several objects, and templates, and mutation of related objects.
-func TestRelatedArray(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
-		{
-			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret",
-			Object:   new(byReference("spec.items.#.name")),
-			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byCEL("data.new", "self.data.k")}},
-		},
-		{
-			Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret",
-			Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-				Template: &v1alpha1.TemplateExpression{
-					Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`,
-				},
-			}},
-		},
-	}})
-	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-		u.Object["spec"] = map[string]any{"items": []any{
-			map[string]any{"name": "a"}, map[string]any{"name": ""}, map[string]any{"other": "x"}, map[string]any{"name": "b"},
-		}}
-	}))
-	w.mustSync(s, w.input)
-	for _, name := range []string{"a", "b", w.theCopy(w.cluster).GetName() + "-made"} {
-		w.create(w.below, newSecret(w.cluster, name, name))
-	}
-	w.mustSync(s, w.input) // Several are remembered in one pass, in one write.
-	ns := w.input.Object.Namespace
-	got := []map[string]string{w.secretOf(w.above, ns, "a"), w.secretOf(w.above, ns, "b")}
-	if diff := cmp.Diff([]map[string]string{{"k": "a", "new": "a"}, {"k": "b", "new": "b"}}, got); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-	if w.secretOf(w.above, ns, "made") == nil {
-		t.Error("want the one that a template names")
-	}
-	want := []string{
-		"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1",
-		"related-resources.syncagent.kcp.io/made.0",
-	}
-	if diff := cmp.Diff(want, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
-		t.Errorf("annotations: -want, +got:\n%s", diff)
-	}
-}
 
 // shared creates two objects that name one Secret, which is not there yet.
 func (w *world) shared() (s *objectsync.Syncer, second objectsync.Input, origin *corev1.Secret) {
@@ -74,24 +27,6 @@ func (w *world) isLetGo(origin *corev1.Secret) {
 	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
 		w.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
 	}
-}
-
-// TestSharedRelated shows that two objects of a workspace can use the same Secret, which is let go with the last.
-func TestSharedRelated(t *testing.T) {
-	w := newWorld(t)
-	s, second, origin := w.shared()
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
-	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
-		t.Error("after the first: want the copy to stay for the second")
-	}
-	w.delete(second)
-	w.mustSync(s, second)
-	w.isLetGo(origin)
 }
 
 // TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither

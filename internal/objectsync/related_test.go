@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -168,92 +169,50 @@ func TestRelatedFromWorkspace(t *testing.T) {
 	}
 }
 
-// TestRelatedIsolation shows that no tenant reaches what belongs to others by names of related objects.
+// TestRelatedIsolation shows that of two tenants who name one place in a shared namespace the first has it, on
+// whichever side the copy is made: the other neither writes nor reads it.
 func TestRelatedIsolation(t *testing.T) {
-	shared := func(w *world, origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
-		spec := related(origin, byReference("spec.secretName"))
-		inShared(w, spec)
-		return spec
+	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
+		t.Run(string(origin), func(t *testing.T) {
+			w, below := withoutServers(t)
+			s, other := w.syncer(open(sharing(related(origin, byReference("spec.secretName"))))), w.neighbor()
+			both := []objectsync.Input{w.input, other}
+			for _, in := range both {
+				enter(in, map[string]any{"secretName": "tls"})
+				if origin == v1alpha1.OriginKCP {
+					workspaceOf(in).secretIn("default", "tls", in.Workspace.Cluster)
+				} else {
+					_ = w.resync(s, in) // Both refer to what is not there yet.
+				}
+			}
+			if origin == v1alpha1.OriginService {
+				below.secretIn("shared", "tls", w.cluster)
+				delete(w.holdings, objectsync.Primary{NamespacedName: other.Object, Cluster: other.Workspace.Cluster})
+			}
+			for range 2 {
+				if err := w.resync(s, w.input); err != nil {
+					t.Errorf("want the first synced, got %v", err)
+				}
+				if err := w.resync(s, other); !errors.Is(err, objectsync.ErrForeign) {
+					t.Errorf("want %v for the other, got %v", objectsync.ErrForeign, err)
+				}
+				if got := below.valueOf("shared", "tls"); got != w.cluster {
+					t.Errorf("overwritten: %q", got)
+				}
+				if origin == v1alpha1.OriginService {
+					if got := workspaceOf(other).valueOf("default", "tls"); got != "" {
+						t.Errorf("leaked: %q", got)
+					}
+					continue
+				}
+				// A copy that somebody has deleted leaves its name to its owner.
+				below.drop(objectsync.Secrets, types.NamespacedName{Namespace: "shared", Name: "tls"})
+				if err := w.resync(s, other); !errors.Is(err, objectsync.ErrForeign) {
+					t.Errorf("want %v for the other, got %v", objectsync.ErrForeign, err)
+				}
+			}
+		})
 	}
-	t.Run("OverwriteOperators", func(t *testing.T) {
-		w := newWorld(t)
-		s := w.syncer(open(shared(w, v1alpha1.OriginKCP)))
-		w.create(w.below, newSecret(w.state+"-shared", "tls", "the operator's"))
-		w.create(w.above, thing(w.input.Object))
-		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the tenant's"))
-		w.refused(s, w.input, objectsync.ErrForeign)
-		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != "the operator's" {
-			t.Errorf("overwritten: %q", got)
-		}
-	})
-	t.Run("OverwriteTenants", func(t *testing.T) {
-		w := newWorld(t)
-		s := w.syncer(open(shared(w, v1alpha1.OriginKCP)))
-		other := w.tenant()
-		for _, in := range []objectsync.Input{w.input, other} {
-			w.create(w.above, thing(in.Object))
-			w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
-		}
-		w.mustSync(s, w.input)
-		w.refused(s, other, objectsync.ErrForeign)
-		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
-			t.Errorf("overwritten: %q", got)
-		}
-		// A copy that somebody has deleted leaves its name to its owner.
-		kube.Delete(t, w.below, newSecret(w.state+"-shared", "tls", ""))
-		w.refused(s, other, objectsync.ErrForeign)
-		w.mustSync(s, w.input)
-		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
-			t.Errorf("taken: %q", got)
-		}
-	})
-	t.Run("ReadOperators", func(t *testing.T) {
-		w := newWorld(t)
-		s := w.syncer(shared(w, v1alpha1.OriginService))
-		token := newSecret(w.state+"-shared", "tls", "the operator's")
-		w.create(w.below, token)
-		w.create(w.above, thing(w.input.Object))
-		w.refused(s, w.input, objectsync.ErrForeign)
-		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
-			t.Errorf("leaked: %v", got)
-		}
-		copied := w.theCopy(w.cluster)
-		w.patch(w.below, token, fmt.Sprintf(
-			`{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
-			copied.GetAPIVersion(), copied.GetKind(), copied.GetName(), copied.GetUID()))
-		w.mustSync(s, w.input)
-		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the operator's" {
-			t.Errorf("what the copy owns belongs to it: got %q", got)
-		}
-	})
-	t.Run("ReadTenants", func(t *testing.T) {
-		w := newWorld(t)
-		s := w.syncer(open(shared(w, v1alpha1.OriginService)))
-		other := w.tenant()
-		for _, in := range []objectsync.Input{w.input, other} {
-			w.create(w.above, thing(in.Object))
-			_, _ = w.sync(s, in)
-		}
-		w.create(w.below, newSecret(w.state+"-shared", "tls", "the first tenant's"))
-		delete(w.holdings, objectsync.Primary{NamespacedName: other.Object, Cluster: other.Workspace.Cluster})
-		w.mustSync(s, w.input)
-		w.refused(s, other, objectsync.ErrForeign)
-		if got := w.secretOf(w.above, other.Object.Namespace, "tls"); got != nil {
-			t.Errorf("leaked: %v", got)
-		}
-	})
-	t.Run("OverwriteConsumers", func(t *testing.T) {
-		w := newWorld(t)
-		s := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName")))
-		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the consumer's"))
-		w.create(w.above, thing(w.input.Object))
-		w.ensureNamespace(w.cluster)
-		w.create(w.below, newSecret(w.cluster, "tls", "the service's"))
-		w.refused(s, w.input, objectsync.ErrForeign)
-		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the consumer's" {
-			t.Errorf("overwritten: %q", got)
-		}
-	})
 }
 
 // TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is

@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,13 +11,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list.
+// listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list,
+// of which the last has no name.
 func listing(w *world, names ...string) *v1alpha1.PublishedResourceSpec {
 	w.Helper()
 	var list []any
 	for _, n := range names {
 		list = append(list, map[string]any{"name": n})
 	}
+	list = append(list, map[string]any{"other": "x"})
 	w.create(w.above, thing(w.input.Object, set("items", list)))
 	return related(v1alpha1.OriginService, byReference("spec.items.#.name"))
 }
@@ -63,11 +66,15 @@ func TestTooMuchToRemember(t *testing.T) {
 }
 
 // TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies
-// are made, and one after that, though what is known of the state is older than those writes.
+// are made, and one after that, though what is known of the state is older than those writes; and that those of a list
+// come that have a name, as mutation of related objects has them.
 func TestSeveralAtOnce(t *testing.T) {
 	w := newWorld(t)
-	names := []string{"a", "b", "c"}
-	s := w.syncer(listing(w, names...))
+	spec, names := listing(w, "a", "", "b", "c"), []string{"a", "b", "c"}
+	spec.Related[0].Mutation = &v1alpha1.ResourceMutations{
+		Spec: []v1alpha1.ResourceMutation{byCEL("data.new", "self.data.k")},
+	}
+	s := w.syncer(spec)
 	w.mustSync(s, w.input)
 	for _, name := range names {
 		w.create(w.below, newSecret(w.cluster, name, name))
@@ -85,9 +92,15 @@ func TestSeveralAtOnce(t *testing.T) {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	w.mustSync(s, w.input)
-	for _, name := range names {
-		if got := w.secretOf(w.above, in.Object.Namespace, name)["k"]; got != name {
-			t.Errorf("Secret %s: got %q", name, got)
+	var annotations []string
+	for i, name := range names {
+		annotations = append(annotations, fmt.Sprint(objectsync.AnnotationRelatedPrefix, "tls.", i))
+		if diff := cmp.Diff(map[string]string{"k": name, "new": name},
+			w.secretOf(w.above, in.Object.Namespace, name)); diff != "" {
+			t.Errorf("Secret %s: -want, +got:\n%s", name, diff)
 		}
+	}
+	if diff := cmp.Diff(annotations, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
 }

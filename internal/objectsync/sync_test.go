@@ -206,113 +206,88 @@ func TestFilterReleases(t *testing.T) {
 	is("without the label of the object", 0)
 }
 
-// TestExisting shows what happens if the name of a new copy is taken.
+// TestExisting shows what happens if the name of a new copy is taken: an object that belongs to nobody becomes the copy
+// where no other workspace can have objects, or if the service owner says so. What is refused can go.
 func TestExisting(t *testing.T) {
-	shared := &v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.name }}-{{ .ClusterName | trunc -8 }}"}
-	existing := func(w *world, labels, annotations map[string]string) *unstructured.Unstructured {
-		u := thing(types.NamespacedName{Namespace: w.cluster, Name: "web-" + w.cluster[len(w.cluster)-8:]})
-		u.SetAPIVersion("example.org/v1")
-		u.SetLabels(labels)
-		u.SetAnnotations(annotations)
-		u.Object["spec"] = map[string]any{"size": int64(1), "local": "x"}
-		return u
-	}
+	const placed, taken = "ObjectAccepted ObjectPlaced", "ObjectAccepted NameTaken"
+	was := map[string]any{"size": int64(1), "local": "x"}
 	for name, tc := range map[string]struct {
 		reason   string
+		shared   bool // whether copies of other workspaces are in the namespace
+		naming   string
 		policy   v1alpha1.ExistingObjectsPolicy
 		labels   map[string]string
 		event    string
 		err      error
 		wantSpec map[string]any
 	}{
-		"Adopt": {
-			reason:   "What belongs to no one becomes the copy, as it is.",
-			labels:   map[string]string{"a": "b"},
-			event:    "ObjectAccepted ObjectPlaced",
-			wantSpec: map[string]any{"size": int64(1), "local": "x"},
+		"Own": {
+			reason: "In the workspace's own namespace it does, as it is.", labels: map[string]string{"a": "b"},
+			event: placed, wantSpec: was,
+		},
+		"Unique": {
+			reason: "And where its name is the workspace's own.", shared: true,
+			naming: "$remoteClusterName-", event: placed, wantSpec: was,
+		},
+		"Shared": {
+			reason: "Not where others could have that name.", shared: true, event: taken, err: objectsync.ErrExists,
+			wantSpec: was,
 		},
 		"Declared": {
-			reason:   "So it is if that is asked for.",
-			policy:   v1alpha1.ExistingObjectsAdopt,
-			event:    "ObjectAccepted ObjectPlaced",
-			wantSpec: map[string]any{"size": int64(1), "local": "x"},
+			reason: "Unless that is asked for.", shared: true, policy: v1alpha1.ExistingObjectsAdopt, event: placed,
+			wantSpec: was,
 		},
 		"Overwrite": {
-			reason:   "With the consumer's content, if that is asked for.",
-			policy:   v1alpha1.ExistingObjectsOverwrite,
-			event:    "ObjectAccepted ObjectPlaced",
+			reason: "Or with the consumer's content.", policy: v1alpha1.ExistingObjectsOverwrite, event: placed,
 			wantSpec: map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"},
 		},
-		"Refuse": {
-			reason:   "Unless that is refused.",
-			policy:   v1alpha1.ExistingObjectsRefuse,
-			event:    "ObjectAccepted NameTaken",
-			err:      objectsync.ErrExists,
-			wantSpec: map[string]any{"size": int64(1), "local": "x"},
-		},
 		"OtherTenant": {
-			reason:   "What belongs to another tenant stays what it is.",
-			labels:   map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"},
-			event:    "ObjectAccepted NameTaken",
-			err:      objectsync.ErrForeign,
-			wantSpec: map[string]any{"size": int64(1), "local": "x"},
-		},
-		"OtherAgent": {
-			reason:   "What belongs to another agent too.",
-			labels:   map[string]string{"syncagent.kcp.io/agent-name": "other"},
-			event:    "ObjectAccepted NameTaken",
-			err:      objectsync.ErrForeign,
-			wantSpec: map[string]any{"size": int64(1), "local": "x"},
+			reason: "What belongs to another tenant stays what it is.",
+			labels: map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"},
+			event:  taken, err: objectsync.ErrForeign, wantSpec: was,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: shared, ExistingObjects: tc.policy})
-			w.ensureNamespace(w.cluster)
-			u := existing(w, tc.labels, nil)
-			w.create(w.below, u)
+			spec := &v1alpha1.PublishedResourceSpec{
+				ExistingObjects: tc.policy, Naming: &v1alpha1.ResourceNaming{Name: tc.naming + "$remoteName"},
+			}
+			at := types.NamespacedName{
+				Namespace: w.cluster, Name: strings.ReplaceAll(tc.naming, "$remoteClusterName", w.cluster) + "web",
+			}
+			if tc.shared {
+				at.Namespace = w.state + "-shared"
+				spec.Naming.Namespace = at.Namespace
+			}
+			w.ensureNamespace(at.Namespace)
+			u := objectOf(things.Service, at, map[string]any{"spec": was})
+			u.SetLabels(tc.labels)
+			w.create(w.below, u.DeepCopy())
 			w.create(w.above, thing(w.input.Object))
+			s := w.syncer(spec)
 			all, err := w.sync(s, w.input)
 			if !errors.Is(err, tc.err) || reasons(all) != tc.event {
 				t.Errorf("%s\nwant %v and %q, got %v and %q", tc.reason, tc.err, tc.event, err, reasons(all))
 			}
 			for _, r := range all {
 				for _, e := range r.Events {
-					if strings.Contains(e.Message, w.cluster) || strings.Contains(e.Message, u.GetName()) {
+					if strings.Contains(e.Message, w.cluster) || strings.Contains(e.Message, at.String()) {
 						t.Errorf("an event reveals the service cluster: %q", e.Message)
 					}
 				}
 			}
-			n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-			got, err := w.input.Service.Cache(things.Service.GroupVersionResource).Get(n)
-			if err != nil {
-				t.Fatal(err)
+			if tc.err != nil {
+				w.delete(w.input)
+				w.mustSync(s, w.input)
+				if w.source(w.input) != nil {
+					t.Error("want the object gone that was refused")
+				}
 			}
-			if diff := cmp.Diff(tc.wantSpec, got.Object["spec"]); diff != "" {
-				t.Errorf("%s\nspec: -want, +got:\n%s", tc.reason, diff)
+			if got := w.read(w.input.Service, things.Service, at); !cmp.Equal(tc.wantSpec, got.Object["spec"]) ||
+				(len(w.copies(w.cluster)) == 1) != (tc.err == nil) {
+				t.Errorf("%s\nwant spec %v, got %v", tc.reason, tc.wantSpec, got)
 			}
 		})
-	}
-}
-
-// TestRefusedCanGo shows that an object whose copy was refused can be deleted, and that the other's object stays.
-func TestRefusedCanGo(t *testing.T) {
-	w := newWorld(t)
-	spec := &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{
-		Namespace: "shared-" + w.cluster, Name: "$remoteName",
-	}}
-	s := w.syncer(spec)
-	other := w.tenant()
-	w.create(w.above, thing(w.input.Object))
-	src := thing(other.Object)
-	w.create(w.above, src)
-	w.mustSync(s, w.input)
-	w.refused(s, other, objectsync.ErrForeign)
-	kube.Delete(t, w.above, src)
-	w.mustSync(s, other)
-	if w.source(other) != nil || len(w.copies(w.cluster)) != 1 || len(w.states()) != 1 {
-		t.Errorf("want the refused object gone and the other's copy and state kept, got %v, %d, %d", w.source(other),
-			len(w.copies(w.cluster)), len(w.states()))
 	}
 }
 

@@ -92,11 +92,9 @@ func (m *model) spec() *v1alpha1.PublishedResourceSpec {
 		text("{{ .Object.spec.a }}"), text("{{ .ClusterName }}-{{ .Object.spec.a }}"),
 		text("{{ .Object.spec.a }}-{{ .ClusterName }}"),
 		text(`{{ if .Object.spec.b }}{{ .Object.spec.a }}{{ else }}made{{ end }}`),
-		text(side+"{{ .Object.spec.a }}{{ end }}"), selecting("{{ .Value }}").RelatedResourceObjectSpec,
-		selecting("{{ .RemoteObject.spec.a }}").RelatedResourceObjectSpec)
-	if object.Selector != nil {
-		object.Selector.MatchLabels = map[string]string{"app": "{{ .RemoteObject.spec.a }}"}
-	}
+		text(side+"{{ .Object.spec.a }}{{ end }}"),
+		selecting("{{ .Value }}", "{{ .RemoteObject.spec.a }}").RelatedResourceObjectSpec,
+		selecting("{{ .RemoteObject.spec.a }}", "{{ .RemoteObject.spec.a }}").RelatedResourceObjectSpec)
 	namespace := one(m, nil, nil, new(byReference("spec.b").RelatedResourceObjectSpec), new(text("{{ .Object.spec.b }}")),
 		new(text(side+"{{ .Object.spec.b }}{{ end }}")), new(text(side+"x-{{ .ClusterName }}{{ end }}")),
 		new(text(side+"shared{{ end }}")), new(text(side+"{{ .Object.spec.b }}-{{ .ClusterName }}{{ end }}")))

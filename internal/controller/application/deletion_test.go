@@ -79,10 +79,9 @@ func TestPruneWaits(t *testing.T) {
 	w.submit(t, app)
 	w.hold(t, "b")
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
-	kube.Eventually(t, "the application to wait", func() (bool, string) {
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+	kube.Await(t, w.c, app, "the application to wait", func() (bool, string) {
 		c := app.GetCondition(xpv2.TypeSynced)
-		return err == nil && c.Reason == workloadv1alpha1.ReasonWaitingForDeletion &&
+		return c.Reason == workloadv1alpha1.ReasonWaitingForDeletion &&
 			strings.HasSuffix(c.Message, ": b"), said(app)
 	})
 	if app.Status.DesiredResources != 1 || app.Status.SubmittedResources != 1 {

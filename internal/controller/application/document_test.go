@@ -5,13 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -105,30 +102,6 @@ func (w world) setStatus(t *testing.T, group, status string) {
 		return
 	}
 	kube.Patch(t, w.tc, u, `{"status":null}`)
-}
-
-// TestControllerReferenceIsTaken shows that a resource is not adopted again after somebody takes its controller
-// reference: the application says so, and makes another when it is gone.
-func TestControllerReferenceIsTaken(t *testing.T) {
-	w := newWorld(t)
-	app := w.application("web", w.settings("a"))
-	w.submit(t, app)
-	orphan := w.resource(t, "a")
-	change(t, w.c, orphan, func(r *resource) { r.SetOwnerReferences(nil) })
-	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		return err == nil && app.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonNameTaken, said(app)
-	})
-	if r := w.resource(t, "a"); len(r.GetOwnerReferences()) > 0 {
-		t.Errorf("it must not be adopted: %v", r.GetOwnerReferences())
-	}
-	kube.Delete(t, w.c, orphan)
-	kube.Eventually(t, "another resource", func() (bool, string) {
-		r := &resource{}
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(orphan), r)
-		return err == nil && r.GetUID() != orphan.GetUID() && metav1.IsControlledBy(r, app), said(app)
-	})
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 }
 
 // TestSecretOfAnotherNamespace shows that Secrets come from the namespace of the application only.

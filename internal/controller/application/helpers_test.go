@@ -24,10 +24,7 @@ type (
 // change changes a resource as it is now.
 func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 	t.Helper()
-	kube.Eventually(t, "a change of "+o.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "a change of "+o.GetName(), func() (bool, string) {
 		f(o)
 		err := c.Update(t.Context(), o) // The provider may write it at the same time.
 		if err != nil && !apierrors.IsConflict(err) {
@@ -100,10 +97,7 @@ func passQueues(t *testing.T) {
 // awaitState waits until an application has a state in its present generation.
 func awaitState(t *testing.T, c client.Client, app *application, want workloadv1alpha1.State) {
 	t.Helper()
-	kube.Eventually(t, "state "+string(want)+" of "+app.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, app, "state "+string(want)+" of "+app.GetName(), func() (bool, string) {
 		return app.Status.State == want && app.Status.ObservedGeneration == app.GetGeneration(), said(app)
 	})
 }

@@ -124,29 +124,6 @@ func TestDrift(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 }
 
-// TestOneBadTemplate shows that a template which the cluster refuses harms no other, and that its state says so until
-// it is corrected.
-func TestOneBadTemplate(t *testing.T) {
-	w := newWorld(t)
-	bad := build.ConfigMap(w.tns, "bad")
-	bad["data"] = "no map"
-	app := w.application("web", w.settings("a"), build.ResourceTemplate("bad", bad), w.settings("z"))
-	kube.Create(t, w.c, app)
-	w.awaitResource(t, "bad", workloadv1alpha1.StateFailed, "InvalidManifest")
-	kube.Eventually(t, "2 of 3 resources", func() (bool, string) {
-		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
-		return app.Status.SubmittedResources == 2 && app.Status.DesiredResources == 3 &&
-			strings.Contains(app.GetCondition("Ready").Message,
-				"2 of 3 resources are submitted: bad failed: "), said(app)
-	})
-	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[1] = w.settings("bad") })
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-
-	alone := w.application("alone", build.ResourceTemplate("alone", bad))
-	kube.Create(t, w.c, alone)
-	awaitState(t, w.c, alone, workloadv1alpha1.StateFailed)
-}
-
 // TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is
 // served.
 func TestUnknownKind(t *testing.T) {
@@ -243,9 +220,8 @@ func TestPaused(t *testing.T) {
 	w.submit(t, app)
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })
-	kube.Eventually(t, "the application to say so", func() (bool, string) {
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		return err == nil && app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
+	kube.Await(t, w.c, app, "the application to say so", func() (bool, string) {
+		return app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
 	})
 	r := w.resource(t, "one")
 	change(t, w.c, r, func(r *resource) { r.Annotations["crossplane.io/paused"] = "true" })

@@ -44,10 +44,9 @@ func on(cluster string, app *application) *application {
 // awaitSynced waits until condition Synced of an application has a reason and a message that holds some words.
 func (w world) awaitSynced(t *testing.T, app *application, reason xpv2.ConditionReason, words string) {
 	t.Helper()
-	kube.Eventually(t, "condition Synced of "+app.GetName()+" for reason "+string(reason), func() (bool, string) {
-		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+	kube.Await(t, w.c, app, "condition Synced of "+app.GetName()+" for reason "+string(reason), func() (bool, string) {
 		c := app.GetCondition(xpv2.TypeSynced)
-		return err == nil && c.Reason == reason && strings.Contains(c.Message, words), said(app)
+		return c.Reason == reason && strings.Contains(c.Message, words), said(app)
 	})
 }
 
@@ -165,10 +164,7 @@ func TestClusterDown(t *testing.T) {
 	})
 
 	target.Restart(t)
-	kube.Eventually(t, "all that was asked for", func() (bool, string) {
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, w.c, app, "all that was asked for", func() (bool, string) {
 		a := w.configMap(t, "a")
 		return app.Status.State == workloadv1alpha1.StateSubmitted && a != nil && a.Data["color"] == "red" &&
 			w.configMap(t, "b") == nil &&

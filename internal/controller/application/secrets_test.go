@@ -145,9 +145,8 @@ func TestSecretCopyIsMended(t *testing.T) {
 	sql = secret(w.ns, "sql", "username", "u", "password", "p")
 	sql.Type = corev1.SecretTypeBasicAuth
 	kube.Create(t, w.c, sql)
-	kube.Eventually(t, "a copy of the other type", func() (bool, string) {
-		err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(s), s)
-		return err == nil && s.Type == corev1.SecretTypeBasicAuth, string(s.Type)
+	kube.Await(t, w.tc, s, "a copy of the other type", func() (bool, string) {
+		return s.Type == corev1.SecretTypeBasicAuth, string(s.Type)
 	})
 }
 

@@ -147,10 +147,7 @@ func awaitCondition(t *testing.T, c client.Client, o interface {
 	t.Helper()
 	var message string
 	lacks := func(part string) bool { return !strings.Contains(message, part) }
-	kube.Eventually(t, fmt.Sprintf("%v of %s %q", want, o.GetName(), parts), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, fmt.Sprintf("%v of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		got := o.GetCondition(want.Type)
 		message = got.Message
 		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) &&

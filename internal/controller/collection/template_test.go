@@ -68,15 +68,13 @@ func TestTemplate(t *testing.T) {
 
 		// What somebody else changes of it is changed back; what they add stays, also with the next template.
 		kube.Patch(t, w.c, first, `{"metadata":{"labels":{"tier":"wrong","theirs":"t"}}}`)
-		kube.Eventually(t, "the label to be changed back", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
-			return err == nil && first.GetLabels()["tier"] == "two", first.GetLabels()["tier"]
+		kube.Await(t, w.c, first, "the label to be changed back", func() (bool, string) {
+			return first.GetLabels()["tier"] == "two", first.GetLabels()["tier"]
 		})
 		change(t, w.c, oc, func(c build.Collection) { c.Desired().Template = nil })
-		kube.Eventually(t, "only the label of somebody else to stay", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
+		kube.Await(t, w.c, first, "only the label of somebody else to stay", func() (bool, string) {
 			want := map[string]string{"theirs": "t", "kubernetes.crossplane.io/owned-by-collection": w.tns}
-			return err == nil && cmp.Equal(want, first.GetLabels()), cmp.Diff(want, first.GetLabels())
+			return cmp.Equal(want, first.GetLabels()), cmp.Diff(want, first.GetLabels())
 		})
 		w.awaitSettled(t, oc)
 	})
@@ -122,10 +120,7 @@ func TestChangedMember(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				kube.Patch(t, w.c, m, body)
 				changed := m.GetGeneration()
-				kube.Eventually(t, "the member to be as before", func() (bool, string) {
-					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
-						return false, err.Error()
-					}
+				kube.Await(t, w.c, m, "the member to be as before", func() (bool, string) {
 					diff := cmp.Diff(want, observes(t, map[string]build.Object{m.GetName(): m})) +
 						cmp.Diff(oc.GetName(), m.GetLabels()["kubernetes.crossplane.io/owned-by-collection"]) +
 						cmp.Diff(1, len(m.GetOwnerReferences())) +
@@ -140,9 +135,8 @@ func TestChangedMember(t *testing.T) {
 		}
 		uid := m.GetUID()
 		kube.Delete(t, w.c, m)
-		kube.Eventually(t, "a new member", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m)
-			return err == nil && m.GetUID() != uid, "the old one or none"
+		kube.Await(t, w.c, m, "a new member", func() (bool, string) {
+			return m.GetUID() != uid, "the old one or none"
 		})
 	})
 }
@@ -170,9 +164,8 @@ func TestNamesake(t *testing.T) {
 		name := memberName(w.tns, w.tns, "first")
 		theirs := w.scope.Object(w.ns, name, w.ns, build.ConfigMap(w.tns, "theirs"))
 		kube.Create(t, w.c, theirs)
-		kube.Eventually(t, "the Object to be ready", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
-			return err == nil && theirs.GetCondition(xpv2.TypeReady).Status == "True", "not ready"
+		kube.Await(t, w.c, theirs, "the Object to be ready", func() (bool, string) {
+			return theirs.GetCondition(xpv2.TypeReady).Status == "True", "not ready"
 		})
 		generation := theirs.GetGeneration()
 		oc := w.collect()
@@ -191,21 +184,6 @@ func TestNamesake(t *testing.T) {
 		kube.Delete(t, w.c, theirs)
 		w.awaitMembers(t, "first", "second")
 		w.awaitSettled(t, oc)
-	})
-}
-
-// TestLabelledObjectOfUser shows that an Object which only has the label of a collection is not deleted.
-func TestLabelledObjectOfUser(t *testing.T) {
-	forScopesBeside(t, func(t *testing.T, w world) {
-		theirs := w.scope.Object(w.ns, w.tns+"-theirs", w.ns, build.ConfigMap(w.tns, "theirs"))
-		theirs.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns})
-		oc := w.collect()
-		kube.Create(t, w.c, theirs, oc)
-		w.awaitSettled(t, oc)
-		kube.Holds(t, "the Object of the user stays", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
-			return err == nil && theirs.GetDeletionTimestamp() == nil, "it is deleted"
-		}, func() { w.passQueue(t) })
 	})
 }
 

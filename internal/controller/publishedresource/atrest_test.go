@@ -34,7 +34,7 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range many {
 		names = append(names, fmt.Sprintf("thing%ds", i))
 	}
-	each(names, func(plural string) { define(t, s.c, definition(s.group, plural)) })
+	each(names, func(plural string) { kube.Create(t, s.c, definition(s.group, plural)) })
 	var all []*v1alpha1.PublishedResource
 	for _, plural := range names {
 		all = append(all, s.published(plural, kindOf(plural)))

@@ -18,8 +18,8 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	other := local.Namespace(t) + ".example.org"
-	define(t, service.Client(t), definition(s.group, "hats"))
-	define(t, service.Client(t), definition(other, "boats"))
+	kube.Create(t, service.Client(t), definition(s.group, "hats"))
+	kube.Create(t, service.Client(t), definition(other, "boats"))
 	asked := &definitionsAsked{}
 	elsewhere := s.serviceCluster(t, asked.of(t, service.User(t, user, "system:masters")))
 	o := s.published("hats", "Hat")

@@ -9,6 +9,7 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,17 +21,8 @@ import (
 // redefine changes a CustomResourceDefinition.
 func redefine(t *testing.T, c client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
-	kube.Eventually(t, "change of "+name, func() (bool, string) {
-		d := &apiextensionsv1.CustomResourceDefinition{}
-		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, d); err != nil {
-			return false, err.Error()
-		}
-		change(d)
-		if err := c.Update(t.Context(), d); err != nil {
-			return false, err.Error()
-		}
-		return true, ""
-	})
+	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	update(t, c, d, func() { change(d) })
 }
 
 // setField adds a field to the spec of a kind, or takes it away.
@@ -97,38 +89,13 @@ func TestEvolve(t *testing.T) {
 	}
 }
 
-// TestProjectionChanges shows that a change of the PublishedResource has the effect of one of the source.
-func TestProjectionChanges(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishHats(t)
-	first := s.awaitSchema(t, "hats", "")
-	update(t, s.c, o, func() { o.Spec.Projection = &v1alpha1.ResourceProjection{ShortNames: []string{"ht"}} })
-	second := s.awaitSchema(t, "hats", first)
-	ars := &apisv1alpha1.APIResourceSchema{}
-	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: second}, ars)
-	if len(ars.Spec.Names.ShortNames) != 1 || ars.Spec.Names.ShortNames[0] != "ht" {
-		t.Errorf("short names: got %v", ars.Spec.Names.ShortNames)
-	}
-	update(t, s.c, o, func() { o.Spec.Projection = nil })
-	if again := s.awaitSchema(t, "hats", second); again != first {
-		t.Errorf("an undone projection must use schema %s again, got %s", first, again)
-	}
-}
-
-// update changes a PublishedResource.
-func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change func()) {
+// update changes an object as it is now.
+func update(t *testing.T, c client.Client, o client.Object, change func()) {
 	t.Helper()
-	kube.Eventually(t, "update of "+o.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "update of "+o.GetName(), func() (bool, string) {
 		change()
 		err := c.Update(t.Context(), o)
-		if err != nil && !apierrors.IsConflict(err) {
-			t.Fatal(err)
-		}
-		return err == nil, "conflict"
+		return err == nil, fmt.Sprint(err)
 	})
 }
 
@@ -141,7 +108,7 @@ func TestSourceGoes(t *testing.T) {
 	kube.Create(t, s.c, o)
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing))
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing), "Hat."+s.group)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	awaitPublished(t, s.c, o)
 	before := s.export(t)
 

@@ -87,9 +87,8 @@ func (s *shop) schemaOffered(t *testing.T, o *v1alpha1.PublishedResource) *apisv
 // awaitNoCounts waits until no objects are counted, as none are synced.
 func (s *shop) awaitNoCounts(t *testing.T, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, "no counts", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects == nil, "there are some"
+	kube.Await(t, s.c, o, "no counts", func() (bool, string) {
+		return o.Status.Objects == nil, "there are some"
 	})
 }
 
@@ -146,12 +145,6 @@ func schemaOf(e *apisv1alpha2.APIExport, plural string) string {
 // How kinds of tests are defined, and named.
 var definition, kindOf = build.Definition, build.Kind
 
-// define creates a CustomResourceDefinition on the control plane.
-func define(t *testing.T, c client.Client, d *apiextensionsv1.CustomResourceDefinition) {
-	t.Helper()
-	kube.Create(t, c, d)
-}
-
 // published returns a PublishedResource of a kind of the shop's group.
 func (s *shop) published(name, kind string) *v1alpha1.PublishedResource {
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.config + "-" + name}}
@@ -163,7 +156,7 @@ func (s *shop) published(name, kind string) *v1alpha1.PublishedResource {
 // publishHats defines and publishes Hats.
 func (s *shop) publishHats(t *testing.T) *v1alpha1.PublishedResource {
 	t.Helper()
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
@@ -246,15 +239,6 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 	t.Helper()
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = k
-	kube.Eventually(t, "update of ProviderConfig "+name, func() (bool, string) {
-		pc := &mpcv1alpha1.ClusterProviderConfig{}
-		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, pc); err != nil {
-			return false, err.Error()
-		}
-		pc.Spec.ProviderConfigSpec = spec
-		if err := c.Update(t.Context(), pc); err != nil {
-			return false, err.Error()
-		}
-		return true, ""
-	})
+	pc := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	update(t, c, pc, func() { pc.Spec.ProviderConfigSpec = spec })
 }

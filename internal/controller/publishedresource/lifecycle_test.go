@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -22,7 +20,7 @@ import (
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.EnableWorkspacePaths = true
 	o.Spec.AgentName = "hatter"
@@ -62,10 +60,7 @@ func TestPublish(t *testing.T) {
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending),
 		first+" has not accepted the claims for logicalclusters.core.kcp.io")
 	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted the claims for logicalclusters.core.kcp.io")
-	kube.Eventually(t, "two workspaces and three claims", func() (bool, string) {
-		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, s.c, o, "two workspaces and three claims", func() (bool, string) {
 		want := v1alpha1.ClaimCounts{
 			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{
 				Workspace: first, Claims: []string{"logicalclusters.core.kcp.io"},
@@ -79,24 +74,15 @@ func TestPublish(t *testing.T) {
 	})
 	createServed(t, two, s.object("Hat", "top"))
 
-	kube.Eventually(t, "acceptance", func() (bool, string) {
-		in := kcp.Client(t, one)
-		if err := in.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
-			return false, err.Error()
-		}
+	update(t, kcp.Client(t, one), b, func() {
 		b.Spec.PermissionClaims = append(b.Spec.PermissionClaims, kcp.Accepted(wantClaims[1])...)
-		err := in.Update(t.Context(), b)
-		return err == nil, "refused"
 	})
 	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
 	s.awaitReported(t, o, string(v1alpha1.TypeClaimsAccepted), "have accepted its permission claims")
 
 	// Who unbinds is not counted any more.
 	kube.Delete(t, kcp.Client(t, one), b)
-	kube.Eventually(t, "one workspace", func() (bool, string) {
-		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, s.c, o, "one workspace", func() (bool, string) {
 		return o.Status.Workspaces.Bound == 1 && o.Status.Claims.Total == 2, describe(o)
 	})
 }
@@ -109,7 +95,7 @@ func TestUpdateOnceOffered(t *testing.T) {
 	begin, offered := localAudit.Mark(), map[string][]time.Time{}
 	for i := range 5 {
 		plural := string(rune('a'+i)) + "hats"
-		define(t, s.c, definition(s.group, plural))
+		kube.Create(t, s.c, definition(s.group, plural))
 		o := s.published(plural, kindOf(plural))
 		schema := ""
 		for _, change := range []func(){
@@ -154,14 +140,4 @@ func writesOf(all kube.Requests, resource, name string) (out kube.Requests) {
 		}
 	}
 	return out
-}
-
-// object returns an object of a kind of the shop.
-func (s *shop) object(kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
-	u.SetAPIVersion(s.group + "/v1")
-	u.SetKind(kind)
-	u.SetNamespace(metav1.NamespaceDefault)
-	u.SetName(name)
-	return u
 }

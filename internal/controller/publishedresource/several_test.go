@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,8 +25,8 @@ func TestSeveral(t *testing.T) {
 	t.Parallel()
 	one, two := openShop(t), openShop(t)
 	two.group = one.group
-	define(t, one.c, definition(one.group, "hats", "brim"))
-	define(t, service.Client(t), definition(one.group, "hats", "feather"))
+	kube.Create(t, one.c, definition(one.group, "hats", "brim"))
+	kube.Create(t, service.Client(t), definition(one.group, "hats", "feather"))
 	elsewhere := one.serviceCluster(t, service.User(t, user, "system:masters"))
 
 	here, there, second := one.published("hats", "Hat"), two.published("hats", "Hat"), one.published("more", "Hat")
@@ -95,7 +92,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 func TestObserveOnly(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 	kube.Create(t, s.c, o)
@@ -138,57 +135,13 @@ func TestBuiltIn(t *testing.T) {
 	})
 }
 
-// TestNarrowClaims shows that claims can ask for no more than is needed, beside claims that were written in v1alpha2 by
-// others.
-func TestNarrowClaims(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	setConfig(t, s.c, s.config, s.config, &commonv1.KCPConnection{
-		AgentName: "hatter", APIExport: &commonv1.APIExport{Name: exportName, ClaimVerbs: commonv1.ClaimVerbsNeeded},
-	})
-	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{
-			{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get"}},
-		}
-	})
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	o.Spec.Related = []v1alpha1.RelatedResource{{
-		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap",
-		Object: byField("spec.size"),
-	}}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	got := map[string][]string{}
-	for _, c := range s.export(t).Spec.PermissionClaims {
-		slices.Sort(c.Verbs)
-		got[c.Resource] = c.Verbs
-	}
-	want := map[string][]string{
-		"configmaps": {"get", "list", "patch", "update", "watch"},
-		"events":     {"create", "patch", "update"},
-		"namespaces": {"create", "get", "list", "watch"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("verbs of claims: -want, +got:\n%s", diff)
-	}
-	old := &apisv1alpha1.APIExport{}
-	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, old)
-	for _, c := range old.Spec.PermissionClaims {
-		if !c.All {
-			t.Errorf("claim to %s is void to clients of v1alpha1", c.Resource)
-		}
-	}
-}
-
 // TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one,
-// and that it follows the identity: an APIExport has one claim to a resource, which is the same to clients of both
-// versions.
+// and that it follows the identity: an APIExport has one claim to a resource.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	s, other := openShop(t), openShop(t)
 	other.offerBoats(t)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.Related = []v1alpha1.RelatedResource{{
 		Identifier: "boat", Origin: v1alpha1.OriginKCP, Group: "other.example.com", Version: "v1", Resource: "boats",
@@ -207,26 +160,16 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// awaitClaim waits until the APIExport has one claim to a resource, of an identity, for clients of either version.
+// awaitClaim waits until the APIExport has one claim to a resource, of an identity.
 func (s *shop) awaitClaim(t *testing.T, resource, identity string) {
 	t.Helper()
-	in := kcp.Client(t, s.admin)
 	kube.Eventually(t, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
 		var got []string
 		for _, c := range s.export(t).Spec.PermissionClaims {
 			if c.Resource == resource {
-				got = append(got, "v1alpha2 "+c.IdentityHash)
+				got = append(got, c.IdentityHash)
 			}
 		}
-		old := &apisv1alpha1.APIExport{}
-		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, old); err != nil {
-			return false, err.Error()
-		}
-		for _, c := range old.Spec.PermissionClaims {
-			if c.Resource == resource && c.All {
-				got = append(got, "v1alpha1 "+c.IdentityHash)
-			}
-		}
-		return slices.Equal(got, []string{"v1alpha2 " + identity, "v1alpha1 " + identity}), strings.Join(got, ", ")
+		return slices.Equal(got, []string{identity}), strings.Join(got, ", ")
 	})
 }

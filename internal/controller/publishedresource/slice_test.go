@@ -69,7 +69,7 @@ func TestSliceContradicts(t *testing.T) {
 	t.Parallel()
 	s, namesake := openShopBySlice(t,
 		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, EndpointSlice: sliceElsewhere}})
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	kube.Create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), s.path)
@@ -114,10 +114,7 @@ func TestReconcilesOpenNoWatch(t *testing.T) {
 // awaitReconciled waits until the last change of a spec has been reconciled.
 func awaitReconciled(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, "reconcile of "+o.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "reconcile of "+o.GetName(), func() (bool, string) {
 		return o.GetCondition(xpv2.TypeSynced).ObservedGeneration == o.GetGeneration(), describe(o)
 	})
 }

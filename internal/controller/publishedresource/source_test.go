@@ -1,41 +1,16 @@
 package publishedresource_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestSchemaIsVerbatim shows that consumers get the schema of a CustomResourceDefinition as it is, under whatever name.
-func TestSchemaIsVerbatim(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats", "brim"))
-	o := s.published("hats", "Hat")
-	o.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Headgear", Version: "v2beta1"}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	d, ars := &apiextensionsv1.CustomResourceDefinition{}, s.schemaOffered(t, o)
-	kube.Get(t, s.c, types.NamespacedName{Name: "hats." + s.group}, d)
-	got := &apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(ars.Spec.Versions[0].Schema.Raw, got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(d.Spec.Versions[0].Schema.OpenAPIV3Schema, got); diff != "" || len(ars.Spec.Versions) != 1 ||
-		ars.Spec.Versions[0].Name != "v2beta1" {
-		t.Errorf("schema %s: -source, +published:\n%s", ars.Spec.Versions[0].Name, diff)
-	}
-}
 
 // TestUnavailableGroup shows that a group of the service cluster whose server does not answer keeps no other API from
 // being published, be it defined or built in.

@@ -8,7 +8,6 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,9 +81,7 @@ func (s *shop) awaitShown(t *testing.T, all ...tenant) {
 	cfg.Host = s.endpoints(t)[0] + "/clusters/*"
 	c := kcp.Client(t, cfg)
 	kube.Eventually(t, "the Certs of all at our endpoint", func() (bool, string) {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(s.group + "/v1")
-		list.SetKind("CertList")
+		list := s.list()
 		if err := c.List(t.Context(), list); err != nil {
 			return false, err.Error()
 		}

@@ -8,7 +8,6 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -19,11 +18,8 @@ import (
 // acceptLabelled accepts the permission claim for Secrets for those with a label alone.
 func acceptLabelled(t *testing.T, in tenant, label, value string) {
 	t.Helper()
-	kube.Eventually(t, "the claims of workspace "+in.path, func() (bool, string) {
-		b := &apisv1alpha2.APIBinding{}
-		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, b); err != nil {
-			return false, err.Error()
-		}
+	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	update(t, in, b, func() {
 		for i := range b.Spec.PermissionClaims {
 			if c := &b.Spec.PermissionClaims[i]; c.Resource == "secrets" {
 				c.Selector = apisv1alpha2.PermissionClaimSelector{
@@ -31,8 +27,6 @@ func acceptLabelled(t *testing.T, in tenant, label, value string) {
 				}
 			}
 		}
-		err := in.Update(t.Context(), b)
-		return err == nil, fmt.Sprint(err)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -118,35 +117,4 @@ func TestSyncForeignSecrets(t *testing.T) {
 	awaitValue(t, s.c, shared, "operators", "secret")
 	awaitValue(t, s.c, shared, "web-tls", "theirs")
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
-}
-
-// TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies
-// share a namespace get their own Secrets and no others.
-func TestSyncSelectors(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishCerts(t, sharedNamespace, func(o *v1alpha1.PublishedResource) {
-		o.Spec.Related = []v1alpha1.RelatedResource{selected("{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}")}
-	})
-	tenants := []tenant{s.tenant(t), s.tenant(t)}
-	for _, in := range tenants {
-		for _, name := range []string{"a", "b"} {
-			kube.Create(t, in, s.cert(name))
-			secret := secretIn(o.Spec.StateNamespace, "made-for-"+in.cluster+"-"+name, in.cluster+name)
-			secret.Labels = map[string]string{"of": in.cluster + "-" + name}
-			kube.Create(t, s.c, secret)
-		}
-	}
-	for _, in := range tenants {
-		for _, name := range []string{"a", "b"} {
-			awaitValue(t, in, metav1.NamespaceDefault, name+"-found", in.cluster+name)
-		}
-		list := &corev1.SecretList{}
-		kube.List(t, in, list, client.InNamespace(metav1.NamespaceDefault))
-		for _, u := range list.Items {
-			if strings.HasSuffix(u.Name, "-found") && !strings.HasPrefix(string(u.Data["key"]), in.cluster) {
-				t.Errorf("workspace %s has %s of another", in.cluster, u.Name)
-			}
-		}
-	}
 }

@@ -24,7 +24,7 @@ func TestSyncRelatedKind(t *testing.T) {
 	d := definition(s.group, "hats")
 	status := d.Spec.Versions[0].Subresources
 	d.Spec.Versions[0].Subresources = nil
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	hats := s.published("hats", "Hat")
 	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
 	kube.Create(t, s.c, hats)
@@ -50,10 +50,9 @@ func TestSyncRelatedKind(t *testing.T) {
 		t.Errorf("want the copy to say whose it is, got %v %v", hat.GetLabels(), hat.GetAnnotations())
 	}
 	kube.Patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
-	kube.Eventually(t, "the new size below", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+	kube.Await(t, s.c, hat, "the new size below", func() (bool, string) {
 		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
-		return err == nil && size == "XS", size
+		return size == "XS", size
 	})
 	redefine(t, s.c, "hats."+s.group,
 		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
@@ -75,7 +74,7 @@ func TestSyncRelatedKind(t *testing.T) {
 func TestSyncRelatedVersionLater(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	hats := s.published("hats", "Hat")
 	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
 	kube.Create(t, s.c, hats)

@@ -30,15 +30,8 @@ func acceptOnly(t *testing.T, in tenant, accepted ...string) {
 			some = append(some, c)
 		}
 	}
-	kube.Eventually(t, "the claims of workspace "+in.path, func() (bool, string) {
-		b := &apisv1alpha2.APIBinding{}
-		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, b); err != nil {
-			return false, err.Error()
-		}
-		b.Spec.PermissionClaims = kcp.Accepted(some...)
-		err := in.Update(t.Context(), b)
-		return err == nil, fmt.Sprint(err)
-	})
+	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	update(t, in, b, func() { b.Spec.PermissionClaims = kcp.Accepted(some...) })
 }
 
 // setQuota sets how many Secrets a namespace of the service cluster may have. No controller does what the status needs.
@@ -50,10 +43,7 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 	if err := client.IgnoreAlreadyExists(s.c.Create(t.Context(), q)); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, "the quota", func() (bool, string) {
-		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(q), q); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, s.c, q, "the quota", func() (bool, string) {
 		q.Spec.Hard = hard
 		if err := s.c.Update(t.Context(), q); err != nil {
 			return false, err.Error()
@@ -67,10 +57,9 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 }
 
 // TestSyncRefusalsRest shows that objects rest whose related objects a server refuses, by a claim, a quota or a policy:
-// nothing is written, the right people are told, and a cure is found. SYNC_REFUSED_OBJECTS is how many objects there
-// are of each kind. With SYNC_REFUSED_REST, in seconds, the rest begins after one minute and lasts that long.
+// nothing is written, the right people are told, and a cure is found.
 func TestSyncRefusalsRest(t *testing.T) {
-	each, rest := kube.Setting(t, "SYNC_REFUSED_OBJECTS", 5), kube.Setting(t, "SYNC_REFUSED_REST", 0)
+	const each = 5 // objects of each kind
 	s := openShop(t)
 	o := s.publishCerts(t)
 	rejects, full, denied := s.tenant(t), s.tenant(t), s.tenant(t)
@@ -88,7 +77,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	kube.Eventually(t, "refusal", func() (bool, string) {
 		return isRefused(s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll))
 	})
-	a, begin := s.account(t), time.Now()
+	a := s.account(t)
 	for i := range each {
 		name := fmt.Sprintf("web-%d", i)
 		kube.Create(t, s.c, secretIn(rejects.cluster, name+"-tls", "theirs"))
@@ -102,9 +91,9 @@ func TestSyncRefusalsRest(t *testing.T) {
 	awaitEvent(t, rejects, objectsync.ReasonClaimMissing)
 	awaitEvent(t, full, objectsync.ReasonNoRoom)
 	awaitEvent(t, denied, objectsync.ReasonRejected)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Failed == int64(3*each) })
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Failed == 3*each })
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
-	a.wantRest(t, begin, rest)
+	a.awaitRest(t, 10*time.Second)
 
 	acceptOnly(t, rejects, "events", "namespaces", "secrets")
 	s.setQuota(t, full.cluster, "1000")
@@ -116,30 +105,13 @@ func TestSyncRefusalsRest(t *testing.T) {
 	for _, in := range []tenant{full, denied} { // The first to succeed wakes the others.
 		kube.Patch(t, in, s.cert("web-0"), `{"metadata":{"labels":{"again":"please"}}}`)
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == int64(3*each) && c.Failed == 0 })
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 3*each && c.Failed == 0 })
 	await(t, s.c, o, is(xpv2.TypeSynced, ""))
 	for i := range each {
 		awaitValue(t, rejects, metav1.NamespaceDefault, fmt.Sprintf("web-%d-tls", i), "theirs")
 		awaitValue(t, s.c, full.cluster, fmt.Sprintf("web-%d-key", i), "mine")
 		awaitValue(t, s.c, denied.cluster, fmt.Sprintf("web-%d-key", i), "mine")
 	}
-}
-
-// wantRest checks that nothing is asked for as many seconds after one minute or, for zero, for some while within that
-// minute.
-func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
-	t.Helper()
-	if seconds == 0 {
-		a.awaitRest(t, 10*time.Second)
-		return
-	}
-	kube.Eventually(t, "the end of one minute",
-		func() (bool, string) { return time.Since(begin) > time.Minute, "" })
-	a.reset()
-	kube.Throughout(t, time.Duration(seconds)*time.Second, "nothing is asked", func() (bool, string) {
-		below, inKCP := a.requests()
-		return len(below)+len(inKCP) == 0, below.String() + inKCP.String()
-	})
 }
 
 // TestSyncClaimWithdrawn shows that what a workspace hides for a while is neither deleted nor made again, and goes on

@@ -98,7 +98,7 @@ func TestSyncRoom(t *testing.T) {
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["keys"] = apiextensionsv1.JSONSchemaProps{
 		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text},
 	}
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	o := s.publishedCerts(local.Namespace(t))
 	o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
 		Identifier: "keys", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keys"),

@@ -6,7 +6,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,48 +13,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestSyncSourceChanges shows that a field that the CRD of the service cluster gets while objects are synced goes down
-// and its status up.
-func TestSyncSourceChanges(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("web"))
-	s.copyOf(t, in)
-	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
-	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
-		for _, part := range []string{"spec", "status"} {
-			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties[part].Properties["extra"] = text
-		}
-	})
-	web := s.cert("web")
-	s.awaitExtra(t, "the object", func() *unstructured.Unstructured {
-		kube.Patch(t, in, web, `{"spec":{"extra":"new"}}`) // What the workspace does not know yet is dropped.
-		return web
-	}, "spec")
-	s.awaitExtra(t, "the copy", func() *unstructured.Unstructured { return s.copyOf(t, in) }, "spec")
-	copied := s.copyOf(t, in)
-	if err := s.c.Status().Patch(t.Context(), copied,
-		client.RawPatch("application/merge-patch+json", []byte(`{"status":{"extra":"new"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitExtra(t, "the object", func() *unstructured.Unstructured {
-		now := s.cert("web")
-		kube.Get(t, in, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"}, now)
-		return now
-	}, "status")
-}
-
-// awaitExtra waits until the new field has its value.
-func (s *shop) awaitExtra(t *testing.T, of string, get func() *unstructured.Unstructured, part string) {
-	t.Helper()
-	kube.Eventually(t, "the new field in the "+part+" of "+of, func() (bool, string) {
-		got, _, _ := unstructured.NestedString(get().Object, part, "extra")
-		return got == "new", got
-	})
-}
 
 // TestSyncSourceBecomesAnother shows that a change of the CRD by which objects are synced otherwise, as their status
 // becomes a subresource, takes effect on those that are there, and that nothing of how they were synced before goes on,
@@ -66,7 +23,7 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	d := definition(s.group, "certs")
 	status := d.Spec.Versions[0].Subresources
 	d.Spec.Versions[0].Subresources = nil
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
 	kube.Create(t, s.c, o)
@@ -112,7 +69,7 @@ func TestSyncSourceGoes(t *testing.T) {
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
 	counts(0, 1)
 	kube.AwaitGone(t, s.c, d.DeepCopy())
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	counts(1, 0)
 	s.copyOf(t, in)
 }

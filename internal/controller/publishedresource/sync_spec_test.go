@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,45 +24,6 @@ func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutati
 	}}}
 }
 
-// TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on
-// objects that are there and on new ones, which have one copy each, and that what is turned off, or may only be looked
-// at, stops at once: a new spec ends what the one before it has started.
-func TestSyncNewSpec(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("one"))
-	s.copyOf(t, in)
-	update(t, s.c, o, func() { o.Spec.Mutation = template("spec.note", "{{ .Nothing | nosuchfunction }}") })
-	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec))
-	kube.Create(t, in, s.cert("two"))
-	s.awaitCopies(t, in, map[string]string{"one": "", "two": ""})
-
-	update(t, s.c, o, func() {
-		o.Spec.Mutation = template("spec.note", "for {{ .RemoteObject.metadata.name }}{{ .LocalObject.metadata.name }}")
-	})
-	await(t, s.c, o, is(xpv2.TypeSynced, ""))
-	kube.Create(t, in, s.cert("three"))
-	s.awaitNotes(t, in, 3)
-
-	for i, halt := range []struct{ set, undo func() }{
-		{
-			set:  func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
-			undo: func() { o.Spec.Synchronization.Enabled = true },
-		},
-		{
-			set:  func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve} },
-			undo: func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} },
-		},
-	} {
-		update(t, s.c, o, halt.set)
-		s.wantHalted(t, o, in, s.cert(fmt.Sprintf("meanwhile-%d", i)))
-		update(t, s.c, o, halt.undo)
-		s.awaitNotes(t, in, 4+i)
-	}
-}
-
 // wantHalted creates an object, and fails unless it is neither copied nor written.
 func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant, u *unstructured.Unstructured) {
 	t.Helper()
@@ -75,20 +35,6 @@ func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant
 			return false, err.Error()
 		}
 		return len(u.GetFinalizers()) == 0 && len(s.copies(t, in)) == before, strings.Join(u.GetFinalizers(), " ")
-	})
-}
-
-// awaitCopies waits until the copies of a tenant have notes, by the names of their objects, and there are no others.
-func (s *shop) awaitCopies(t *testing.T, in tenant, want map[string]string) {
-	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("the copies %v of workspace %s", want, in.cluster), func() (bool, string) {
-		all := s.copies(t, in)
-		got := map[string]string{}
-		for _, u := range all {
-			note, _, _ := unstructured.NestedString(u.Object, "spec", "note")
-			got[u.GetAnnotations()["syncagent.kcp.io/remote-object-name"]] = note
-		}
-		return len(all) == len(want) && fmt.Sprint(got) == fmt.Sprint(want), fmt.Sprint(len(all), got)
 	})
 }
 
@@ -127,40 +73,10 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
 	s.copyOf(t, in)
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
-	kube.Eventually(t, "the object to be let go", func() (bool, string) {
-		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
-		return err == nil && len(web.GetFinalizers()) == 0 &&
-			len(s.copies(t, in)) == 0, fmt.Sprint(err, web.GetFinalizers())
+	kube.Await(t, in, web, "the object to be let go", func() (bool, string) {
+		return len(web.GetFinalizers()) == 0 &&
+			len(s.copies(t, in)) == 0, fmt.Sprint(web.GetFinalizers())
 	})
-}
-
-// TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in
-// that version, whose schema differs.
-func TestSyncOtherVersion(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	d := definition(s.group, "certs", "secretName", "issuer")
-	old := d.Spec.Versions[0].DeepCopy()
-	old.Name, old.Storage = "v1beta1", false
-	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Required = []string{"issuer"}
-	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	d.Spec.Versions = append(d.Spec.Versions, *old)
-	define(t, s.c, d)
-	o := s.published("certs", "Cert")
-	o.Spec.StateNamespace = local.Namespace(t)
-	o.Spec.Resource.Versions = []string{"v1beta1"}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	s.version = "v1beta1"
-	in := s.tenant(t)
-	web := s.cert("web")
-	web.SetAPIVersion(s.group + "/" + s.version)
-	kube.Create(t, in, web)
-	copied := s.copyOf(t, in)
-	if name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName"); name != "web-tls" {
-		t.Errorf("secretName of the copy: want web-tls, got %q", name)
-	}
 }
 
 // TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has
@@ -211,34 +127,12 @@ func TestSyncRelated(t *testing.T) {
 	kube.Patch(t, in, web, `{"spec":{"keyName":"second"}}`)
 	awaitValue(t, s.c, ns, "second", "e")
 	kube.AwaitGone(t, s.c, secretIn(ns, "first", ""))
-	kube.Eventually(t, "the former Secret without finalizer", func() (bool, string) {
-		err := in.Get(t.Context(), client.ObjectKeyFromObject(first), first)
-		return err == nil && len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
+	kube.Await(t, in, first, "the former Secret without finalizer", func() (bool, string) {
+		return len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
 	})
 	kube.Delete(t, s.c, tls)
 	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "web-tls", ""))
 	kube.Delete(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
 	kube.AwaitGone(t, s.c, secretIn(ns, "second", ""))
 	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
-}
-
-// TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it
-// is gone. https://github.com/kcp-dev/api-syncagent/issues/115.
-func TestSyncForeignFinalizer(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	s.publishCerts(t)
-	in := s.tenant(t)
-	web := s.cert("web")
-	web.SetFinalizers([]string{"example.com/mine"})
-	kube.Create(t, in, web)
-	copied := s.copyOf(t, in)
-	kube.Delete(t, in, web)
-	kube.Holds(t, "the copy stays", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
-		return err == nil && copied.GetDeletionTimestamp() == nil, fmt.Sprint(err)
-	}, func() { s.turn(t, in) })
-	kube.Patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
-	kube.AwaitGone(t, in, web)
-	kube.AwaitGone(t, s.c, copied)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,36 +96,52 @@ func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Uns
 	return copied
 }
 
-// TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside
-// the filter is let go, and that synchronization that is turned off stops.
+// TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there and on new ones, that an
+// object outside the filter is let go, that a spec that cannot work is reported and changes nothing, and that what is
+// turned off, or may only be looked at, stops at once.
 func TestSyncFollowsSpec(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	kube.Create(t, in, s.cert("web"))
-	s.copyOf(t, in)
-	kube.Patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
-	kube.Eventually(t, "no copy of what the filter leaves out", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 0, describeAll(all)
-	})
+	labelled := func(name string) *unstructured.Unstructured {
+		u := s.cert(name)
+		u.SetLabels(map[string]string{"go": "yes"})
+		return u
+	}
 	web := s.cert("web")
-	kube.Eventually(t, "the object without finalizer", func() (bool, string) {
-		if err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
-			return false, err.Error()
-		}
-		return len(web.GetFinalizers()) == 0, strings.Join(web.GetFinalizers(), " ")
+	kube.Create(t, in, web, labelled("one"))
+	s.copyNamed(t, in, "web")
+	kube.Patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
+	kube.Await(t, in, web, "what the filter leaves out to be let go", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 1 && len(web.GetFinalizers()) == 0, describeAll(all)
 	})
-	kube.Patch(t, in, web, `{"metadata":{"labels":{"go":"yes"}}}`)
-	s.copyOf(t, in)
-	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	s.awaitNoCounts(t, o)
-	kube.Create(t, in, s.cert("late"))
-	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
-	if all := s.copies(t, in); len(all) != 1 {
-		t.Errorf("want the one copy that the filter lets through, got %s", describeAll(all))
+	update(t, s.c, o, func() { o.Spec.Mutation = template("spec.note", "{{ .Nothing | nosuchfunction }}") })
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec))
+	kube.Create(t, in, labelled("two"))
+	s.copyNamed(t, in, "two")
+
+	update(t, s.c, o, func() {
+		o.Spec.Mutation = template("spec.note", "for {{ .RemoteObject.metadata.name }}{{ .LocalObject.metadata.name }}")
+	})
+	await(t, s.c, o, is(xpv2.TypeSynced, ""))
+	kube.Create(t, in, labelled("three"))
+	s.awaitNotes(t, in, 3)
+	for i, halt := range []struct{ set, undo func() }{
+		{
+			set:  func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
+			undo: func() { o.Spec.Synchronization.Enabled = true },
+		},
+		{
+			set:  func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve} },
+			undo: func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} },
+		},
+	} {
+		update(t, s.c, o, halt.set)
+		s.wantHalted(t, o, in, labelled(fmt.Sprintf("meanwhile-%d", i)))
+		update(t, s.c, o, halt.undo)
+		s.awaitNotes(t, in, 4+i)
 	}
 }
 
@@ -133,7 +150,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 func TestSyncRefusesForeign(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "certs", "secretName"))
+	kube.Create(t, s.c, definition(s.group, "certs", "secretName"))
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
 	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}

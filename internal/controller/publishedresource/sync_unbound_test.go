@@ -111,9 +111,8 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in, other 
 ) {
 	t.Helper()
 	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
-	kube.Eventually(t, "two consumers", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Workspaces.Bound == 2, describe(o)
+	kube.Await(t, s.c, o, "two consumers", func() (bool, string) {
+		return o.Status.Workspaces.Bound == 2, describe(o)
 	})
 	kube.Patch(t, s.c, copied, `{"metadata":{"annotations":{"example.com/changed":"yes"}}}`)
 	kube.Holds(t, "the copy stays", func() (bool, string) {

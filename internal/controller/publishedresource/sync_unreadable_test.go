@@ -32,7 +32,7 @@ func TestSyncUnreadable(t *testing.T) {
 	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.XPreserveUnknownFields = new(true)
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	define(t, s.c, d)
+	kube.Create(t, s.c, d)
 	o := s.publishedCerts(local.Namespace(t))
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)

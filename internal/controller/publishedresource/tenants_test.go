@@ -63,10 +63,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 	ns := &corev1.Namespace{}
 	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	kube.Eventually(t, "the API in workspace "+path, func() (bool, string) {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
-		list.SetKind("CertList")
-		err := c.List(t.Context(), list)
+		err := c.List(t.Context(), s.list())
 		return err == nil || !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 	return tenant{Client: c, cfg: cfg, path: path, cluster: ns.Annotations["kcp.io/cluster"]}
@@ -76,7 +73,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 // workspace. What is asked for can be changed.
 func (s *shop) publishCerts(t *testing.T, change ...func(*v1alpha1.PublishedResource)) *v1alpha1.PublishedResource {
 	t.Helper()
-	define(t, s.c, definition(s.group, "certs", "secretName", "keyName", "note"))
+	kube.Create(t, s.c, definition(s.group, "certs", "secretName", "keyName", "note"))
 	o := s.publishedCerts(local.Namespace(t))
 	for _, f := range change {
 		f(o)
@@ -130,9 +127,7 @@ func describeAll(all []unstructured.Unstructured) string {
 
 func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
 	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.group + "/v1")
-	list.SetKind("CertList")
+	list := s.list()
 	kube.List(t, s.c, list, client.MatchingLabels{objectsync.LabelCluster: in.cluster})
 	return list.Items
 }
@@ -230,11 +225,26 @@ func awaitObjects(t *testing.T, c client.Client, o *v1alpha1.PublishedResource,
 	want func(*v1alpha1.ObjectCounts) bool,
 ) {
 	t.Helper()
-	kube.Eventually(t, "the counts in the status", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "the counts in the status", func() (bool, string) {
 		got := o.Status.Objects
 		return got != nil && want(got), fmt.Sprintf("%+v %s", got, describe(o))
 	})
+}
+
+// object returns an object of a kind of the shop, in its version.
+func (s *shop) object(kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
+	u.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
+	u.SetKind(kind)
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}
+
+// list returns a list of Certs, in the version of the shop.
+func (s *shop) list() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
+	list.SetKind("CertList")
+	return list
 }

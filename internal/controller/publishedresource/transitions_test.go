@@ -107,7 +107,7 @@ func TestNormalPublication(t *testing.T) {
 	all := make([]*v1alpha1.PublishedResource, publications)
 	for i := range all {
 		plural := string(rune('a'+i)) + "hats"
-		define(t, s.c, definition(s.group, plural, "keyName"))
+		kube.Create(t, s.c, definition(s.group, plural, "keyName"))
 		o := s.published(plural, kindOf(plural))
 		o.Spec.StateNamespace = local.Namespace(t)
 		o.Spec.Related = []v1alpha1.RelatedResource{{

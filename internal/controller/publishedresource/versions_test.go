@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -62,7 +61,7 @@ func TestVersionsStay(t *testing.T) {
 			s.version = all[0]
 			d := definition(s.group, "certs", "secretName", "keyName", "note")
 			versions(d, all[:1], all[0])
-			define(t, s.c, d)
+			kube.Create(t, s.c, d)
 			o := s.publishedCerts(local.Namespace(t))
 			o.Spec.Resource.Versions = nil
 			if name == "Spec" {
@@ -71,73 +70,36 @@ func TestVersionsStay(t *testing.T) {
 			kube.Create(t, s.c, o)
 			awaitPublished(t, s.c, o)
 			in := s.tenant(t)
-			kube.Create(t, in, s.certAs(all[0], "in-"+all[0]))
-			s.copyAs(t, in, all[0], "in-"+all[0])
+			kube.Create(t, in, s.cert("in-"+all[0]))
+			s.copyNamed(t, in, "in-"+all[0])
 			for i := 1; i < len(all); i++ {
 				to(t, &s, o, i)
 				s.awaitVersions(t, map[string]bool{all[i]: true}, all[:i])
+				s.version = all[i]
 				for _, was := range all[:i] {
-					s.useAs(t, in, all[i], "in-"+was)
+					s.use(t, in, "in-"+was)
 				}
-				kube.Create(t, in, s.certAs(all[i], "in-"+all[i]))
-				s.copyAs(t, in, all[i], "in-"+all[i])
+				kube.Create(t, in, s.cert("in-"+all[i]))
+				s.copyNamed(t, in, "in-"+all[i])
 			}
 			await(t, s.c, o, is(xpv2.TypeReady, ""), is(xpv2.TypeSynced, ""))
 			awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, ""), "version "+all[0]+", which stays for objects")
-			err := in.List(t.Context(), s.listAs(all[0]))
+			first := s.cert("in-" + all[0])
+			s.version = all[0]
+			err := in.List(t.Context(), s.list())
 			if !apimeta.IsNoMatchError(err) && client.IgnoreNotFound(err) != nil || err == nil {
 				t.Errorf("version %s must not be served, got %v", all[0], err)
 			}
-			first := s.certAs(all[2], "in-"+all[0])
-			kube.Delete(t, in, first)
-			kube.AwaitGone(t, in, first)
+			kube.Remove(t, in, first)
 		})
 	}
 }
 
-// certAs returns a Cert in a version.
-func (s *shop) certAs(version, name string) *unstructured.Unstructured {
-	u := s.cert(name)
-	u.SetAPIVersion(s.group + "/" + version)
-	return u
-}
-
-func (s *shop) listAs(version string) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.group + "/" + version)
-	list.SetKind("CertList")
-	return list
-}
-
-// copiesAs returns the copies of a tenant's Certs in a version.
-func (s *shop) copiesAs(t *testing.T, in tenant, version string) []unstructured.Unstructured {
+// use lists, changes and syncs a Cert in the version of the shop.
+func (s *shop) use(t *testing.T, in tenant, name string) {
 	t.Helper()
-	list := s.listAs(version)
-	kube.List(t, s.c, list, client.MatchingLabels{objectsync.LabelCluster: in.cluster})
-	return list.Items
-}
-
-// copyAs waits for the one copy of a Cert.
-func (s *shop) copyAs(t *testing.T, in tenant, version, name string) (copied *unstructured.Unstructured) {
-	t.Helper()
-	kube.Eventually(t, "the copy of "+name, func() (bool, string) {
-		all, n := s.copiesAs(t, in, version), 0
-		for i := range all {
-			if all[i].GetAnnotations()[objectsync.AnnotationName] == name {
-				copied = &all[i]
-				n++
-			}
-		}
-		return n == 1, describeAll(all)
-	})
-	return copied
-}
-
-// useAs lists, changes and syncs a Cert in a version.
-func (s *shop) useAs(t *testing.T, in tenant, version, name string) {
-	t.Helper()
-	kube.Eventually(t, name+" as "+version, func() (bool, string) {
-		list := s.listAs(version)
+	kube.Eventually(t, name+" as "+s.version, func() (bool, string) {
+		list := s.list()
 		err := in.List(t.Context(), list)
 		for i := range list.Items {
 			if list.Items[i].GetName() == name {
@@ -146,17 +108,17 @@ func (s *shop) useAs(t *testing.T, in tenant, version, name string) {
 		}
 		return false, fmt.Sprint(err, describeAll(list.Items))
 	})
-	u := s.certAs(version, name)
-	kube.Patch(t, in, u, `{"spec":{"note":"`+version+`"}}`)
+	u := s.cert(name)
+	kube.Patch(t, in, u, `{"spec":{"note":"`+s.version+`"}}`)
 	kube.Eventually(t, "the change below", func() (bool, string) {
-		note, _, _ := unstructured.NestedString(s.copyAs(t, in, version, name).Object, "spec", "note")
-		return note == version, note
+		note, _, _ := unstructured.NestedString(s.copyNamed(t, in, name).Object, "spec", "note")
+		return note == s.version, note
 	})
-	patchStatus(t, s.c, s.copyAs(t, in, version, name), version)
+	patchStatus(t, s.c, s.copyNamed(t, in, name), s.version)
 	kube.Eventually(t, "the status above", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, u)
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-		return err == nil && phase == version, fmt.Sprint(err, phase)
+		return err == nil && phase == s.version, fmt.Sprint(err, phase)
 	})
 }
 

@@ -63,8 +63,8 @@ func TestOrphan(t *testing.T) {
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	define(t, s.c, definition(s.group, "coats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "coats"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
 		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{{
 			GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
@@ -116,8 +116,8 @@ func TestWithdrawOfTwoConfigs(t *testing.T) {
 	other := s
 	other.connect(t, kcp.ServiceAccount(t, s.admin, "other", kcp.AgentRules(exportName)...))
 	other.group = s.group
-	define(t, s.c, definition(s.group, "hats"))
-	define(t, s.c, definition(s.group, "coats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "coats"))
 	hats, coats := s.published("hats", "Hat"), other.published("coats", "Coat")
 	hats.Spec.DeletionPolicy = xpv2.DeletionDelete
 	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
@@ -179,7 +179,7 @@ func TestWithdrawTogether(t *testing.T) {
 	s := openShop(t)
 	var all []*v1alpha1.PublishedResource
 	for _, name := range []string{"hats", "coats", "shoes"} {
-		define(t, s.c, definition(s.group, name))
+		kube.Create(t, s.c, definition(s.group, name))
 		o := s.published(name, kindOf(name))
 		o.Spec.DeletionPolicy = xpv2.DeletionDelete
 		kube.Create(t, s.c, o)
@@ -212,7 +212,7 @@ func TestSchemasGo(t *testing.T) {
 			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"},
 		})...)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.UnusedSchemas = xpv2.DeletionDelete
 	kube.Create(t, s.c, o)
@@ -244,8 +244,8 @@ func TestSchemasGo(t *testing.T) {
 func TestTwoOfOnePlace(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	define(t, s.c, definition(s.group, "caps", "peak"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "caps", "peak"))
 	first := s.published("hats", "Hat")
 	kube.Create(t, s.c, first)
 	awaitPublished(t, s.c, first)
@@ -268,7 +268,7 @@ func TestTwoOfOnePlace(t *testing.T) {
 func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
+	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.Resource.Versions = []string{"v7", "v8"}
 	kube.Create(t, s.c, o)

@@ -40,8 +40,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 
-// A stage is a PublishedResource and all around it.
-type stage struct {
+// A world is a PublishedResource and all around it.
+type world struct {
 	c     client.Client
 	in    client.Client
 	admin *rest.Config
@@ -52,10 +52,10 @@ type stage struct {
 	was   string // the schema that is published before the change
 }
 
-// newStage makes a workspace, a CustomResourceDefinition and a PublishedResource that may create its APIExport.
-func newStage(t *testing.T) *stage {
+// newWorld makes a workspace, a CustomResourceDefinition and a PublishedResource that may create its APIExport.
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := &stage{c: local.Client(t, apis.AddToScheme), group: local.Namespace(t) + ".example.com"}
+	s := &world{c: local.Client(t, apis.AddToScheme), group: local.Namespace(t) + ".example.com"}
 	s.path, s.admin = workspaces.Workspace(t)
 	s.in = kcp.Client(t, s.admin)
 	s.agent = s.admin
@@ -68,7 +68,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // run runs a provider until it is killed or a condition holds, and returns what it has written.
-func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []string {
+func (s *world) run(t *testing.T, m moment, until func() (bool, string)) []string {
 	t.Helper()
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
@@ -87,7 +87,7 @@ func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []strin
 }
 
 // connect makes the ProviderConfig, or gives it another kubeconfig.
-func (s *stage) connect(t *testing.T, cfg *rest.Config) {
+func (s *world) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := strings.TrimSuffix(s.group, ".example.com")
 	secret := build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg))
@@ -105,7 +105,7 @@ func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 }
 
 // published reports whether the API is published, by another schema than before, and everything says so.
-func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
+func (s *world) published(ctx context.Context, schemas int) (bool, string) {
 	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); err != nil {
 		return false, err.Error()
 	}
@@ -130,7 +130,7 @@ func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 }
 
 // withdrawn reports whether the API is withdrawn and the PublishedResource gone.
-func (s *stage) withdrawn(ctx context.Context) (bool, string) {
+func (s *world) withdrawn(ctx context.Context) (bool, string) {
 	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); !apierrors.IsNotFound(err) {
 		return false, "it is there"
 	}
@@ -147,19 +147,19 @@ func TestKilled(t *testing.T) {
 	never := moment{write: -1}
 	acts := []struct {
 		name    string
-		prepare func(t *testing.T, s *stage)
-		done    func(s *stage) func() (bool, string)
+		prepare func(t *testing.T, s *world)
+		done    func(s *world) func() (bool, string)
 	}{
 		{
 			name:    "Publish",
-			prepare: func(*testing.T, *stage) {},
-			done: func(s *stage) func() (bool, string) {
+			prepare: func(*testing.T, *world) {},
+			done: func(s *world) func() (bool, string) {
 				return func() (bool, string) { return s.published(t.Context(), 1) }
 			},
 		},
 		{
 			name: "Change",
-			prepare: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *world) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
 				s.was = s.o.Status.ResourceSchemaName
 				d := build.Definition(s.group, "hats")
@@ -167,24 +167,24 @@ func TestKilled(t *testing.T) {
 				d.Spec.Names.ShortNames = []string{"ht"}
 				kube.Update(t, s.c, d)
 			},
-			done: func(s *stage) func() (bool, string) {
+			done: func(s *world) func() (bool, string) {
 				return func() (bool, string) { return s.published(t.Context(), 2) }
 			},
 		},
 		{
 			name: "Withdraw",
-			prepare: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *world) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
 				kube.Delete(t, s.c, s.o)
 			},
-			done: func(s *stage) func() (bool, string) {
+			done: func(s *world) func() (bool, string) {
 				return func() (bool, string) { return s.withdrawn(t.Context()) }
 			},
 		},
 	}
 	for _, act := range acts {
 		t.Run(act.name, func(t *testing.T) {
-			s := newStage(t)
+			s := newWorld(t)
 			act.prepare(t, s)
 			writes := s.run(t, never, act.done(s))
 			t.Logf("writes:\n%s", strings.Join(writes, "\n"))
@@ -193,7 +193,7 @@ func TestKilled(t *testing.T) {
 			}
 			for n := range writes {
 				for _, m := range []moment{{write: n}, {write: n, after: true}} {
-					s := newStage(t)
+					s := newWorld(t)
 					act.prepare(t, s)
 					s.run(t, m, act.done(s))
 					s.run(t, never, act.done(s))

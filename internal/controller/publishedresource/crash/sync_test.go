@@ -16,7 +16,7 @@ import (
 )
 
 // hat returns an object of a consumer.
-func (s *stage) hat(name, size string) *unstructured.Unstructured {
+func (s *world) hat(name, size string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size}}}
 	u.SetAPIVersion(s.group + "/v1")
 	u.SetKind("Hat")
@@ -26,7 +26,7 @@ func (s *stage) hat(name, size string) *unstructured.Unstructured {
 }
 
 // bound returns a client of a workspace that has bound the API.
-func (s *stage) bound(t *testing.T) client.Client {
+func (s *world) bound(t *testing.T) client.Client {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, kcp.Claims("events")...))
@@ -34,7 +34,7 @@ func (s *stage) bound(t *testing.T) client.Client {
 }
 
 // inStep reports whether there is one copy of each object of a workspace, as the object is, and nothing else.
-func (s *stage) inStep(t *testing.T, in client.Client) (bool, string) {
+func (s *world) inStep(t *testing.T, in client.Client) (bool, string) {
 	t.Helper()
 	above, below := &unstructured.UnstructuredList{}, &unstructured.UnstructuredList{}
 	for _, l := range []*unstructured.UnstructuredList{above, below} {
@@ -67,7 +67,7 @@ func TestKilledWhileSyncing(t *testing.T) {
 	const last = 8
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	never := moment{write: -1}
-	s := newStage(t)
+	s := newWorld(t)
 	s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
 	in := s.bound(t)
 	for n := range last {

@@ -43,18 +43,18 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
 
-// A scene is a service cluster with cert-manager's definitions, a workspace with an APIExport, and a consumer's
+// A world is a service cluster with cert-manager's definitions, a workspace with an APIExport, and a consumer's
 // workspace that has bound it.
-type scene struct {
+type world struct {
 	c, in   client.Client
 	cluster string // of the consumer
 }
 
-func newScene(t *testing.T) *scene {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	service.InstallCRDs(t, filepath.Join(root, "package", "crds"),
 		filepath.Join(root, "internal", "projection", "testdata"))
-	s := &scene{c: service.Client(t, apis.AddToScheme)}
+	s := &world{c: service.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
 	ns := service.Namespace(t)
@@ -68,7 +68,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-func (s *scene) bind(t *testing.T, path string) {
+func (s *world) bind(t *testing.T, path string) {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
 	kcp.Bind(t, cfg, path, exportName, kcp.Claims("events", "namespaces", "secrets")...)
@@ -161,7 +161,7 @@ func TestGuide(t *testing.T) {
 	if err != nil || len(files) != len(guides) {
 		t.Fatalf("want %d files, got %d: %v", len(guides), len(files), err)
 	}
-	s := newScene(t)
+	s := newWorld(t)
 	for name, g := range guides {
 		t.Run(name, func(t *testing.T) {
 			t.Log(g.reason)
@@ -176,7 +176,7 @@ func TestGuide(t *testing.T) {
 }
 
 // apply creates a PublishedResource as it is written, and returns what deletes it.
-func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
+func (s *world) apply(t *testing.T, content []byte) (remove func()) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.UnmarshalStrict(content, &u.Object); err != nil {
@@ -195,7 +195,7 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 }
 
 // follow follows one object of a consumer through its life.
-func (s *scene) follow(t *testing.T, name string, g guide) {
+func (s *world) follow(t *testing.T, name string, g guide) {
 	t.Helper()
 	above := certificate("cert-manager.io/v1", "Certificate", name)
 	if g.kind != "" {
@@ -236,7 +236,7 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 }
 
 // copyOf waits for the copy of an object.
-func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
+func (s *world) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("cert-manager.io/v1")
@@ -251,7 +251,7 @@ func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 }
 
 // report writes a status below, and waits until it is above.
-func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
+func (s *world) report(t *testing.T, copied, above *unstructured.Unstructured) {
 	t.Helper()
 	kube.PatchStatus(t, s.c, copied, `{"status":{"revision":7}}`)
 	kube.Eventually(t, "the status", func() (bool, string) {

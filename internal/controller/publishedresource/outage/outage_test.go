@@ -42,8 +42,8 @@ func TestOutage(t *testing.T) {
 	group := local.Namespace(t) + ".example.com"
 	kube.Create(t, c, build.Definition(group, "hats"))
 	kube.Create(t, other.Client(t), build.Definition(group, "coats"))
-	markets := map[*kcp.Server]*market{&north: open(t, c, &north, group), &south: open(t, c, &south, group)}
-	if n, s := markets[&north].schemas(t), markets[&south].schemas(t); !cmp.Equal(n, s) || n["hats"] == "" ||
+	worlds := map[*kcp.Server]*world{&north: open(t, c, &north, group), &south: open(t, c, &south, group)}
+	if n, s := worlds[&north].schemas(t), worlds[&south].schemas(t); !cmp.Equal(n, s) || n["hats"] == "" ||
 		n["coats"] == "" {
 		t.Errorf("want the same offered by both, got %v and %v", n, s)
 	}
@@ -66,7 +66,7 @@ func TestOutage(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gone, there := markets[tc.gone], markets[tc.there]
+			gone, there := worlds[tc.gone], worlds[tc.there]
 			was, thereWas, calm := gone.schemas(t), there.schemas(t), there.since(t)
 			late := gone.published(group, "caps")
 			if name == "Frozen" {

@@ -13,7 +13,6 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,53 +42,50 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &shared, &workspaces)) }
 
-// A scene is a service cluster, two workspaces with an APIExport each, and a consumer's workspace that has bound both.
-type scene struct {
+// A world is a service cluster, two workspaces with an APIExport each, and a consumer's workspace that has bound both.
+type world struct {
 	server       *kube.Server
 	c, in, other client.Client
 	admin        *rest.Config // of the first of the two workspaces
-	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
 }
 
-func newScene(t *testing.T, server *kube.Server) *scene {
+func newWorld(t *testing.T, server *kube.Server) *world {
 	t.Helper()
-	return newSceneOf(t, server, "default", "billing")
+	return newWorldOf(t, server, "default", "billing")
 }
 
-// newSceneOf is newScene with the names of the ProviderConfigs that lead to the two APIExports.
-func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *scene {
+// newWorldOf is newWorld with the names of the ProviderConfigs that lead to the two APIExports.
+func newWorldOf(t *testing.T, server *kube.Server, services, billing string) *world {
 	t.Helper()
 	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
-	s := &scene{server: server, c: server.Client(t, apis.AddToScheme)}
+	s := &world{server: server, c: server.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	otherPath, otherAdmin := workspaces.Workspace(t)
 	s.admin, s.other = admin, kcp.Client(t, otherAdmin)
 	s.offer(t, admin, services, exportName)
 	s.offer(t, otherAdmin, billing, otherName)
-	_, s.consumer = workspaces.Workspace(t)
+	_, consumer := workspaces.Workspace(t)
 	claims := kcp.Claims("events", "namespaces")
-	s.binding = kcp.Bind(t, s.consumer, path, exportName, claims...)
-	kcp.Bind(t, s.consumer, otherPath, otherName, claims[0])
-	s.in = kcp.Client(t, s.consumer)
-	for _, ns := range []string{namespace, "elsewhere"} {
-		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-		kube.Create(t, s.in, created)
-		s.cluster = created.Annotations["kcp.io/cluster"]
-	}
+	s.binding = kcp.Bind(t, consumer, path, exportName, claims...)
+	kcp.Bind(t, consumer, otherPath, otherName, claims[0])
+	s.in = kcp.Client(t, consumer)
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	kube.Create(t, s.in, created)
+	s.cluster = created.Annotations["kcp.io/cluster"]
 	return s
 }
 
 // offer makes an APIExport, and the ProviderConfig that leads to it.
-func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
+func (s *world) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
 	kube.Create(t, kcp.Client(t, admin), kcp.Export(export))
 	s.lead(t, admin, config, export)
 }
 
 // lead makes a ProviderConfig that leads to an APIExport.
-func (s *scene) lead(t *testing.T, admin *rest.Config, config, export string) {
+func (s *world) lead(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
 	ns := s.server.Namespace(t)
 	account := kcp.ServiceAccount(t, admin, "agent-"+config, kcp.AgentRules(export)...)
@@ -120,7 +116,7 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 }
 
 // publish creates a PublishedResource and returns what deletes it.
-func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
+func (s *world) publish(t *testing.T, name, spec string) (remove func()) {
 	t.Helper()
 	u := s.describe(t, name, spec)
 	s.awaitReady(t, u)
@@ -128,7 +124,7 @@ func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
 }
 
 // describe creates a PublishedResource, with labels if there are some.
-func (s *scene) describe(t *testing.T, name, spec string, labels ...string) *unstructured.Unstructured {
+func (s *world) describe(t *testing.T, name, spec string, labels ...string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	content := map[string]any{}
@@ -145,7 +141,7 @@ func (s *scene) describe(t *testing.T, name, spec string, labels ...string) *uns
 	return u
 }
 
-func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
+func (s *world) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
@@ -156,7 +152,7 @@ func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 }
 
 // awaitObject waits for an object.
-func (s *scene) awaitObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
+func (s *world) awaitObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -181,45 +177,12 @@ type rule struct {
 
 const gadgets = "resource: {apiGroup: rules.example.org, kind: Gadget}\n"
 
-func (s *scene) rules() map[string]rule {
+func (s *world) rules() map[string]rule {
 	return map[string]rule{
-		"Version": {
-			reason: "Exactly one version is published.",
-			spec: "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\n" +
-				"projection: {kind: Single, plural: singles}",
-			kind: "Single", copied: s.cluster + "/",
-			after: func(t *testing.T) {
-				t.Helper()
-				err := kcp.Client(t, s.consumer).Get(t.Context(),
-					types.NamespacedName{Namespace: namespace, Name: "web"}, object("rules.example.org/v2", "Single",
-						namespace, "web"))
-				if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-					t.Errorf("the other version: want it not to be served, got %v", err)
-				}
-			},
-		},
-		"OtherNamespace": {
-			reason: "An object of another namespace than the filter names stays alone.",
-			spec:   gadgets + "filter: {namespace: " + namespace + "}", copied: s.cluster + "/",
-			aside: []*unstructured.Unstructured{object("rules.example.org/v1", "Gadget", "elsewhere", "alone")},
-			after: func(t *testing.T) {
-				t.Helper()
-				alone := object("rules.example.org/v1", "Gadget", "elsewhere", "alone")
-				s.awaitObject(t, s.in, alone)
-				if len(alone.GetFinalizers())+len(alone.GetAnnotations()) != 1 { // kcp's own annotation
-					t.Errorf("want nothing on it, got %v", alone.Object["metadata"])
-				}
-			},
-		},
 		"Scope": {
 			reason: "Consumers may have no namespaces for it.",
 			spec:   gadgets + "projection: {kind: Wide, plural: wides, scope: Cluster}",
 			kind:   "Wide", unnamespaced: true, copied: s.cluster + "/",
-		},
-		"RemoteNamespace": {
-			reason: "The consumer's namespace makes names.",
-			spec:   gadgets + "naming: {namespace: in-$remoteClusterName, name: $remoteNamespace-$remoteName}",
-			copied: "in-" + s.cluster + "/" + namespace + "-web",
 		},
 		"Identity": {
 			reason: "Related objects may be of an API that another APIExport offers.",
@@ -270,7 +233,7 @@ func (s *scene) rules() map[string]rule {
 
 // TestRules follows an object of a consumer by each rule.
 func TestRules(t *testing.T) {
-	s := newScene(t, &service)
+	s := newWorld(t, &service)
 	provider.Start(t, service.User(t, "provider", "system:masters"))
 	for name, r := range s.rules() {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +254,7 @@ func TestRules(t *testing.T) {
 }
 
 // spec returns the spec of a rule with the identity of the other APIExport, the claim to which the consumer accepts.
-func (s *scene) spec(t *testing.T, r rule) string {
+func (s *world) spec(t *testing.T, r rule) string {
 	t.Helper()
 	if !strings.Contains(r.spec, "IDENTITY") {
 		return r.spec
@@ -318,7 +281,7 @@ func (s *scene) spec(t *testing.T, r rule) string {
 }
 
 // follow follows an object through its life.
-func (s *scene) follow(t *testing.T, r rule) {
+func (s *world) follow(t *testing.T, r rule) {
 	t.Helper()
 	above := object("rules.example.org/v1", "Gadget", namespace, "web")
 	if r.kind != "" {
@@ -344,10 +307,9 @@ func (s *scene) follow(t *testing.T, r rule) {
 		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
 	}
 	kube.PatchStatus(t, s.c, copied.DeepCopy(), `{"status":{"phase":"Ready"}}`)
-	kube.Eventually(t, "the status", func() (bool, string) {
-		err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above)
+	kube.Await(t, s.in, above, "the status", func() (bool, string) {
 		phase, _, _ := unstructured.NestedString(above.Object, "status", "phase")
-		return err == nil && phase == "Ready", fmt.Sprint(err, above.Object["status"])
+		return phase == "Ready", fmt.Sprint(above.Object["status"])
 	})
 	if r.after != nil {
 		r.after(t)

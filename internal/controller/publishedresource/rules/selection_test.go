@@ -28,7 +28,7 @@ const (
 // TestSelection shows that two providers share a service cluster. Each serves the PublishedResources that its selector
 // selects, leaves all others alone, also when they go, and takes over what comes to be its own.
 func TestSelection(t *testing.T) {
-	s := newScene(t, &shared)
+	s := newWorld(t, &shared)
 	stop := s.serve(t, "a")
 	defer s.serve(t, "b")()
 
@@ -70,7 +70,7 @@ func TestSelection(t *testing.T) {
 }
 
 // serve runs a provider for a team. The function it returns ends it.
-func (s *scene) serve(t *testing.T, team string, change ...func(*objectcontroller.Options)) (stop func()) {
+func (s *world) serve(t *testing.T, team string, change ...func(*objectcontroller.Options)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	wait := provider.StartUntil(t, ctx, s.server.User(t, "provider", "system:masters"),
@@ -82,7 +82,7 @@ func (s *scene) serve(t *testing.T, team string, change ...func(*objectcontrolle
 }
 
 // give labels a PublishedResource with a team, or takes its label away.
-func (s *scene) give(t *testing.T, pr *unstructured.Unstructured, team string) {
+func (s *world) give(t *testing.T, pr *unstructured.Unstructured, team string) {
 	t.Helper()
 	value := "null"
 	if team != "" {
@@ -93,7 +93,7 @@ func (s *scene) give(t *testing.T, pr *unstructured.Unstructured, team string) {
 }
 
 // remove deletes a PublishedResource that nobody serves, and takes its finalizers off.
-func (s *scene) remove(t *testing.T, pr *unstructured.Unstructured) {
+func (s *world) remove(t *testing.T, pr *unstructured.Unstructured) {
 	t.Helper()
 	s.read(t, s.c, pr)
 	if !slices.Contains(pr.GetFinalizers(), "finalizer.managedresource.crossplane.io") {
@@ -104,24 +104,24 @@ func (s *scene) remove(t *testing.T, pr *unstructured.Unstructured) {
 	kube.AwaitGone(t, s.c, pr)
 }
 
-func (s *scene) read(t *testing.T, c client.Client, o client.Object) {
+func (s *world) read(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
 	kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 }
 
-func (s *scene) resize(t *testing.T, above *unstructured.Unstructured, size int) {
+func (s *world) resize(t *testing.T, above *unstructured.Unstructured, size int) {
 	t.Helper()
 	kube.Patch(t, s.in, above, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 }
 
 // awaitSize waits until there is one Gadget on the service cluster, of a size.
-func (s *scene) awaitSize(t *testing.T, size int64) {
+func (s *world) awaitSize(t *testing.T, size int64) {
 	t.Helper()
 	kube.Eventually(t, "one copy of the right size", func() (bool, string) { return s.hasSize(t, size) })
 }
 
 // hasSize reports whether there is one Gadget on the service cluster, of a size.
-func (s *scene) hasSize(t *testing.T, size int64) (has bool, state string) {
+func (s *world) hasSize(t *testing.T, size int64) (has bool, state string) {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("rules.example.org/v1")

@@ -20,7 +20,7 @@ import (
 // ProviderConfig, for PublishedResources as api-syncagent has them. Clients that drop what that does not know change
 // nothing, and what one provider withdraws is not what the other needs.
 func TestSideBySide(t *testing.T) {
-	s := newSceneOf(t, &shared, "first", "third")
+	s := newWorldOf(t, &shared, "first", "third")
 	s.lead(t, s.admin, "second", exportName)
 	for team, config := range map[string]string{"c": "first", "d": "second"} {
 		defer s.serve(t, team, func(o *objectcontroller.Options) { o.PublishedResourceConfig = config })()
@@ -63,7 +63,7 @@ related:
 }
 
 // used returns the ProviderConfigs that PublishedResources use, by their names.
-func (s *scene) used(t *testing.T, names ...string) map[string]string {
+func (s *world) used(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	list := &mpcv1alpha1.ProviderConfigUsageList{}
 	kube.List(t, s.c, list)
@@ -77,7 +77,7 @@ func (s *scene) used(t *testing.T, names ...string) map[string]string {
 }
 
 // export reads the APIExport that both providers publish to.
-func (s *scene) export(t *testing.T) *apisv1alpha2.APIExport {
+func (s *world) export(t *testing.T) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
 	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, e)
@@ -86,7 +86,7 @@ func (s *scene) export(t *testing.T) *apisv1alpha2.APIExport {
 
 // updateAsAgent writes a PublishedResource as a typed client of api-syncagent does: with a change, and without the
 // fields that this does not know.
-func (s *scene) updateAsAgent(t *testing.T, pr *unstructured.Unstructured) {
+func (s *world) updateAsAgent(t *testing.T, pr *unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, "an update of "+pr.GetName(), func() (bool, string) {
 		s.read(t, s.c, pr)

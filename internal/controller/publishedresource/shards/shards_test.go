@@ -41,16 +41,16 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &shards)) }
 
-// A shop is a workspace with an APIExport that offers a kind of the service cluster.
-type shop struct {
+// A world is a workspace with an APIExport that offers a kind of the service cluster.
+type world struct {
 	c     client.Client
 	path  string
 	kind  schema.GroupVersionKind
 	offer *v1alpha1.PublishedResource
 }
 
-// open makes a shop on a shard, which says what becomes of copies without their workspaces.
-func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *shop {
+// open makes a world on a shard, which says what becomes of copies without their workspaces.
+func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *world {
 	t.Helper()
 	c := provider.Once(t, &local, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	path, admin := shards.Workspace(t, shard)
@@ -74,7 +74,7 @@ func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *shop {
 	}}
 	kube.Create(t, c, build.Definition(group, "hats", "keyName"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
 		build.ClusterConfig(ns, spec), o)
-	s := &shop{c: c, path: path, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Hat"}, offer: o}
+	s := &world{c: c, path: path, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Hat"}, offer: o}
 	kube.Eventually(t, "the API to be offered", func() (bool, string) {
 		e := &apisv1alpha2.APIExport{}
 		err := kcp.Client(t, admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e)
@@ -83,27 +83,27 @@ func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *shop {
 	return s
 }
 
-// A consumer is a workspace that has bound the API of a shop.
-type consumer struct {
+// A tenant is a workspace that has bound the API of a world.
+type tenant struct {
 	client.Client
 
-	shop *shop
-	cfg  *rest.Config
-	path string
+	world *world
+	cfg   *rest.Config
+	path  string
 }
 
-// consumer makes a consumer on a shard.
-func (s *shop) consumer(t *testing.T, shard string) consumer {
+// tenant makes a tenant on a shard.
+func (s *world) tenant(t *testing.T, shard string) tenant {
 	t.Helper()
 	path, cfg := shards.Workspace(t, shard)
 	e := &apisv1alpha2.APIExport{}
 	kube.Get(t, kcp.Client(t, shards.Config(s.path)), types.NamespacedName{Name: exportName}, e)
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, e.Spec.PermissionClaims...))
-	return consumer{Client: kcp.Client(t, cfg), shop: s, cfg: cfg, path: path}
+	return tenant{Client: kcp.Client(t, cfg), world: s, cfg: cfg, path: path}
 }
 
-// hat returns an object of the kind of a shop, which names a Secret of its name.
-func (s *shop) hat(name string) *unstructured.Unstructured {
+// hat returns an object of the kind of a world, which names a Secret of its name.
+func (s *world) hat(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"size": "1", "keyName": name},
 	}}
@@ -114,20 +114,20 @@ func (s *shop) hat(name string) *unstructured.Unstructured {
 }
 
 // order creates an object, as soon as the API is served.
-func (in consumer) order(t *testing.T, name string) {
+func (in tenant) order(t *testing.T, name string) {
 	t.Helper()
 	kube.Eventually(t, "order "+name+" in "+in.path, func() (bool, string) {
-		err := in.Create(t.Context(), in.shop.hat(name))
+		err := in.Create(t.Context(), in.world.hat(name))
 		return err == nil, fmt.Sprint(err)
 	})
 }
 
 // copied returns the copies of a consumer's object.
-func (in consumer) copied(t *testing.T, name string) []unstructured.Unstructured {
+func (in tenant) copied(t *testing.T, name string) []unstructured.Unstructured {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(in.shop.kind)
-	kube.List(t, in.shop.c, list)
+	list.SetGroupVersionKind(in.world.kind)
+	kube.List(t, in.world.c, list)
 	var of []unstructured.Unstructured
 	for _, u := range list.Items {
 		a := u.GetAnnotations()
@@ -139,22 +139,22 @@ func (in consumer) copied(t *testing.T, name string) []unstructured.Unstructured
 }
 
 // awaitCopy waits for the copy of a consumer's object, with a size.
-func (in consumer) awaitCopy(t *testing.T, name, size string) (copied unstructured.Unstructured) {
+func (in tenant) awaitCopy(t *testing.T, name, size string) (copied unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, "the copy of "+name+" of "+in.path, func() (bool, string) {
 		all := in.copied(t, name)
 		if len(all) != 1 {
-			return false, fmt.Sprintf("there are %d; %s", len(all), in.shop.describe(t))
+			return false, fmt.Sprintf("there are %d; %s", len(all), in.world.describe(t))
 		}
 		copied = all[0]
 		is, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
-		return is == size && copied.GetDeletionTimestamp() == nil, "its size is " + is + "; " + in.shop.describe(t)
+		return is == size && copied.GetDeletionTimestamp() == nil, "its size is " + is + "; " + in.world.describe(t)
 	})
 	return copied
 }
 
 // want fails unless the copy of a consumer's object is the one that it was, with a size.
-func (in consumer) want(t *testing.T, was unstructured.Unstructured, name, size string) {
+func (in tenant) want(t *testing.T, was unstructured.Unstructured, name, size string) {
 	t.Helper()
 	if now := in.awaitCopy(t, name, size); now.GetUID() != was.GetUID() {
 		t.Errorf("the copy of %s of %s was made again", name, in.path)
@@ -162,7 +162,7 @@ func (in consumer) want(t *testing.T, was unstructured.Unstructured, name, size 
 }
 
 // describe returns the status of a PublishedResource as text.
-func (s *shop) describe(t *testing.T) string {
+func (s *world) describe(t *testing.T) string {
 	t.Helper()
 	o := s.offer
 	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -177,7 +177,7 @@ func (s *shop) describe(t *testing.T) string {
 }
 
 // awaitEndpoints waits until an API is served at a number of endpoints, and by how many is said.
-func (s *shop) awaitEndpoints(t *testing.T, n, bound int) {
+func (s *world) awaitEndpoints(t *testing.T, n, bound int) {
 	t.Helper()
 	kube.Eventually(t, fmt.Sprintf("%d endpoints and %d workspaces", n, bound), func() (bool, string) {
 		state := s.describe(t)
@@ -190,12 +190,12 @@ func (s *shop) awaitEndpoints(t *testing.T, n, bound int) {
 // is added; and one that has no consumers any more.
 func TestShards(t *testing.T) {
 	up, down := open(t, kcp.RootShard, xpv2.DeletionOrphan), open(t, east, xpv2.DeletionOrphan)
-	at := map[*shop]map[string]consumer{}
-	first := map[consumer]unstructured.Unstructured{}
-	for _, s := range []*shop{up, down} {
-		at[s] = map[string]consumer{}
+	at := map[*world]map[string]tenant{}
+	first := map[tenant]unstructured.Unstructured{}
+	for _, s := range []*world{up, down} {
+		at[s] = map[string]tenant{}
 		for _, shard := range []string{kcp.RootShard, east} {
-			in := s.consumer(t, shard)
+			in := s.tenant(t, shard)
 			at[s][shard] = in
 			in.order(t, "first")
 		}
@@ -207,13 +207,13 @@ func TestShards(t *testing.T) {
 
 	shards.Stop(t, east)
 	for s := range at {
-		kube.Eventually(t, "the shop "+s.path+" to tell that a shard does not answer", func() (bool, string) {
+		kube.Eventually(t, "the world of "+s.path+" to tell that a shard does not answer", func() (bool, string) {
 			state := s.describe(t)
 			return s.offer.GetCondition(v1alpha1.TypeEndpointsReady).Reason != v1alpha1.ReasonServing ||
 				s.offer.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, state
 		})
 	}
-	// Other shards accept a ServiceAccount of one that is down for a minute only, such as that of the other shop.
+	// Other shards accept a ServiceAccount of one that is down for a minute only, such as that of the other world.
 	at[up][kcp.RootShard].order(t, "meanwhile")
 	at[up][kcp.RootShard].awaitCopy(t, "meanwhile", "1")
 	for _, in := range at {
@@ -233,7 +233,7 @@ func TestShards(t *testing.T) {
 
 	shards.Add(t, west)
 	for s := range at {
-		in := s.consumer(t, west)
+		in := s.tenant(t, west)
 		in.order(t, "first")
 		in.awaitCopy(t, "first", "1")
 		s.awaitEndpoints(t, 3, 3)
@@ -245,8 +245,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// confine has the endpoints of the shop be those of one shard, or of all without a name.
-func (s *shop) confine(t *testing.T, shard string) {
+// confine has the endpoints of the world be those of one shard, or of all without a name.
+func (s *world) confine(t *testing.T, shard string) {
 	t.Helper()
 	c, partition := kcp.Client(t, shards.Config(s.path)), "null"
 	if shard != "" {
@@ -263,8 +263,8 @@ func (s *shop) confine(t *testing.T, shard string) {
 	kube.Patch(t, c, slice, `{"spec":{"partition":`+partition+`}}`)
 }
 
-// leave unbinds the API of the shop.
-func (in consumer) leave(t *testing.T) {
+// leave unbinds the API of the world.
+func (in tenant) leave(t *testing.T) {
 	t.Helper()
 	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 }
@@ -276,7 +276,7 @@ func TestMovedWorkspace(t *testing.T) {
 	for _, unbound := range []xpv2.DeletionPolicy{xpv2.DeletionDelete, xpv2.DeletionOrphan} {
 		t.Run(string(unbound), func(t *testing.T) {
 			s := open(t, kcp.RootShard, unbound)
-			in, stays := s.consumer(t, kcp.RootShard), s.consumer(t, kcp.RootShard)
+			in, stays := s.tenant(t, kcp.RootShard), s.tenant(t, kcp.RootShard)
 			kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
 			in.order(t, "first")
 			stays.order(t, "first")
@@ -300,7 +300,7 @@ func TestMovedWorkspace(t *testing.T) {
 			s.confine(t, "")
 			s.awaitEndpoints(t, 2, 2)
 			in.want(t, first, "first", "1")
-			s.consumer(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
+			s.tenant(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
 			in.order(t, "second")
 			in.awaitCopy(t, "second", "1")
 			in.want(t, first, "first", "1")
@@ -334,7 +334,7 @@ func secret(namespace, name, value string) *corev1.Secret {
 }
 
 // awaitKey waits for the copy of a consumer's Secret, with a value.
-func (s *shop) awaitKey(t *testing.T, namespace, name, value string) types.UID {
+func (s *world) awaitKey(t *testing.T, namespace, name, value string) types.UID {
 	t.Helper()
 	u := secret(namespace, name, "")
 	kube.Eventually(t, "the copy of a Secret", func() (bool, string) {

@@ -10,25 +10,25 @@ import (
 // there.
 var interruptions = map[string]struct {
 	reason string
-	leave  func(t *testing.T, s *stage, o cert)
-	want   func(t *testing.T, s *stage, o cert)
+	leave  func(t *testing.T, s *world, o cert)
+	want   func(t *testing.T, s *world, o cert)
 	ends   bool // Nothing is to be left of the object.
 }{
 	"Accepted": {
 		reason: "An object that the agent has only taken hold of is placed.",
-		leave:  func(t *testing.T, s *stage, o cert) { s.accept(t, o) },
-		want: func(t *testing.T, s *stage, o cert) {
+		leave:  func(t *testing.T, s *world, o cert) { s.accept(t, o) },
+		want: func(t *testing.T, s *world, o cert) {
 			below := o.below(s.group)
 			await(t, s.c, below, "the copy", func() bool { return field(below, "spec.secretName") == o.name+"-issued" })
 		},
 	},
 	"Placed": {
 		reason: "A copy that the agent has not remembered yet stays as it is.",
-		leave: func(t *testing.T, s *stage, o cert) {
+		leave: func(t *testing.T, s *world, o cert) {
 			s.accept(t, o)
 			s.place(t, o)
 		},
-		want: func(t *testing.T, s *stage, o cert) {
+		want: func(t *testing.T, s *world, o cert) {
 			below := o.below(s.group)
 			await(t, s.c, object("v1", "Secret", s.state, s.stateOf(t, o).Name), "the state",
 				func() bool { return true })
@@ -39,63 +39,37 @@ var interruptions = map[string]struct {
 			}
 		},
 	},
-	"Changed": {
-		reason: "What the consumer has changed meanwhile passes, and what others have set of the copy stays.",
-		leave: func(t *testing.T, s *stage, o cert) {
-			s.sync(t, o)
-			patch(t, o.in, o.above(s.group), map[string]any{
-				"spec":     map[string]any{"size": nil},
-				"metadata": map[string]any{"annotations": map[string]any{"note": nil}},
-			})
-		},
-		want: func(t *testing.T, s *stage, o cert) {
-			below := o.below(s.group)
-			await(t, s.c, below, "the change", func() bool {
-				return field(below, "spec.size") == "" && field(below, "spec.defaulted") == "by a webhook" &&
-					below.GetAnnotations()["note"] == ""
-			})
-		},
-	},
 	"Reissued": {
 		reason: "What an operator has changed meanwhile passes, too.",
-		leave: func(t *testing.T, s *stage, o cert) {
+		leave: func(t *testing.T, s *world, o cert) {
 			s.sync(t, o)
 			patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"),
 				map[string]any{"data": map[string]any{"tls.crt": "b3RoZXI=", "ca.crt": "bmV3"}})
 			patchStatus(t, s.c, o.below(s.group), "Renewed")
 		},
-		want: func(t *testing.T, s *stage, o cert) {
+		want: func(t *testing.T, s *world, o cert) {
 			issued, above := object("v1", "Secret", o.namespace, o.name), o.above(s.group)
 			await(t, o.in, issued, "the change",
 				func() bool { return dataOf(issued, "ca.crt") == "bmV3" && dataOf(issued, "tls.crt") == "b3RoZXI=" })
 			await(t, o.in, above, "the status", func() bool { return field(above, "status.phase") == "Renewed" })
 		},
 	},
-	"Deleted": {
-		reason: "What the consumer has deleted meanwhile goes, with all that belongs to it.",
-		leave: func(t *testing.T, s *stage, o cert) {
-			s.sync(t, o)
-			remove(t, o.in, o.above(s.group))
-		},
-		want: func(t *testing.T, s *stage, o cert) { s.awaitEnd(t, o) },
-		ends: true,
-	},
 	"Released": {
 		reason: "An object that has nothing left but the finalizer loses it.",
-		leave: func(t *testing.T, s *stage, o cert) {
+		leave: func(t *testing.T, s *world, o cert) {
 			s.accept(t, o)
 			remove(t, o.in, o.above(s.group))
 		},
-		want: func(t *testing.T, s *stage, o cert) { awaitGone(t, o.in, o.above(s.group)) },
+		want: func(t *testing.T, s *world, o cert) { awaitGone(t, o.in, o.above(s.group)) },
 		ends: true,
 	},
 	"CopyDeleted": {
 		reason: "A copy that somebody has deleted meanwhile is made again.",
-		leave: func(t *testing.T, s *stage, o cert) {
+		leave: func(t *testing.T, s *world, o cert) {
 			s.sync(t, o)
 			remove(t, s.c, o.below(s.group))
 		},
-		want: func(t *testing.T, s *stage, o cert) {
+		want: func(t *testing.T, s *world, o cert) {
 			below := o.below(s.group)
 			await(t, s.c, below, "the copy", func() bool { return field(below, "spec.size") == "L" })
 		},

@@ -42,7 +42,7 @@ func grantReading(t *testing.T, c client.Client) {
 }
 
 // look runs the preflight of the built program. It shows that nothing is written, and nothing of a state is printed.
-func (s *stage) look(t *testing.T, args ...string) (preflight.Report, int) {
+func (s *world) look(t *testing.T, args ...string) (preflight.Report, int) {
 	t.Helper()
 	audit := service.Audit(t)
 	m := audit.Mark()
@@ -67,7 +67,7 @@ func (s *stage) look(t *testing.T, args ...string) (preflight.Report, int) {
 // TestPreflight shows what a preflight says of what the agent has left: that nothing is to be done if all is as the
 // guide says, and what is if not.
 func TestPreflight(t *testing.T) {
-	s := newStage(t)
+	s := newWorld(t)
 	certs := []cert{
 		s.cert(s.tenants[0], "a1"), s.cert(s.tenants[0], "bb"),
 		s.cert(s.tenants[1], "a1"), s.cert(s.tenants[1], "bb"),

@@ -54,20 +54,20 @@ type tenant struct {
 	cluster string
 }
 
-// A stage is what the agent leaves.
-type stage struct {
+// A world is what the agent leaves.
+type world struct {
 	agent
 
 	tenants []tenant
 	all     []cert
 }
 
-// newStage makes it, with a PublishedResource that nobody serves yet.
-func newStage(t *testing.T) *stage {
+// newWorld makes it, with a PublishedResource that nobody serves yet.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	service.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	ns := service.Namespace(t)
-	s := &stage{agent: agent{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com", state: ns}}
+	s := &world{agent: agent{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com", state: ns}}
 	s.path, s.admin = workspaces.Workspace(t)
 	s.publish(t)
 	for range 3 {
@@ -86,7 +86,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // tenant makes a workspace that has bound the API and accepted all claims.
-func (s *stage) tenant(t *testing.T) tenant {
+func (s *world) tenant(t *testing.T) tenant {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
 	claims := kcp.Claims("configmaps", "events", "namespaces", "secrets")
@@ -108,7 +108,7 @@ func (s *stage) tenant(t *testing.T) tenant {
 
 // cert returns an object of a tenant. The copies of some are named as the PublishedResource says, and others as it has
 // said before.
-func (s *stage) cert(in tenant, name string) cert {
+func (s *world) cert(in tenant, name string) cert {
 	o := cert{in: in, name: name, namespace: namespaces[len(name)%2]}
 	if o.copied = "cert-" + hash(o.namespace)[:20] + "-" + hash(name)[:20]; strings.HasSuffix(name, "1") {
 		o.copied = "older-" + name
@@ -117,7 +117,7 @@ func (s *stage) cert(in tenant, name string) cert {
 }
 
 // serve runs the provider, and waits until all objects are synced and nothing is written any more.
-func (s *stage) serve(t *testing.T) {
+func (s *world) serve(t *testing.T) {
 	t.Helper()
 	provider.Start(t, service.User(t, user, "system:masters"))
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "publish-certs"}}
@@ -155,7 +155,7 @@ func changing(a kube.Audit, since kube.Mark, user string, in tenant) kube.Reques
 // only get what the agent has not remembered, and that from then on changes pass. What the agent was about to do when
 // it was stopped is done.
 func TestTakeover(t *testing.T) {
-	s := newStage(t)
+	s := newWorld(t)
 	busy := s.tenants[2]
 	for i := range 2 * objectsEach {
 		s.all = append(s.all, s.cert(s.tenants[i%2], fmt.Sprintf("cert-%d", i)))
@@ -196,7 +196,7 @@ func TestTakeover(t *testing.T) {
 }
 
 // states returns the states of the first two tenants, by their names.
-func (s *stage) states(t *testing.T) map[string]corev1.Secret {
+func (s *world) states(t *testing.T) map[string]corev1.Secret {
 	t.Helper()
 	list := &corev1.SecretList{}
 	kube.List(t, s.c, list, client.InNamespace(s.state), client.MatchingLabels{domain + "object-state": "true"})
@@ -211,7 +211,7 @@ func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 
 // compareStates fails unless all that the agent has remembered is still there, with a list of related objects, where
 // the copy is, whose it is, and nothing else.
-func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
+func (s *world) compareStates(t *testing.T, before map[string]corev1.Secret) {
 	t.Helper()
 	after := s.states(t)
 	if len(after) != 2*objectsEach {
@@ -237,7 +237,7 @@ func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 }
 
 // flow changes objects of both sides that were taken over.
-func (s *stage) flow(t *testing.T) {
+func (s *world) flow(t *testing.T) {
 	for _, o := range s.all[:4] {
 		above, below := o.above(s.group), o.below(s.group)
 		patch(t, o.in, above, map[string]any{
@@ -265,7 +265,7 @@ func (s *stage) flow(t *testing.T) {
 }
 
 // end deletes objects that were taken over.
-func (s *stage) end(t *testing.T) {
+func (s *world) end(t *testing.T) {
 	for _, o := range s.all[:4] {
 		above := o.above(s.group)
 		kube.Delete(t, o.in, above)
@@ -274,7 +274,7 @@ func (s *stage) end(t *testing.T) {
 }
 
 // awaitEnd waits until nothing is left of an object but what others have made.
-func (s *stage) awaitEnd(t *testing.T, o cert) {
+func (s *world) awaitEnd(t *testing.T, o cert) {
 	t.Helper()
 	awaitGone(t, o.in, o.above(s.group))
 	awaitGone(t, s.c, o.below(s.group))

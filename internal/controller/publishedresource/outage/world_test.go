@@ -24,9 +24,9 @@ const (
 	stranger   = "v1.boats.other.example.com" // a schema that somebody else has in the APIExport
 )
 
-// A market is a workspace of a kcp with an APIExport, which offers what two service clusters have, and which another
+// A world is a workspace of a kcp with an APIExport, which offers what two service clusters have, and which another
 // workspace has bound.
-type market struct {
+type world struct {
 	c      client.Client // of the control plane
 	kcp    *kcp.Server
 	config string // name of the ProviderConfig
@@ -36,10 +36,10 @@ type market struct {
 	coats  *v1alpha1.PublishedResource // of the other service cluster
 }
 
-// open makes a market and waits until all is published and served.
-func open(t *testing.T, c client.Client, server *kcp.Server, group string) *market {
+// open makes a world and waits until all is published and served.
+func open(t *testing.T, c client.Client, server *kcp.Server, group string) *world {
 	t.Helper()
-	m := &market{c: c, kcp: server, config: local.Namespace(t)}
+	m := &world{c: c, kcp: server, config: local.Namespace(t)}
 	path, admin := server.Workspace(t)
 	m.path = path
 	e := kcp.Export(exportName)
@@ -70,19 +70,19 @@ func connect(t *testing.T, c client.Client, name string, kubeconfig []byte, k *c
 }
 
 // published returns a PublishedResource of a resource.
-func (m *market) published(group, plural string) *v1alpha1.PublishedResource {
+func (m *world) published(group, plural string) *v1alpha1.PublishedResource {
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: m.config + "-" + plural}}
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: m.config}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: build.Kind(plural)}
 	return o
 }
 
-func (m *market) resources() []*v1alpha1.PublishedResource {
+func (m *world) resources() []*v1alpha1.PublishedResource {
 	return []*v1alpha1.PublishedResource{m.hats, m.coats}
 }
 
 // read reads the APIExport.
-func (m *market) read(t *testing.T) *apisv1alpha2.APIExport {
+func (m *world) read(t *testing.T) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
 	in := kcp.Client(t, m.kcp.Config(m.path))
@@ -91,7 +91,7 @@ func (m *market) read(t *testing.T) *apisv1alpha2.APIExport {
 }
 
 // schemas returns the schemas that the APIExport offers, by their resources.
-func (m *market) schemas(t *testing.T) map[string]string {
+func (m *world) schemas(t *testing.T) map[string]string {
 	t.Helper()
 	s := map[string]string{}
 	for _, r := range m.read(t).Spec.Resources {
@@ -101,7 +101,7 @@ func (m *market) schemas(t *testing.T) map[string]string {
 }
 
 // awaitOther waits until the APIExport offers hats and coats by other schemas than before.
-func (m *market) awaitOther(t *testing.T, before map[string]string) {
+func (m *world) awaitOther(t *testing.T, before map[string]string) {
 	t.Helper()
 	kube.Eventually(t, "other schemas in "+m.path, func() (bool, string) {
 		now := m.schemas(t)
@@ -114,7 +114,7 @@ func (m *market) awaitOther(t *testing.T, before map[string]string) {
 }
 
 // awaitServed waits until a PublishedResource is published and served, and nothing is wrong with it.
-func (m *market) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
+func (m *world) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
 	t.Helper()
 	kube.Eventually(t, o.GetName()+" to be served", func() (bool, string) {
 		if err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -133,7 +133,7 @@ func (m *market) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
 }
 
 // awaitUnreachable waits until a PublishedResource says that kcp does not answer.
-func (m *market) awaitUnreachable(t *testing.T, o *v1alpha1.PublishedResource) {
+func (m *world) awaitUnreachable(t *testing.T, o *v1alpha1.PublishedResource) {
 	t.Helper()
 	kube.Eventually(t, o.GetName()+" to say that kcp does not answer", func() (bool, string) {
 		err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -143,8 +143,8 @@ func (m *market) awaitUnreachable(t *testing.T, o *v1alpha1.PublishedResource) {
 	})
 }
 
-// since returns when each condition of the PublishedResources of a market began to be what it is.
-func (m *market) since(t *testing.T) map[string]string {
+// since returns when each condition of the PublishedResources of a world began to be what it is.
+func (m *world) since(t *testing.T) map[string]string {
 	t.Helper()
 	s := map[string]string{}
 	for _, o := range m.resources() {
