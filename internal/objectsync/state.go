@@ -53,7 +53,7 @@ func (i Identity) StateName(version string) string {
 
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
-	slots   map[string][]byte // by the key of the object
+	contents   map[string][]byte // by the key of the object
 	copy    place
 	records map[Record]recorded  // by what tells a copy from others
 	names   int                  // how many related objects the object names
@@ -72,7 +72,7 @@ type place struct {
 // size returns how many bytes the values of the Secret have together, or somewhat more, but for where the copy is.
 func (s *state) size() int {
 	n := 0
-	for key, b := range s.slots {
+	for key, b := range s.contents {
 		n += len(key) + len(b)
 	}
 	for _, r := range s.records {
@@ -99,7 +99,7 @@ func (s *state) isMade(r Record) bool {
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, records: map[Record]recorded{}}
+	s := state{contents: map[string][]byte{}, records: map[Record]recorded{}}
 	if secret == nil {
 		return s, nil
 	}
@@ -116,13 +116,13 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
 		if key != keyCopy && key != keyRecords {
-			s.slots[key] = b
+			s.contents[key] = b
 		}
 	}
 	for _, r := range list {
 		if r.Slot == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
 			agents, own := keysOf(clusterOf(r.Origin, secret.GetLabels()[LabelCluster]), r.From, r.To.Plain())
-			r.Slot = s.slotAmong(agents, own, r.From.groupKind())
+			r.Slot = s.chooseKey(agents, own, r.From.groupKind())
 		}
 		s.records[r.plain()] = r
 	}
@@ -148,37 +148,37 @@ func readValue(secret *unstructured.Unstructured, key string, into any) error {
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
 	out := *s
-	out.slots, out.records = maps.Clone(s.slots), maps.Clone(s.records)
+	out.contents, out.records = maps.Clone(s.contents), maps.Clone(s.records)
 	return out
 }
 
 // equal reports whether two states are the same, but for where the copy is: that is written with the rest.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.records, t.records)
+	return maps.EqualFunc(s.contents, t.contents, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
-// slotOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
+// keyOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
 // unless one of another kind has that.
-func (s *state) slotOf(c *copySync) string {
+func (s *state) keyOf(c *copySync) string {
 	if is := s.records[c.record().plain()]; is.Slot != "" {
 		return is.Slot
 	}
 	agents, own := c.keys()
-	return s.slotAmong(agents, own, c.from.groupKind())
+	return s.chooseKey(agents, own, c.from.groupKind())
 }
 
-func (s *state) slotAmong(agents, own string, kind schema.GroupKind) string {
-	b, taken := s.slots[agents]
-	if _, has := s.slots[own]; has || taken && kindIn(b) != kind {
+func (s *state) chooseKey(agents, own string, kind schema.GroupKind) string {
+	b, taken := s.contents[agents]
+	if _, has := s.contents[own]; has || taken && kindIn(b) != kind {
 		return own
 	}
 	return agents
 }
 
-// nextSlot returns the key under which a copy is to be remembered. From the slot that it has, other copies of the same
+// nextKey returns the key under which a copy is to be remembered. From the slot that it has, other copies of the same
 // object may still have to be read.
-func (s *state) nextSlot(c *copySync) string {
-	slot := s.slotOf(c)
+func (s *state) nextKey(c *copySync) string {
+	slot := s.keyOf(c)
 	if s.hasOther(c.record(), slot) {
 		_, slot = c.keys()
 	}
@@ -221,7 +221,7 @@ func keysOf(cluster string, from, to Ref) (agents, own string) {
 // holdsOtherKind reports whether api-syncagent's place for an object has one of another kind.
 func (s *state) holdsOtherKind(c *copySync) bool {
 	agents, _ := c.keys()
-	b, ok := s.slots[agents]
+	b, ok := s.contents[agents]
 	return ok && kindIn(b) != c.from.groupKind()
 }
 
@@ -229,7 +229,7 @@ func (s *state) holdsOtherKind(c *copySync) bool {
 // are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (s *state) isAgents(c *copySync) bool {
 	agents, _ := c.keys()
-	return kindIn(s.slots[agents]) == c.from.groupKind() && !s.hasOther(c.record(), "")
+	return kindIn(s.contents[agents]) == c.from.groupKind() && !s.hasOther(c.record(), "")
 }
 
 // kindIn returns the kind of an object that is remembered.
@@ -245,7 +245,7 @@ func kindIn(b []byte) schema.GroupKind {
 // last returns what of an object was last copied, nil if that is not remembered or cannot be read.
 func (s *state) last(c *copySync) map[string]any {
 	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(s.slots[s.slotOf(c)], &u.Object); err != nil || u.Object == nil {
+	if err := utiljson.Unmarshal(s.contents[s.keyOf(c)], &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
 	return content(u, c.rule.origins().Status)
@@ -272,7 +272,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 	if b == nil {
 		return nil
 	}
-	size := s.size() + len(b) - len(s.slots[s.nextSlot(c)])
+	size := s.size() + len(b) - len(s.contents[s.nextKey(c)])
 	if _, is := s.records[c.record().plain()]; !is {
 		size += recorded{Record: c.record()}.size()
 	}
@@ -282,10 +282,10 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 // remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
 // before if that is nil.
 func (s *state) remember(c *copySync, b []byte, pending bool) {
-	slot := s.slotOf(c)
+	slot := s.keyOf(c)
 	if b != nil {
-		slot = s.nextSlot(c)
-		s.slots[slot] = b
+		slot = s.nextKey(c)
+		s.contents[slot] = b
 	}
 	if c.isPrimary() {
 		return
@@ -315,12 +315,12 @@ func (s *state) fits(bytes int) bool {
 	return s.mayUse == nil || s.mayUse(s.names*bytesPerName+max(0, bytes-bytesFree))
 }
 
-// disown forgets a copy of a related object.
-func (s *state) disown(r Record) {
+// forget forgets a copy of a related object.
+func (s *state) forget(r Record) {
 	slot := s.records[r.plain()].Slot
 	delete(s.records, r.plain())
 	if !s.hasOther(r, slot) {
-		delete(s.slots, slot)
+		delete(s.contents, slot)
 	}
 }
 
@@ -329,13 +329,13 @@ func (s *state) prune(used map[string]bool) {
 	for _, r := range s.records {
 		used[r.Slot] = true
 	}
-	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !used[key] })
+	maps.DeleteFunc(s.contents, func(key string, _ []byte) bool { return !used[key] })
 }
 
 // data returns the values of the Secret.
 func (s *state) data() (map[string]any, error) {
 	out := map[string]any{}
-	for key, b := range s.slots {
+	for key, b := range s.contents {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
 	values := map[string]any{}
