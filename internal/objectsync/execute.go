@@ -227,11 +227,11 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 
 // forget deletes the copies of related objects that are gone, and their records. What is unknown stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
-	here, used := map[Record]bool{}, map[string]bool{p.state.keyOf(p.planner.primary(Ref{})): true}
+	here, used := map[Record]bool{}, map[string]bool{p.state.contentKey(p.planner.primary(Ref{})): true}
 	for _, c := range all {
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
 		here[c.record().plain()] = here[c.record().plain()] || undone || c.isHere()
-		used[p.state.keyOf(c)] = true
+		used[p.state.contentKey(c)] = true
 	}
 	var errs []error
 	for _, r := range p.state.list() {

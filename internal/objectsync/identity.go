@@ -136,16 +136,16 @@ func SourceOf(copied *unstructured.Unstructured) (p Primary, ok bool) {
 		KeyOf(copied) == Identity{NamespacedName: p.NamespacedName, Cluster: p.Cluster}.Key()
 }
 
-// A ownership says what an object is to an identity.
+// An ownership tells whose copy an object is.
 type ownership int
 
 const (
 	unowned ownership = iota // It belongs to no one.
-	ours                      // It is the copy.
-	foreign                   // It belongs to another.
+	ours                     // It is the copy.
+	foreign                  // It belongs to another.
 )
 
-// ownershipOf says what an object is to the identity.
+// ownershipOf returns whose copy an object is, as the identity sees it.
 func (i Identity) ownershipOf(u *unstructured.Unstructured) ownership {
 	l, a := u.GetLabels(), u.GetAnnotations()
 	if l[LabelState] != "" {

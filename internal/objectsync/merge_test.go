@@ -245,7 +245,7 @@ func TestSlotsOfEarlierBuilds(t *testing.T) {
 	}
 	want := s.clone()
 	for is, r := range s.records {
-		r.Slot = ""
+		r.Key = ""
 		s.records[is] = r
 	}
 	secret, err := s.secret(types.NamespacedName{}, map[string]string{LabelCluster: "cluster1"})
@@ -297,7 +297,7 @@ func TestRoomForSecondCopy(t *testing.T) {
 func TestSizeOfRecord(t *testing.T) {
 	_, c := planning(v1alpha1.OriginService, "")
 	uid := types.UID(strings.Repeat("u", 36))
-	r := recorded{Record: c.record(), Pending: true, UID: uid, CopyUID: uid, Slot: hashJSON(nil)}
+	r := recorded{Record: c.record(), Pending: true, UID: uid, CopyUID: uid, Key: hashJSON(nil)}
 	r.From.Group, r.To.Group = "example.org", "example.org"
 	if b, err := json.Marshal([]recorded{r, r}); err != nil || len(b) > 2*r.size() || len(b) < 2*(r.size()-20) {
 		t.Errorf("want about %d bytes, got %d, %v", 2*r.size(), len(b), err)

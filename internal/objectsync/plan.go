@@ -12,15 +12,15 @@ import (
 type copyPlan struct {
 	of *copySync
 
-	refused  error                      // why nothing is done, nil if something may be
-	forget   bool                       // It is no longer about to be made.
-	content  map[string]any             // what the copy is to have of the object at the origin
-	remembered     []byte                     // what is to be remembered of the content, nil if it is
-	create   *unstructured.Unstructured // the copy to be made, nil for none
-	patch    map[string]any             // a JSON merge patch of the copy, nil for none
-	hold     bool                       // The related object of the workspace gets our finalizer.
-	status   map[string]any             // a JSON merge patch of the status of the copy, nil for none
-	noStatus error                      // why the status is not known, nil if it is
+	refused    error                      // why nothing is done, nil if something may be
+	forget     bool                       // It is no longer about to be made.
+	content    map[string]any             // what the copy is to have of the object at the origin
+	remembered []byte                     // what is to be remembered of the content, nil if it is
+	create     *unstructured.Unstructured // the copy to be made, nil for none
+	patch      map[string]any             // a JSON merge patch of the copy, nil for none
+	hold       bool                       // The related object of the workspace gets our finalizer.
+	status     map[string]any             // a JSON merge patch of the status of the copy, nil for none
+	noStatus   error                      // why the status is not known, nil if it is
 }
 
 // A planner decides what copies need. It reads and writes nothing.

@@ -204,8 +204,8 @@ func (p *pass) removeFinalizers(ctx context.Context, shared bool) error {
 	return p.in.letGo(ctx, p.view.ref, p.view.source)
 }
 
-// detach has copy and state belong to no publication any more. The copy gets annotations: if its workspace has left it
-// behind, nothing but its kind, which one of api-syncagent does not tell, says to whom it counts from now on.
+// detach takes the publication off the copy and the state. The copy also gets annotations: if its workspace has left it
+// behind, only its kind tells which publication may take it over, and a copy of api-syncagent does not name its kind.
 func (p *pass) detach(ctx context.Context, annotations map[string]any) error {
 	if p.view.copied != nil {
 		annotations[AnnotationPublication] = nil
@@ -216,5 +216,5 @@ func (p *pass) detach(ctx context.Context, annotations map[string]any) error {
 			}
 		}
 	}
-	return p.secret.disown(ctx)
+	return p.secret.detach(ctx)
 }

@@ -53,11 +53,11 @@ func (i Identity) StateName(version string) string {
 
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
-	contents   map[string][]byte // by the key of the object
-	copy    place
-	records map[Record]recorded  // by what tells a copy from others
-	names   int                  // how many related objects the object names
-	mayUse  func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
+	contents map[string][]byte // by the key of the object
+	copy     place
+	records  map[Record]recorded  // by what tells a copy from others
+	names    int                  // how many related objects the object names
+	mayUse   func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
 }
 
 // A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
@@ -86,7 +86,7 @@ func (s *state) list() []recorded {
 	return slices.SortedFunc(maps.Values(s.records), func(a, b recorded) int {
 		return cmp.Or(
 			strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()),
-			strings.Compare(a.To.String(), b.To.String()), strings.Compare(a.Slot, b.Slot),
+			strings.Compare(a.To.String(), b.To.String()), strings.Compare(a.Key, b.Key),
 		)
 	})
 }
@@ -120,9 +120,9 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		}
 	}
 	for _, r := range list {
-		if r.Slot == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
+		if r.Key == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
 			agents, own := keysOf(clusterOf(r.Origin, secret.GetLabels()[LabelCluster]), r.From, r.To.Plain())
-			r.Slot = s.chooseKey(agents, own, r.From.groupKind())
+			r.Key = s.chooseKey(agents, own, r.From.groupKind())
 		}
 		s.records[r.plain()] = r
 	}
@@ -157,11 +157,11 @@ func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.contents, t.contents, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
-// keyOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
+// contentKey returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
 // unless one of another kind has that.
-func (s *state) keyOf(c *copySync) string {
-	if is := s.records[c.record().plain()]; is.Slot != "" {
-		return is.Slot
+func (s *state) contentKey(c *copySync) string {
+	if is := s.records[c.record().plain()]; is.Key != "" {
+		return is.Key
 	}
 	agents, own := c.keys()
 	return s.chooseKey(agents, own, c.from.groupKind())
@@ -175,22 +175,22 @@ func (s *state) chooseKey(agents, own string, kind schema.GroupKind) string {
 	return agents
 }
 
-// nextKey returns the key under which a copy is to be remembered. From the slot that it has, other copies of the same
-// object may still have to be read.
+// nextKey returns the key under which a copy is to be remembered. Another copy of the same object may still have to be
+// read by the one that it has.
 func (s *state) nextKey(c *copySync) string {
-	slot := s.keyOf(c)
-	if s.hasOther(c.record(), slot) {
-		_, slot = c.keys()
+	key := s.contentKey(c)
+	if s.hasOther(c.record(), key) {
+		_, key = c.keys()
 	}
-	return slot
+	return key
 }
 
-// hasOther reports whether another copy of the same object is recorded. Only those in a slot count, unless the slot is
-// empty. Copies that api-syncagent has made share a slot.
-func (s *state) hasOther(than Record, slot string) bool {
+// hasOther reports whether another copy of the same object is recorded, under a key unless that is empty. Copies that
+// api-syncagent has made share a key.
+func (s *state) hasOther(than Record, key string) bool {
 	than = than.plain()
 	for r, x := range s.records {
-		if r != than && r.isOf(than) && (slot == "" || x.Slot == slot) {
+		if r != than && r.isOf(than) && (key == "" || x.Key == key) {
 			return true
 		}
 	}
@@ -245,7 +245,7 @@ func kindIn(b []byte) schema.GroupKind {
 // last returns what of an object was last copied, nil if that is not remembered or cannot be read.
 func (s *state) last(c *copySync) map[string]any {
 	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(s.contents[s.keyOf(c)], &u.Object); err != nil || u.Object == nil {
+	if err := utiljson.Unmarshal(s.contents[s.contentKey(c)], &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
 	return content(u, c.rule.origins().Status)
@@ -282,15 +282,15 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 // remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
 // before if that is nil.
 func (s *state) remember(c *copySync, b []byte, pending bool) {
-	slot := s.keyOf(c)
+	key := s.contentKey(c)
 	if b != nil {
-		slot = s.nextKey(c)
-		s.contents[slot] = b
+		key = s.nextKey(c)
+		s.contents[key] = b
 	}
 	if c.isPrimary() {
 		return
 	}
-	r := recorded{Record: c.record(), Pending: pending, Slot: slot}
+	r := recorded{Record: c.record(), Pending: pending, Key: key}
 	if c.origin != nil {
 		r.UID = c.origin.GetUID()
 	}
@@ -317,17 +317,17 @@ func (s *state) fits(bytes int) bool {
 
 // forget forgets a copy of a related object.
 func (s *state) forget(r Record) {
-	slot := s.records[r.plain()].Slot
+	key := s.records[r.plain()].Key
 	delete(s.records, r.plain())
-	if !s.hasOther(r, slot) {
-		delete(s.contents, slot)
+	if !s.hasOther(r, key) {
+		delete(s.contents, key)
 	}
 }
 
 // prune forgets what was copied of objects that have no record, but for some.
 func (s *state) prune(used map[string]bool) {
 	for _, r := range s.records {
-		used[r.Slot] = true
+		used[r.Key] = true
 	}
 	maps.DeleteFunc(s.contents, func(key string, _ []byte) bool { return !used[key] })
 }
