@@ -103,7 +103,7 @@ func TestLearn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(tc.c.rule.origin, "")
 			f := &finder{view: p.view, in: Input{Holders: known{tc.h}}, name: mine}
-			got := told{f.learn(c), c.alike, c.shared, c.taken, c.claimed, c.wanted}
+			got := told{f.learn(c), c.hasSiblings, c.siblingsKeep, c.copyIsForeign, c.originIsForeign, c.othersRefer}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
@@ -161,19 +161,19 @@ func TestAdmit(t *testing.T) {
 		},
 		"AgentsElsewhere": {
 			reason: "Not where another workspace has its copy.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.byAgent, c.taken = true, true },
+			change: func(_ planner, c *copySync) { c.byAgent, c.copyIsForeign = true, true },
 		},
 		"Claimed": {
 			reason: "Another workspace has the object.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.claimed, c.wanted = true, true },
+			change: func(_ planner, c *copySync) { c.originIsForeign, c.othersRefer = true, true },
 		},
 		"Wanted": {
 			reason: "Another workspace refers to it, and it does not tell whose it is.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.wanted = true },
+			change: func(_ planner, c *copySync) { c.othersRefer = true },
 		},
 		"Owned": {
 			reason: "It tells that it is for this workspace.",
-			change: func(_ planner, c *copySync) { c.wanted, c.owned = true, true },
+			change: func(_ planner, c *copySync) { c.othersRefer, c.owned = true, true },
 		},
 		"InPlace": {
 			reason: "Somebody has made an object in the place.", want: ErrForeign,
@@ -193,11 +193,11 @@ func TestAdmit(t *testing.T) {
 		},
 		"Alike": {
 			reason: "Another object of the workspace is about to make it.",
-			change: func(p planner, c *copySync) { c.copied, c.alike = marked(p, c), true },
+			change: func(p planner, c *copySync) { c.copied, c.hasSiblings = marked(p, c), true },
 		},
 		"Shared": {
 			reason: "Another object of the workspace has it, as api-syncagent has made it.",
-			change: func(_ planner, c *copySync) { c.copied, c.alike, c.shared = of(nil, nil), true, true },
+			change: func(_ planner, c *copySync) { c.copied, c.hasSiblings, c.siblingsKeep = of(nil, nil), true, true },
 		},
 		"Pending": {
 			reason: "Its creation was not answered.",
@@ -277,14 +277,14 @@ func TestAgentsNamesakes(t *testing.T) {
 		"Ours": {reason: "We record what we copy.", change: func(p planner, _ *copySync) { p.view.agents = false }},
 		"Free": {
 			reason: "The place was the Secret's own.",
-			change: func(p planner, _ *copySync) { p.view.stored.slots = nil },
+			change: func(p planner, _ *copySync) { p.view.stored.contents = nil },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(tc.origin, "")
 			p.view.agents = true
 			agents, _ := c.keys()
-			p.view.stored.slots[agents] = []byte(`{"apiVersion":"v1","kind":"ConfigMap"}`)
+			p.view.stored.contents[agents] = []byte(`{"apiVersion":"v1","kind":"ConfigMap"}`)
 			c.origin.Object["data"] = map[string]any{"k": "a"}
 			c.copied = c.origin.DeepCopy()
 			c.origin.SetFinalizers([]string{Finalizer})

@@ -32,16 +32,16 @@ type copySync struct {
 
 	// All else is of related objects alone.
 
-	unread   error     // why it is not known whether they are there, nil if it is
-	closed   error     // why the consumer may not name it, nil if it may
-	recorded *recorded // how this object has recorded the copy, nil if it has not
-	byAgent  bool      // api-syncagent has copied it, and remembers the object alone.
-	alike    bool      // Other objects of the workspace have or make the same copy,
-	shared   bool      // and have recorded it.
-	taken    bool      // Another workspace has the copy.
-	claimed  bool      // Another workspace has the object,
-	wanted   bool      // or refers to it.
-	owned    bool      // The copy of the consumer's object owns it.
+	unread          error     // why it is not known whether they are there, nil if it is
+	closed          error     // why the consumer may not name it, nil if it may
+	recorded        *recorded // how this object has recorded the copy, nil if it has not
+	byAgent         bool      // api-syncagent has copied it, and remembers the object alone.
+	hasSiblings     bool      // Other objects of the workspace have or make the same copy,
+	siblingsKeep    bool      // and have recorded it.
+	copyIsForeign   bool      // Another workspace has the copy.
+	originIsForeign bool      // Another workspace has the object,
+	othersRefer     bool      // or refers to it.
+	owned           bool      // The copy of the consumer's object owns it.
 }
 
 func (c *copySync) isPrimary() bool { return c.rule.names == nil }
@@ -50,8 +50,9 @@ func (c *copySync) record() Record {
 	return Record{Identifier: c.rule.identifier, Origin: c.rule.origin, From: c.from, To: c.to}
 }
 
-// below returns the one that is on the service cluster, the object at the origin or its copy, nil if it is not there.
-func (c *copySync) below() (Ref, *unstructured.Unstructured) {
+// onService returns the object on the service cluster, which is the one at the origin or its copy. It is nil if it is not
+// there.
+func (c *copySync) onService() (Ref, *unstructured.Unstructured) {
 	if c.rule.origin == v1alpha1.OriginService {
 		return c.from, c.origin
 	}

@@ -19,8 +19,8 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 	for _, plan := range plans {
 		err := plan.refused
 		switch {
-		case plan.disown:
-			p.state.disown(plan.of.record())
+		case plan.forget:
+			p.state.forget(plan.of.record())
 		case err != nil:
 		case plan.of.copied != nil:
 			err = p.update(ctx, plan)
@@ -52,7 +52,7 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 // others have changed since then stays.
 func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	c := plan.of
-	if err := p.state.checkRoom(c, plan.slot); err != nil {
+	if err := p.state.checkRoom(c, plan.remembered); err != nil {
 		return err
 	}
 	_, other := p.in.of(c.rule.origin)
@@ -61,7 +61,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 			return p.replace(ctx, c, err)
 		}
 	}
-	p.state.remember(c, plan.slot, false)
+	p.state.remember(c, plan.remembered, false)
 	if c.isPrimary() {
 		if plan.patch != nil {
 			// References are to be followed from what the copy is now.
@@ -93,10 +93,10 @@ func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
 // copied is what a hidden one has, until it is made again.
 func (p *pass) expect(plan copyPlan) error {
 	c := plan.of
-	if err := p.state.checkRoom(c, plan.slot); err != nil || c.isMade() {
+	if err := p.state.checkRoom(c, plan.remembered); err != nil || c.isMade() {
 		return err
 	}
-	p.state.remember(c, plan.slot, true)
+	p.state.remember(c, plan.remembered, true)
 	if at := c.to.NamespacedName(); c.isPrimary() && p.state.copy.NamespacedName != at {
 		p.state.copy = place{NamespacedName: at}
 	}
@@ -127,7 +127,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	if c.copied, err = get(other, c.to); err != nil {
 		return err
 	}
-	p.state.remember(c, plan.slot, false)
+	p.state.remember(c, plan.remembered, false)
 	return nil
 }
 
@@ -227,18 +227,18 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 
 // forget deletes the copies of related objects that are gone, and their records. What is unknown stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
-	here, used := map[Record]bool{}, map[string]bool{p.state.slotOf(p.planner.primary(Ref{})): true}
+	here, used := map[Record]bool{}, map[string]bool{p.state.contentKey(p.planner.primary(Ref{})): true}
 	for _, c := range all {
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
 		here[c.record().plain()] = here[c.record().plain()] || undone || c.isHere()
-		used[p.state.slotOf(c)] = true
+		used[p.state.contentKey(c)] = true
 	}
 	var errs []error
 	for _, r := range p.state.list() {
 		if !here[r.plain()] && !slices.ContainsFunc(p.syncer.related, func(x *copyRule) bool {
 			return unknown[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
-			errs = append(errs, p.dissolve(ctx, r))
+			errs = append(errs, p.removeRelated(ctx, r))
 		}
 	}
 	if p.whole { // What api-syncagent remembers of objects that are not known has no record.

@@ -131,13 +131,13 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:
 			isCopy = true
 		case h.Primary.Cluster != cluster:
-			c.claimed, c.wanted = c.claimed || h.Kept, true
+			c.originIsForeign, c.othersRefer = c.originIsForeign || h.Kept, true
 		case h.State != f.name && h.plain() == is:
-			c.alike, c.shared = true, c.shared || h.Kept && h.Primary.Name != ""
+			c.hasSiblings, c.siblingsKeep = true, c.siblingsKeep || h.Kept && h.Primary.Name != ""
 		}
 	}
 	if is.Origin == v1alpha1.OriginKCP { // On the other side each workspace has its own.
-		c.taken = slices.ContainsFunc(f.in.Holders.Holdings("", c.to),
+		c.copyIsForeign = slices.ContainsFunc(f.in.Holders.Holdings("", c.to),
 			func(h Holding) bool { return h.Kept && h.Primary.Cluster != cluster })
 	}
 	return isCopy
@@ -148,7 +148,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 func (f *finder) read(c *copySync) (err error) {
 	origin, other := f.in.of(c.rule.origin)
 	was := c.isMade() || c.byAgent
-	if below, _ := c.below(); !was {
+	if below, _ := c.onService(); !was {
 		if c.unread, err = f.checkNamespace(c.rule, below.Namespace); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (f *finder) read(c *copySync) (err error) {
 		return err
 	}
 	c.owned = owns(f.view.copied, c.origin)
-	below, u := c.below()
+	below, u := c.onService()
 	refused, err := c.rule.names.Admits(f.tenant, below.NamespacedName(), owns(f.view.copied, u))
 	if c.closed = err; refused != nil {
 		c.closed = errors.Wrapf(ErrClosed, "%s: %v", below, refused)

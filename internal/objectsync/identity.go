@@ -136,23 +136,23 @@ func SourceOf(copied *unstructured.Unstructured) (p Primary, ok bool) {
 		KeyOf(copied) == Identity{NamespacedName: p.NamespacedName, Cluster: p.Cluster}.Key()
 }
 
-// A standing says what an object is to an identity.
-type standing int
+// An ownership tells whose copy an object is.
+type ownership int
 
 const (
-	unclaimed standing = iota // It belongs to no one.
-	ours                      // It is the copy.
-	foreign                   // It belongs to another.
+	unowned ownership = iota // It belongs to no one.
+	ours                     // It is the copy.
+	foreign                  // It belongs to another.
 )
 
-// standingOf says what an object is to the identity.
-func (i Identity) standingOf(u *unstructured.Unstructured) standing {
+// ownershipOf returns whose copy an object is, as the identity sees it.
+func (i Identity) ownershipOf(u *unstructured.Unstructured) ownership {
 	l, a := u.GetLabels(), u.GetAnnotations()
 	if l[LabelState] != "" {
 		return foreign
 	}
 	if l[LabelCluster]+l[LabelNameHash]+l[v1alpha1.LabelKeyAgentName]+a[AnnotationName] == "" {
-		return unclaimed
+		return unowned
 	}
 	labels, annotations := i.Labels(), i.Annotations()
 	for _, key := range []string{LabelCluster, LabelNamespaceHash, LabelNameHash, v1alpha1.LabelKeyAgentName} {

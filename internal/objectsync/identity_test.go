@@ -78,7 +78,7 @@ func TestStandingOf(t *testing.T) {
 		reason string
 		i      Identity
 		u      *unstructured.Unstructured
-		want   standing
+		want   ownership
 	}{
 		"Whole": {reason: "What has all is ours.", i: i, u: of(i.Labels(), i.Annotations()), want: ours},
 		"Agents": {
@@ -103,7 +103,7 @@ func TestStandingOf(t *testing.T) {
 			reason: "What says nothing belongs to no one.",
 			i:      i,
 			u:      of(map[string]string{"a": "b"}, nil),
-			want:   unclaimed,
+			want:   unowned,
 		},
 		"OtherName": {
 			reason: "The copy of another object is foreign.",
@@ -161,7 +161,7 @@ func TestStandingOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.i.standingOf(tc.u); got != tc.want {
+			if got := tc.i.ownershipOf(tc.u); got != tc.want {
 				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
 			}
 		})

@@ -152,7 +152,7 @@ func TestStateIsTheAgents(t *testing.T) {
 		agentsKey: []byte(`{"apiVersion":"example.org/v1","kind":"Thing",` +
 			`"metadata":{"labels":{"a":"b"},"name":"web","namespace":"default"},"spec":{"html":"a"}}`),
 	}
-	if diff := cmp.Diff(want, s.slots); diff != "" {
+	if diff := cmp.Diff(want, s.contents); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -205,16 +205,16 @@ func TestSlots(t *testing.T) {
 	put("Other", "three")
 	agents, _ := c.keys()
 	check("made", map[string]string{"Secret": "one", "Kind": "two", "Other": "three"})
-	if s.slots[agents] == nil || len(s.slots) != 3 {
-		t.Errorf("want the first in the agent's place, got %v", s.slots)
+	if s.contents[agents] == nil || len(s.contents) != 3 {
+		t.Errorf("want the first in the agent's place, got %v", s.contents)
 	}
-	s.disown(c.record())
+	s.forget(c.record())
 	put("Other", "four")
 	check("forgotten", map[string]string{"Kind": "two", "Other": "four"})
 
 	left, _ := c.encode(data("one"))
 	s, _ = readState(nil)
-	s.slots[agents] = left
+	s.contents[agents] = left
 	if !s.isAgents(c) || s.isAgents(&kind) {
 		t.Error("want the Secret known as the agent's, and nothing else")
 	}
@@ -224,8 +224,8 @@ func TestSlots(t *testing.T) {
 	check("taken over", map[string]string{"Secret": "one", "Other": "one"})
 	put("Secret", "two")
 	check("changed", map[string]string{"Secret": "two", "Other": "one"})
-	if s.disown(named.record()); s.isAgents(&named) || len(s.slots) != 1 {
-		t.Errorf("want nothing left of the other, got %v", s.slots)
+	if s.forget(named.record()); s.isAgents(&named) || len(s.contents) != 1 {
+		t.Errorf("want nothing left of the other, got %v", s.contents)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestSlotsOfEarlierBuilds(t *testing.T) {
 	}
 	want := s.clone()
 	for is, r := range s.records {
-		r.Slot = ""
+		r.Key = ""
 		s.records[is] = r
 	}
 	secret, err := s.secret(types.NamespacedName{}, map[string]string{LabelCluster: "cluster1"})
@@ -257,12 +257,12 @@ func TestSlotsOfEarlierBuilds(t *testing.T) {
 		t.Errorf("want each record with its slot: -want, +got, %v:\n%s", err, diff)
 	}
 	for _, c := range all {
-		if got.disown(c.record()); got.isAgents(c) {
+		if got.forget(c.record()); got.isAgents(c) {
 			t.Errorf("%s is taken for the agent's", c.from)
 		}
 	}
-	if len(got.slots) > 0 {
-		t.Errorf("want nothing left, got %v", got.slots)
+	if len(got.contents) > 0 {
+		t.Errorf("want nothing left, got %v", got.contents)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestRoomForSecondCopy(t *testing.T) {
 			t.Errorf("want %v for one of two that share a slot, got %v", ErrTooLarge, err)
 		}
 	}
-	s.disown(named.record())
+	s.forget(named.record())
 	if err := s.checkRoom(c, b); err != nil {
 		t.Errorf("want room for what takes the place of the same, got %v", err)
 	}
@@ -297,7 +297,7 @@ func TestRoomForSecondCopy(t *testing.T) {
 func TestSizeOfRecord(t *testing.T) {
 	_, c := planning(v1alpha1.OriginService, "")
 	uid := types.UID(strings.Repeat("u", 36))
-	r := recorded{Record: c.record(), Pending: true, UID: uid, CopyUID: uid, Slot: hashJSON(nil)}
+	r := recorded{Record: c.record(), Pending: true, UID: uid, CopyUID: uid, Key: hashJSON(nil)}
 	r.From.Group, r.To.Group = "example.org", "example.org"
 	if b, err := json.Marshal([]recorded{r, r}); err != nil || len(b) > 2*r.size() || len(b) < 2*(r.size()-20) {
 		t.Errorf("want about %d bytes, got %d, %v", 2*r.size(), len(b), err)

@@ -12,15 +12,15 @@ import (
 type copyPlan struct {
 	of *copySync
 
-	refused  error                      // why nothing is done, nil if something may be
-	disown   bool                       // It is no longer about to be made.
-	content  map[string]any             // what the copy is to have of the object at the origin
-	slot     []byte                     // what is to be remembered of the content, nil if it is
-	create   *unstructured.Unstructured // the copy to be made, nil for none
-	patch    map[string]any             // a JSON merge patch of the copy, nil for none
-	hold     bool                       // The related object of the workspace gets our finalizer.
-	status   map[string]any             // a JSON merge patch of the status of the copy, nil for none
-	noStatus error                      // why the status is not known, nil if it is
+	refused    error                      // why nothing is done, nil if something may be
+	forget     bool                       // It is no longer about to be made.
+	content    map[string]any             // what the copy is to have of the object at the origin
+	remembered []byte                     // what is to be remembered of the content, nil if it is
+	create     *unstructured.Unstructured // the copy to be made, nil for none
+	patch      map[string]any             // a JSON merge patch of the copy, nil for none
+	hold       bool                       // The related object of the workspace gets our finalizer.
+	status     map[string]any             // a JSON merge patch of the status of the copy, nil for none
+	noStatus   error                      // why the status is not known, nil if it is
 }
 
 // A planner decides what copies need. It reads and writes nothing.
@@ -70,7 +70,7 @@ func (p planner) planAll(all []*copySync, s *state) (plans []copyPlan, unread []
 func (p planner) plan(c *copySync, s *state) copyPlan {
 	out, target := copyPlan{of: c}, c.copied
 	if out.refused = p.admit(c); out.refused != nil {
-		out.disown = c.recorded != nil && c.recorded.Pending
+		out.forget = c.recorded != nil && c.recorded.Pending
 		return out
 	}
 	if target == nil {
@@ -91,7 +91,7 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 		out.patch = p.bodyFor(c, c.copied, change)
 	}
 	if isNew {
-		out.slot, out.refused = c.encode(out.content)
+		out.remembered, out.refused = c.encode(out.content)
 	}
 	if c.copied != nil && c.rule.syncStatus && c.rule.copies().Status {
 		var status any
@@ -105,7 +105,7 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 // lost, and of a related one that was there before us, what differs stays. A related copy that another object of the
 // workspace keeps may be behind, and so may one whose creation was not answered: all is copied.
 func (p planner) last(c *copySync, s *state, content map[string]any) (last map[string]any, isNew bool) {
-	if !c.isMade() && (c.recorded != nil || c.alike) {
+	if !c.isMade() && (c.recorded != nil || c.hasSiblings) {
 		return nil, true
 	}
 	if last = s.last(c); last != nil {
@@ -156,7 +156,7 @@ func (p planner) marks(c *copySync) map[string]any {
 // adopt decides whether what has the name of a new copy becomes the copy of the object itself, and returns the patch
 // for that, nil if none is needed.
 func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[string]any, error) {
-	is, policy := p.view.id.standingOf(found), p.syncer.existing
+	is, policy := p.view.id.ownershipOf(found), p.syncer.existing
 	name, namespace := p.syncer.namer.Who()
 	adopts := policy == v1alpha1.ExistingObjectsAdopt || policy == v1alpha1.ExistingObjectsOverwrite ||
 		policy != v1alpha1.ExistingObjectsRefuse && (name == naming.Workspace || namespace == naming.Workspace)
@@ -165,7 +165,7 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 		return nil, ErrForeign
 	case found.GetDeletionTimestamp() != nil:
 		return nil, ErrEnding
-	case is == unclaimed && !p.view.isCopy(found) && !adopts:
+	case is == unowned && !p.view.isCopy(found) && !adopts:
 		return nil, ErrExists
 	}
 	var change map[string]any // The rest of what differs stays until it changes at the source.
@@ -210,13 +210,13 @@ func (p planner) admit(c *copySync) error {
 		return errors.Wrapf(ErrForeign, "%s", c.to)
 	case c.isMade() && !c.isReplaced():
 		return nil
-	case c.taken:
+	case c.copyIsForeign:
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.to)
 	case c.byAgent:
 		return nil
 	case c.closed != nil:
 		return c.closed
-	case c.claimed, c.wanted && !c.owned:
+	case c.originIsForeign, c.othersRefer && !c.owned:
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.from)
 	case c.copied == nil, c.recorded != nil, p.isFound(c):
 		return nil
@@ -227,7 +227,7 @@ func (p planner) admit(c *copySync) error {
 // checkForbidden refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted,
 // and an object to its own kind as related to itself, as both would be remembered in one place.
 func (p planner) checkForbidden(c *copySync) error {
-	if below, u := c.below(); p.syncer.isState(below, u) {
+	if below, u := c.onService(); p.syncer.isState(below, u) {
 		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
 	}
 	if c.rule.origin == v1alpha1.OriginKCP && c.from.Plain() == p.view.ref.Plain() {
@@ -240,7 +240,7 @@ func (p planner) checkForbidden(c *copySync) error {
 // object of the workspace has recorded it, or api-syncagent has made it. If the state was lost, or other objects of the
 // workspace have or make the same copy, our mark on it is enough.
 func (p planner) isFound(c *copySync) bool {
-	return c.shared || (p.view.lost || c.alike) && p.isMarked(c) || p.madeByAgent(c)
+	return c.siblingsKeep || (p.view.lost || c.hasSiblings) && p.isMarked(c) || p.madeByAgent(c)
 }
 
 func (p planner) isMarked(c *copySync) bool { return isMarked(c.record(), c.copied, p.view.id.Cluster) }
@@ -259,7 +259,7 @@ func (p planner) madeByAgent(c *copySync) bool {
 
 // isAgents reports whether api-syncagent has made the copy of a related object. It has not recorded that.
 func (p planner) isAgents(c *copySync) bool {
-	return p.checkForbidden(c) == nil && !c.taken && (c.byAgent || c.copied != nil && p.madeByAgent(c))
+	return p.checkForbidden(c) == nil && !c.copyIsForeign && (c.byAgent || c.copied != nil && p.madeByAgent(c))
 }
 
 // isState reports whether an object of the service cluster is a state, or is named like one. Nil is one that is not

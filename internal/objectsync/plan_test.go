@@ -15,13 +15,13 @@ import (
 // A planned is what a test sees of a plan.
 type planned struct {
 	Refused, NoStatus      error
-	Disown, Remember, Hold bool
+	Forget, Remember, Hold bool
 	Create, Patch, Status  map[string]any
 }
 
 func seen(plan copyPlan) planned {
 	out := planned{
-		Refused: plan.refused, Disown: plan.disown, Remember: plan.slot != nil, Hold: plan.hold, Patch: plan.patch,
+		Refused: plan.refused, Forget: plan.forget, Remember: plan.remembered != nil, Hold: plan.hold, Patch: plan.patch,
 		Status: plan.status, NoStatus: plan.noStatus,
 	}
 	if plan.create != nil {
@@ -33,7 +33,7 @@ func seen(plan copyPlan) planned {
 // remembered has a state remember what was last copied.
 func remembered(s *state, c *copySync, last map[string]any) {
 	b, _ := c.encode(last)
-	s.slots[s.slotOf(c)] = b
+	s.contents[s.contentKey(c)] = b
 }
 
 func data(value string) map[string]any { return map[string]any{"data": map[string]any{"k": value}} }
@@ -54,7 +54,7 @@ func TestPlanRelated(t *testing.T) {
 		}
 	}
 	found := func(_ planner, c *copySync, s *state) {
-		c.copied, c.shared, s.slots = is("theirs"), true, map[string][]byte{}
+		c.copied, c.siblingsKeep, s.contents = is("theirs"), true, map[string][]byte{}
 	}
 	for name, tc := range map[string]struct {
 		reason   string
@@ -103,7 +103,7 @@ func TestPlanRelated(t *testing.T) {
 		"Behind": {
 			reason: "One that another object keeps may be behind.",
 			change: func(p planner, c *copySync, s *state) {
-				c.copied, c.alike = marked(p, c), true
+				c.copied, c.hasSiblings = marked(p, c), true
 				remembered(s, c, data("new"))
 			},
 			want: planned{Remember: true, Hold: true, Patch: data("new")},
@@ -129,7 +129,7 @@ func TestPlanRelated(t *testing.T) {
 		"Refused": {
 			reason: "What may not be copied is not about to be made any more.",
 			change: func(_ planner, c *copySync, _ *state) { c.copied, c.recorded = is("theirs"), &recorded{Pending: true} },
-			want:   planned{Refused: ErrForeign, Disown: true},
+			want:   planned{Refused: ErrForeign, Forget: true},
 		},
 		"Token": {
 			reason: "A token is not copied. That a copy is about to be made stays known: it may have been.",
@@ -367,7 +367,7 @@ func TestExpectWithoutRoom(t *testing.T) {
 				c.recorded = &recorded{}
 			}
 			p := &pass{state: state{mayUse: func(int) bool { return false }}}
-			if err := p.expect(copyPlan{of: c, slot: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
+			if err := p.expect(copyPlan{of: c, remembered: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
 				t.Errorf("want %v, got %v", ErrNoRoom, err)
 			}
 		})

@@ -82,11 +82,11 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	return true, p.secret.remove(ctx)
 }
 
-// dissolve deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
+// removeRelated deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
 // others of the workspace keep them, or this object has another copy. Who refers to it and has not copied it yet makes
 // a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
 // stays. When all of that is done the copy is recorded no more.
-func (p *pass) dissolve(ctx context.Context, r recorded) error {
+func (p *pass) removeRelated(ctx context.Context, r recorded) error {
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
@@ -120,7 +120,7 @@ func (p *pass) dissolve(ctx context.Context, r recorded) error {
 			return err
 		}
 	}
-	p.state.disown(r.Record)
+	p.state.forget(r.Record)
 	return nil
 }
 
@@ -204,9 +204,9 @@ func (p *pass) removeFinalizers(ctx context.Context, shared bool) error {
 	return p.in.letGo(ctx, p.view.ref, p.view.source)
 }
 
-// disown has copy and state belong to no publication any more. The copy gets annotations: if its workspace has left it
-// behind, nothing but its kind, which one of api-syncagent does not tell, says to whom it counts from now on.
-func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
+// detach takes the publication off the copy and the state. The copy also gets annotations: if its workspace has left it
+// behind, only its kind tells which publication may take it over, and a copy of api-syncagent does not name its kind.
+func (p *pass) detach(ctx context.Context, annotations map[string]any) error {
 	if p.view.copied != nil {
 		annotations[AnnotationPublication] = nil
 		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
@@ -216,5 +216,5 @@ func (p *pass) disown(ctx context.Context, annotations map[string]any) error {
 			}
 		}
 	}
-	return p.secret.disown(ctx)
+	return p.secret.detach(ctx)
 }

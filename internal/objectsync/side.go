@@ -132,8 +132,8 @@ type recorded struct {
 	UID types.UID `json:"uid,omitempty"`
 	// CopyUID is that of the copy. It is empty if it is not known yet, or if an earlier version has recorded the copy.
 	CopyUID types.UID `json:"copyUID,omitempty"`
-	// Slot is the key of what was last copied.
-	Slot string `json:"slot,omitempty"`
+	// Key is that of what was last copied.
+	Key string `json:"slot,omitempty"`
 }
 
 // size returns how many bytes it has in a Secret, or somewhat more.

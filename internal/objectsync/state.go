@@ -53,11 +53,11 @@ func (i Identity) StateName(version string) string {
 
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
-	slots   map[string][]byte // by the key of the object
-	copy    place
-	records map[Record]recorded  // by what tells a copy from others
-	names   int                  // how many related objects the object names
-	mayUse  func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
+	contents map[string][]byte // by the key of the object
+	copy     place
+	records  map[Record]recorded  // by what tells a copy from others
+	names    int                  // how many related objects the object names
+	mayUse   func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
 }
 
 // A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
@@ -72,7 +72,7 @@ type place struct {
 // size returns how many bytes the values of the Secret have together, or somewhat more, but for where the copy is.
 func (s *state) size() int {
 	n := 0
-	for key, b := range s.slots {
+	for key, b := range s.contents {
 		n += len(key) + len(b)
 	}
 	for _, r := range s.records {
@@ -86,7 +86,7 @@ func (s *state) list() []recorded {
 	return slices.SortedFunc(maps.Values(s.records), func(a, b recorded) int {
 		return cmp.Or(
 			strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()),
-			strings.Compare(a.To.String(), b.To.String()), strings.Compare(a.Slot, b.Slot),
+			strings.Compare(a.To.String(), b.To.String()), strings.Compare(a.Key, b.Key),
 		)
 	})
 }
@@ -99,7 +99,7 @@ func (s *state) isMade(r Record) bool {
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, records: map[Record]recorded{}}
+	s := state{contents: map[string][]byte{}, records: map[Record]recorded{}}
 	if secret == nil {
 		return s, nil
 	}
@@ -116,13 +116,13 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
 		if key != keyCopy && key != keyRecords {
-			s.slots[key] = b
+			s.contents[key] = b
 		}
 	}
 	for _, r := range list {
-		if r.Slot == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
+		if r.Key == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
 			agents, own := keysOf(clusterOf(r.Origin, secret.GetLabels()[LabelCluster]), r.From, r.To.Plain())
-			r.Slot = s.slotAmong(agents, own, r.From.groupKind())
+			r.Key = s.chooseKey(agents, own, r.From.groupKind())
 		}
 		s.records[r.plain()] = r
 	}
@@ -148,49 +148,49 @@ func readValue(secret *unstructured.Unstructured, key string, into any) error {
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
 	out := *s
-	out.slots, out.records = maps.Clone(s.slots), maps.Clone(s.records)
+	out.contents, out.records = maps.Clone(s.contents), maps.Clone(s.records)
 	return out
 }
 
 // equal reports whether two states are the same, but for where the copy is: that is written with the rest.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && maps.Equal(s.records, t.records)
+	return maps.EqualFunc(s.contents, t.contents, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
-// slotOf returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
+// contentKey returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,
 // unless one of another kind has that.
-func (s *state) slotOf(c *copySync) string {
-	if is := s.records[c.record().plain()]; is.Slot != "" {
-		return is.Slot
+func (s *state) contentKey(c *copySync) string {
+	if is := s.records[c.record().plain()]; is.Key != "" {
+		return is.Key
 	}
 	agents, own := c.keys()
-	return s.slotAmong(agents, own, c.from.groupKind())
+	return s.chooseKey(agents, own, c.from.groupKind())
 }
 
-func (s *state) slotAmong(agents, own string, kind schema.GroupKind) string {
-	b, taken := s.slots[agents]
-	if _, has := s.slots[own]; has || taken && kindIn(b) != kind {
+func (s *state) chooseKey(agents, own string, kind schema.GroupKind) string {
+	b, taken := s.contents[agents]
+	if _, has := s.contents[own]; has || taken && kindIn(b) != kind {
 		return own
 	}
 	return agents
 }
 
-// nextSlot returns the key under which a copy is to be remembered. From the slot that it has, other copies of the same
-// object may still have to be read.
-func (s *state) nextSlot(c *copySync) string {
-	slot := s.slotOf(c)
-	if s.hasOther(c.record(), slot) {
-		_, slot = c.keys()
+// nextKey returns the key under which a copy is to be remembered. Another copy of the same object may still have to be
+// read by the one that it has.
+func (s *state) nextKey(c *copySync) string {
+	key := s.contentKey(c)
+	if s.hasOther(c.record(), key) {
+		_, key = c.keys()
 	}
-	return slot
+	return key
 }
 
-// hasOther reports whether another copy of the same object is recorded. Only those in a slot count, unless the slot is
-// empty. Copies that api-syncagent has made share a slot.
-func (s *state) hasOther(than Record, slot string) bool {
+// hasOther reports whether another copy of the same object is recorded, under a key unless that is empty. Copies that
+// api-syncagent has made share a key.
+func (s *state) hasOther(than Record, key string) bool {
 	than = than.plain()
 	for r, x := range s.records {
-		if r != than && r.isOf(than) && (slot == "" || x.Slot == slot) {
+		if r != than && r.isOf(than) && (key == "" || x.Key == key) {
 			return true
 		}
 	}
@@ -221,7 +221,7 @@ func keysOf(cluster string, from, to Ref) (agents, own string) {
 // holdsOtherKind reports whether api-syncagent's place for an object has one of another kind.
 func (s *state) holdsOtherKind(c *copySync) bool {
 	agents, _ := c.keys()
-	b, ok := s.slots[agents]
+	b, ok := s.contents[agents]
 	return ok && kindIn(b) != c.from.groupKind()
 }
 
@@ -229,7 +229,7 @@ func (s *state) holdsOtherKind(c *copySync) bool {
 // are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (s *state) isAgents(c *copySync) bool {
 	agents, _ := c.keys()
-	return kindIn(s.slots[agents]) == c.from.groupKind() && !s.hasOther(c.record(), "")
+	return kindIn(s.contents[agents]) == c.from.groupKind() && !s.hasOther(c.record(), "")
 }
 
 // kindIn returns the kind of an object that is remembered.
@@ -245,7 +245,7 @@ func kindIn(b []byte) schema.GroupKind {
 // last returns what of an object was last copied, nil if that is not remembered or cannot be read.
 func (s *state) last(c *copySync) map[string]any {
 	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(s.slots[s.slotOf(c)], &u.Object); err != nil || u.Object == nil {
+	if err := utiljson.Unmarshal(s.contents[s.contentKey(c)], &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
 	return content(u, c.rule.origins().Status)
@@ -272,7 +272,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 	if b == nil {
 		return nil
 	}
-	size := s.size() + len(b) - len(s.slots[s.nextSlot(c)])
+	size := s.size() + len(b) - len(s.contents[s.nextKey(c)])
 	if _, is := s.records[c.record().plain()]; !is {
 		size += recorded{Record: c.record()}.size()
 	}
@@ -282,15 +282,15 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 // remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
 // before if that is nil.
 func (s *state) remember(c *copySync, b []byte, pending bool) {
-	slot := s.slotOf(c)
+	key := s.contentKey(c)
 	if b != nil {
-		slot = s.nextSlot(c)
-		s.slots[slot] = b
+		key = s.nextKey(c)
+		s.contents[key] = b
 	}
 	if c.isPrimary() {
 		return
 	}
-	r := recorded{Record: c.record(), Pending: pending, Slot: slot}
+	r := recorded{Record: c.record(), Pending: pending, Key: key}
 	if c.origin != nil {
 		r.UID = c.origin.GetUID()
 	}
@@ -315,27 +315,27 @@ func (s *state) fits(bytes int) bool {
 	return s.mayUse == nil || s.mayUse(s.names*bytesPerName+max(0, bytes-bytesFree))
 }
 
-// disown forgets a copy of a related object.
-func (s *state) disown(r Record) {
-	slot := s.records[r.plain()].Slot
+// forget forgets a copy of a related object.
+func (s *state) forget(r Record) {
+	key := s.records[r.plain()].Key
 	delete(s.records, r.plain())
-	if !s.hasOther(r, slot) {
-		delete(s.slots, slot)
+	if !s.hasOther(r, key) {
+		delete(s.contents, key)
 	}
 }
 
 // prune forgets what was copied of objects that have no record, but for some.
 func (s *state) prune(used map[string]bool) {
 	for _, r := range s.records {
-		used[r.Slot] = true
+		used[r.Key] = true
 	}
-	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !used[key] })
+	maps.DeleteFunc(s.contents, func(key string, _ []byte) bool { return !used[key] })
 }
 
 // data returns the values of the Secret.
 func (s *state) data() (map[string]any, error) {
 	out := map[string]any{}
-	for key, b := range s.slots {
+	for key, b := range s.contents {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
 	values := map[string]any{}

@@ -121,8 +121,8 @@ func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructur
 	return patch(ctx, s.writer, s.ref(), body)
 }
 
-// disown has the Secret tell of no publication any more.
-func (s *stateSecret) disown(ctx context.Context) error {
+// detach takes the publication off the Secret.
+func (s *stateSecret) detach(ctx context.Context) error {
 	if !s.exists || !s.marked {
 		return nil
 	}

@@ -94,7 +94,7 @@ func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
 func (s *Syncer) leaveAlone(ctx context.Context, in Input, shared bool, annotations map[string]any) error {
 	p, err := s.begin(in, true)
 	if err == nil {
-		err = p.disown(ctx, annotations)
+		err = p.detach(ctx, annotations)
 	}
 	if err == nil {
 		err = p.removeFinalizers(ctx, shared)
@@ -281,8 +281,8 @@ func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.U
 // isCopy reports whether an object that is where the copy is to be is the copy: it says so or, if it says nothing, has
 // the UID of the copy.
 func (v *view) isCopy(u *unstructured.Unstructured) bool {
-	is := v.id.standingOf(u)
-	return is == ours || is == unclaimed && u.GetUID() == v.stored.copy.UID && u.GetUID() != ""
+	is := v.id.ownershipOf(u)
+	return is == ours || is == unowned && u.GetUID() == v.stored.copy.UID && u.GetUID() != ""
 }
 
 // naming returns the object as rules for names see it. Of one that is gone there are the names alone.
