@@ -1,6 +1,8 @@
 // Command bench measures what the provider costs, on real servers:
 //
-//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] [-targets 1] objects|sync|shards ...
+//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] [-targets 1] PART...
+//
+// A part is objects, sync or shards.
 //
 // Each part starts its servers with audit logs and runs everything one after the other, in one run, so that it meets
 // the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual

@@ -50,8 +50,7 @@ func (c *copySync) record() Record {
 	return Record{Identifier: c.rule.identifier, Origin: c.rule.origin, From: c.from, To: c.to}
 }
 
-// onService returns the object on the service cluster, which is the one at the origin or its copy. It is nil if it is not
-// there.
+// onService returns the object on the service cluster, the one at the origin or its copy, nil if it is not there.
 func (c *copySync) onService() (Ref, *unstructured.Unstructured) {
 	if c.rule.origin == v1alpha1.OriginService {
 		return c.from, c.origin

@@ -82,10 +82,11 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	return true, p.secret.remove(ctx)
 }
 
-// removeRelated deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
-// others of the workspace keep them, or this object has another copy. Who refers to it and has not copied it yet makes
-// a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
-// stays. When all of that is done the copy is recorded no more.
+// removeRelated deletes the copy of a related object, removes our finalizer from the object at the origin, and then
+// forgets the record. Copy and finalizer stay if other objects of the workspace keep the copy; the finalizer also stays
+// if this object has another copy. An object of the workspace that refers to it and has not copied it yet makes a copy
+// of its own. If the object at the origin is gone or being deleted, nobody needs a copy. What somebody else has made in
+// the place of the copy stays.
 func (p *pass) removeRelated(ctx context.Context, r recorded) error {
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)

@@ -81,8 +81,8 @@ func (c *Controller) Follow(u scope.User) error {
 		"cannot watch %s", u.GVK.Kind)
 }
 
-// changed lets pass what changes a ProviderConfig in the slot of this replica but for its status: our own writes of that
-// are no reason to count all users again. Of others it lets pass what tells that they are there, for vacancies.
+// changed lets pass changes of a ProviderConfig in the slot of this replica, but not those of its status alone: our own
+// writes are no reason to count all users again. Of another slot it lets pass that one is there, for vacancies.
 func changed(r *clusters.Registry) predicate.Predicate {
 	return predicate.Or(handlers.InSlot(r, managedadapter.DesiredStateChanged()),
 		predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }})
