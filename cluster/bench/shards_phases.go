@@ -128,7 +128,7 @@ func (r *replica) awaitEnd(ctx context.Context, cancel context.CancelCauseFunc) 
 	}
 }
 
-// A sightings is a watch of each target.
+// sightings are watches, one of each target.
 type sightings map[*server]*sighting
 
 func (s sightings) close() {

@@ -30,9 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that may
-// never show it: the control plane may have been restored from a backup that is older, without another object that
-// tells. Where 20,000 objects are made at a time on two cores, a cache may be half a minute late.
+// staleMost is for how long a write counts more than a cache that does not show it. While 20,000 objects are created on
+// two cores, the cache is half a minute late. After a restore of the control plane the cache may never show the write,
+// and there may be no other object by which Changed sees the restore.
 const staleMost = 2 * time.Minute
 
 // errStale is the cause of the conflict if the cache is behind our last write.

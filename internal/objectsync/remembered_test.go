@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list,
-// of which the last has no name.
+// listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list.
+// The last entry of the list has no name.
 func listing(w *world, names ...string) *v1alpha1.PublishedResourceSpec {
 	w.Helper()
 	var list []any

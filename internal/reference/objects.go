@@ -76,7 +76,7 @@ type objects struct {
 	kinds          map[schema.GroupKind]Kind
 	served         sync.Map // the GroupKinds that the cache can be asked for
 	known          sync.Map // what edges has found out, by the first reference
-	others         sync.Map // node to *unstructured.Unstructured, of which the cache holds a part and somebody reads more
+	others         sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.

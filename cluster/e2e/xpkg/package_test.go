@@ -123,20 +123,29 @@ func (s *stage) setArguments(t *testing.T, arguments ...string) {
 	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "provider-kcp"}, u); err != nil {
 		t.Fatal(err)
 	}
+	changeArguments(t, u, func([]any) []any {
+		args := make([]any, 0, len(arguments))
+		for _, a := range arguments {
+			args = append(args, a)
+		}
+		return args
+	})
+	if err := s.c.Update(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changeArguments changes the arguments of the provider in a DeploymentRuntimeConfig.
+func changeArguments(t *testing.T, u *unstructured.Unstructured, change func([]any) []any) {
+	t.Helper()
 	path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(u.Object, path...)
 	if err != nil || len(containers) != 1 {
 		t.Fatalf("want one container, got %v: %v", containers, err)
 	}
-	args := make([]any, 0, len(arguments))
-	for _, a := range arguments {
-		args = append(args, a)
-	}
-	containers[0].(map[string]any)["args"] = args
+	container := containers[0].(map[string]any)
+	container["args"] = change(container["args"].([]any))
 	if err := unstructured.SetNestedSlice(u.Object, containers, path...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.c.Update(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 }

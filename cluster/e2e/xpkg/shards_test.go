@@ -3,7 +3,6 @@ package xpkg
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +27,11 @@ const (
 // rights than those, that one takes over again, and that what was there is not touched.
 func (s *stage) shares(t *testing.T) {
 	before := s.identities(t)
-	s.apply(t, "install/shards.yaml", withArguments("--allowed-target-cidrs=127.0.0.0/8")) // As `denies` has set them.
+	s.apply(t, "install/shards.yaml", func(u *unstructured.Unstructured) {
+		if u.GetKind() == "DeploymentRuntimeConfig" { // With the flag that the steps before have set.
+			changeArguments(t, u, func(args []any) []any { return append(args, "--allowed-target-cidrs=127.0.0.0/8") })
+		}
+	})
 	lines := strings.Split(guide.Commands(t, filepath.Join(top, "docs", "scaling.md"), "## Share the work")[0], "\n")
 	shell := guide.NewShell(t, s.control.Config())
 	shell.Run(t, lines[1])
@@ -49,28 +52,7 @@ func (s *stage) shares(t *testing.T) {
 		s.awaitReady(t, o)
 		s.remove(t, o)
 	}
-	after := s.identities(t)
-	for name, uid := range before {
-		if after[name] != uid {
-			t.Errorf("%s: it is another one than before", name)
-		}
-	}
-}
-
-// withArguments adds arguments of the provider.
-func withArguments(arguments ...any) func(*unstructured.Unstructured) {
-	return func(u *unstructured.Unstructured) {
-		path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
-		containers, found, _ := unstructured.NestedSlice(u.Object, path...)
-		if !found {
-			return
-		}
-		container := containers[0].(map[string]any)
-		container["args"] = slices.Concat(container["args"].([]any), arguments)
-		if err := unstructured.SetNestedSlice(u.Object, containers, path...); err != nil {
-			panic(err)
-		}
-	}
+	s.assertIdentities(t, before)
 }
 
 // awaitReplicas waits until a number of replicas run, and each holds a Lease.

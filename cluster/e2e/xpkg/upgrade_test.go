@@ -80,12 +80,7 @@ func (s *stage) upgrade(t *testing.T) {
 			t.Errorf("%s: it is still there though its Object is gone", name)
 		}
 	}
-	after := s.identities(t)
-	for name, uid := range before {
-		if after[name] != uid {
-			t.Errorf("%s: it is another one than before", name)
-		}
-	}
+	s.assertIdentities(t, before)
 }
 
 // run makes load until it is stopped.
@@ -202,6 +197,17 @@ func (s *stage) awaitColors(t *testing.T, want int, color func(name string) stri
 		return ready == want && len(objects.Items) == want,
 			fmt.Sprintf("%d of %d as they should be", ready, len(objects.Items))
 	})
+}
+
+// assertIdentities fails unless the ConfigMaps that were on the target are still there, and no others in their place.
+func (s *stage) assertIdentities(t *testing.T, before map[string]types.UID) {
+	t.Helper()
+	after := s.identities(t)
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s: it is another one than before", name)
+		}
+	}
 }
 
 // identities returns the UIDs of the ConfigMaps on the target, by name.
