@@ -36,9 +36,9 @@ func NewInformer(
 		s := &informerSource{
 			source: newSource(cache.ToListerWatcherWithContext(lw), 0), wentBack: func() { restored.Do(wentBack) },
 		}
-		return cache.NewSharedIndexInformer(&cache.ListWatch{
+		return cache.NewSharedIndexInformer(plainLists{&cache.ListWatch{
 			ListWithContextFunc: s.list, WatchFuncWithContext: s.watch,
-		}, o, resync, indexers)
+		}}, o, resync, indexers)
 	}
 }
 
@@ -58,8 +58,7 @@ func (c readingClient) Get(ctx context.Context, key client.ObjectKey, o client.O
 	return Unreadable(o)
 }
 
-// An informerSource is a source whose reflector tells by the version it asks for how far it has come. Only the first
-// list comes as a stream: the version of such a list is not told.
+// An informerSource is a source whose reflector tells by the version it asks for how far it has come.
 type informerSource struct {
 	*source
 
@@ -78,13 +77,7 @@ func (s *informerSource) list(ctx context.Context, o metav1.ListOptions) (runtim
 
 // watch begins or resumes a watch.
 func (s *informerSource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	switch {
-	case o.SendInitialEvents == nil:
-		return untilServed(ctx, s, func() (watch.Interface, error) { return s.source.watch(ctx, o) })
-	case o.ResourceVersion != "":
-		return nil, errListAgain
-	}
-	return s.source.watch(ctx, o)
+	return untilServed(ctx, s, func() (watch.Interface, error) { return s.source.watch(ctx, o) })
 }
 
 // untilServed makes a request. While the server is away, and as long after that as it may take to start, it goes on

@@ -21,15 +21,29 @@ var seed = maphash.MakeSeed()
 type Set struct {
 	*shared
 
-	streams   map[Interest]*stream // by what all of their interests have in common
-	interests map[Owner]map[Purpose][]Interest
+	streams map[Interest]*stream // by what all of their interests have in common
+	looking map[Owner]*looking
+}
+
+// looking is what an owner looks at. There are as many as Objects, so streams name them by their address.
+type looking struct {
+	Owner
+
+	purposes []purposed // few
+}
+
+// purposed are the interests of an owner for one purpose.
+type purposed struct {
+	Purpose
+
+	interests []Interest
 }
 
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	s := &Set{
 		shared:  &shared{client: c, options: o, restored: rate.Sometimes{Interval: restoreMost}},
-		streams: map[Interest]*stream{}, interests: map[Owner]map[Purpose][]Interest{},
+		streams: map[Interest]*stream{}, looking: map[Owner]*looking{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.MaxBytes > 0 {
@@ -40,30 +54,39 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 
 // Track makes the given interests all that an owner has for a purpose. Streams start when they get their first owner
 // and stop when they lose their last.
-func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
+func (s *Set) Track(o Owner, purpose Purpose, interests ...Interest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Equal(s.interests[o][p], interests) {
+	l := s.looking[o]
+	if l == nil {
+		l = &looking{Owner: o}
+	}
+	at := slices.IndexFunc(l.purposes, func(p purposed) bool { return p.Purpose == purpose })
+	if at < 0 {
+		at, l.purposes = len(l.purposes), append(l.purposes, purposed{Purpose: purpose})
+	}
+	was := l.purposes[at].interests
+	if slices.Equal(was, interests) {
 		return
 	}
+	s.looking[o] = l
 	for _, i := range interests {
-		s.stream(i).count(i, o, 1)
+		s.stream(i).count(i, l, 1)
 	}
-	s.release(o, s.interests[o][p])
-	if s.interests[o] == nil {
-		s.interests[o] = map[Purpose][]Interest{}
-	}
-	s.interests[o][p] = interests
+	s.release(l, was)
+	l.purposes[at].interests = interests
 }
 
 // Forget drops all interests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, interests := range s.interests[o] {
-		s.release(o, interests)
+	if l := s.looking[o]; l != nil {
+		for _, p := range l.purposes {
+			s.release(l, p.interests)
+		}
 	}
-	delete(s.interests, o)
+	delete(s.looking, o)
 }
 
 // Denied reports whether the server is known to refuse the stream of an interest.
@@ -109,8 +132,12 @@ func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, interests := range s.interests[o] {
-		for _, i := range interests {
+	l := s.looking[o]
+	if l == nil {
+		return 0, true
+	}
+	for _, p := range l.purposes {
+		for _, i := range p.interests {
 			st := s.streams[i.key()]
 			if i.Stream > StreamByName || st.ready() != nil {
 				return 0, false
@@ -147,7 +174,9 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 	case err == nil:
 		read(st.store)
 	case IsNotSynced(err):
-		st.missed[o] = 1
+		if l := s.looking[o]; l != nil {
+			st.missed[l] = 1
+		}
 		if st.lists == 0 && time.Since(st.begun) > silentAfter {
 			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.
 			err = errors.Errorf("the server has not listed %s for more than %s: check it, and proxies before it",
@@ -210,10 +239,10 @@ func (s *Set) stream(i Interest) *stream {
 }
 
 // release ends interests of an owner. The caller holds the lock.
-func (s *Set) release(o Owner, interests []Interest) {
+func (s *Set) release(l *looking, interests []Interest) {
 	for _, i := range interests {
 		if st, ok := s.streams[i.key()]; ok {
-			st.count(i, o, -1)
+			st.count(i, l, -1)
 			s.leave(st)
 		}
 	}

@@ -78,8 +78,8 @@ type stream struct {
 	kick   chan struct{} // ends a rest
 	synced chan struct{} // closed when the first list has arrived or the server has refused
 
-	owners map[types.NamespacedName]map[Owner]int // how many interests they have, by what these are registered for
-	missed map[Owner]int                          // owners that looked before the first list
+	owners map[types.NamespacedName]map[*looking]int // how many interests they have, by what these are registered for
+	missed map[*looking]int                          // owners that looked before the first list
 	tables map[*listener]struct{}
 	lists  int // how many lists have arrived
 	denied error
@@ -91,8 +91,8 @@ type stream struct {
 func newStream(set *shared, key Interest) *stream {
 	s := &stream{
 		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
-		owners: map[types.NamespacedName]map[Owner]int{}, missed: map[Owner]int{}, tables: map[*listener]struct{}{},
-		end: func(error) {},
+		owners: map[types.NamespacedName]map[*looking]int{}, missed: map[*looking]int{},
+		tables: map[*listener]struct{}{}, end: func(error) {},
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
 	s.store.changed, s.store.wentBack, s.store.listed, s.store.full = s.changed, s.wentBack, s.listed, s.endRound
@@ -121,7 +121,6 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 		server = listWatch(s.key, selector, r.List, r.Watch)
 	}
 	s.source = newSource(server, page)
-	s.source.told = true
 	guarded := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
 	if s.key.Stream == StreamAllWorkspacesInPart {
 		s.store.rooms, guarded.ListWithContextFunc = rooms{}, s.store.inPart(s.source.list)
@@ -220,7 +219,7 @@ func (s *stream) settle(denied error, wentBack bool) (starts bool) {
 		s.when = time.Now()
 	}
 	owners := s.missed
-	s.missed = map[Owner]int{}
+	s.missed = map[*looking]int{}
 	if wentBack || s.lists > 0 && (denied == nil) != (s.denied == nil) {
 		for _, of := range s.owners {
 			maps.Copy(owners, of)
@@ -234,7 +233,7 @@ func (s *stream) settle(denied error, wentBack bool) (starts bool) {
 		close(s.synced)
 	}
 	s.set.mu.Unlock()
-	s.wake(owners)
+	s.wake(owners, Owner{})
 	return starts
 }
 
@@ -242,7 +241,7 @@ func (s *stream) settle(denied error, wentBack bool) (starts bool) {
 // look anyway.
 func (s *stream) changed(n types.NamespacedName, by Owner) {
 	s.set.mu.Lock()
-	tables, owners := slices.Collect(maps.Keys(s.tables)), map[Owner]int{}
+	tables, owners := slices.Collect(maps.Keys(s.tables)), map[*looking]int{}
 	if s.lists > 0 {
 		maps.Copy(owners, s.owners[s.key.of(n)])
 	}
@@ -252,25 +251,27 @@ func (s *stream) changed(n types.NamespacedName, by Owner) {
 			(*tell)(n)
 		}
 	}
-	delete(owners, by)
-	s.wake(owners)
+	s.wake(owners, by)
 }
 
-func (s *stream) wake(owners map[Owner]int) {
-	for o := range owners {
-		s.set.options.Wake(o)
+// wake wakes all owners but one.
+func (s *stream) wake(owners map[*looking]int, but Owner) {
+	for l := range owners {
+		if l.Owner != but {
+			s.set.options.Wake(l.Owner)
+		}
 	}
 }
 
 // count counts an interest of an owner, or one less. The caller holds the lock.
-func (s *stream) count(i Interest, o Owner, more int) {
+func (s *stream) count(i Interest, l *looking, more int) {
 	n := s.key.of(i.NamespacedName)
 	if s.owners[n] == nil {
-		s.owners[n] = map[Owner]int{}
+		s.owners[n] = map[*looking]int{}
 	}
-	if s.owners[n][o] += more; s.owners[n][o] <= 0 {
-		delete(s.owners[n], o)
-		delete(s.missed, o)
+	if s.owners[n][l] += more; s.owners[n][l] <= 0 {
+		delete(s.owners[n], l)
+		delete(s.missed, l)
 	}
 	if len(s.owners[n]) == 0 {
 		delete(s.owners, n)

@@ -17,10 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -55,55 +54,50 @@ var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "How many resources of a kind have a condition that is False, without those that are paused.",
 }, []string{"gvk", "condition"})
 
-// AddStateMetrics makes a manager count the objects of one kind that exist, are ready and are synced, if owned reports
-// that they are this process's. It is nil if all are.
-func AddStateMetrics(mgr manager.Manager, o controller.Options, list resource.ManagedList,
+// AddStateMetrics makes a manager count the objects of one kind each few seconds, if owned reports that they are this
+// process's. It is nil if all are. The recorder of crossplane-runtime would copy each Object that it counts, and hold
+// all of them until it counts again (statemetrics/mr_state_metrics.go of v2.4).
+func AddStateMetrics(mgr manager.Manager, o controller.Options, list func() resource.ManagedList,
 	owned func(client.Object) bool,
 ) error {
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient(), owned}, o.Logger,
-		o.MetricOptions.MRStateMetrics, list, o.MetricOptions.PollStateMetricInterval)
-	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
-}
-
-// A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources
-// each few seconds and only reads them; copies of ten thousand Objects would be its memory and most of an idle
-// provider's CPU. What it lists is counted for failing, too.
-type sharingClient struct {
-	client.Client
-
-	owned func(client.Object) bool // nil if all are
-}
-
-// List lists shared objects, which must not be changed.
-func (c sharingClient) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
-	err := c.Client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...)
-	all, ok := list.(resource.ManagedList)
-	if err != nil || !ok {
-		return err
+	gvk, err := mgr.GetClient().GroupVersionKindFor(list())
+	if err != nil {
+		return errors.Wrap(err, "cannot add state metrics")
 	}
-	if c.owned != nil {
-		var own []runtime.Object
-		for _, mg := range all.GetItems() {
-			if c.owned(mg) {
-				own = append(own, mg)
+	count := func(ctx context.Context) {
+		all := list()
+		if err := mgr.GetClient().List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+			o.Logger.Info("Cannot count", "kind", gvk.Kind, "error", err)
+			return
+		}
+		tally(o.MetricOptions.MRStateMetrics, strings.TrimSuffix(gvk.String(), "List"),
+			slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool { return owned != nil && !owned(mg) }))
+	}
+	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		wait.UntilWithContext(ctx, count, o.MetricOptions.PollStateMetricInterval)
+		return nil
+	})), "cannot add state metrics")
+}
+
+// tally sets the gauges of a kind.
+func tally(m *statemetrics.MRStateMetrics, kind string, all []resource.Managed) {
+	m.Exists.WithLabelValues(kind).Set(float64(len(all)))
+	for t, is := range map[xpv2.ConditionType]*prometheus.GaugeVec{xpv2.TypeReady: m.Ready, xpv2.TypeSynced: m.Synced} {
+		well, failed := 0, 0
+		for _, mg := range all {
+			switch status := mg.GetCondition(t).Status; {
+			case status == corev1.ConditionTrue:
+				well++
+			case status == corev1.ConditionFalse && mg.GetCondition(xpv2.TypeSynced).Reason != xpv2.ReasonReconcilePaused:
+				failed++
 			}
 		}
-		if err := apimeta.SetList(list, own); err != nil {
-			return err
-		}
+		is.WithLabelValues(kind).Set(float64(well))
+		failing.WithLabelValues(kind, string(t)).Set(float64(failed))
 	}
-	gvk, err := c.GroupVersionKindFor(list)
-	for _, t := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {
-		failed := slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool {
-			return mg.GetCondition(t).Status != corev1.ConditionFalse ||
-				mg.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused
-		})
-		failing.WithLabelValues(strings.TrimSuffix(gvk.String(), "List"), string(t)).Set(float64(len(failed)))
-	}
-	return err
 }
 
 // DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations,

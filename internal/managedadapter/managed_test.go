@@ -1,41 +1,24 @@
 package managedadapter
 
 import (
-	"context"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 )
-
-// listing lists the same Objects each time.
-type listing struct {
-	client.Client
-
-	items []mobjectv1alpha1.Object
-}
-
-func (l listing) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	list.(*mobjectv1alpha1.ObjectList).Items = l.items
-	return nil
-}
-
-func (listing) GroupVersionKindFor(runtime.Object) (schema.GroupVersionKind, error) {
-	return mobjectv1alpha1.GroupVersion.WithKind("ObjectList"), nil
-}
 
 // TestFailingAreCounted shows which resources count as failing: those with a condition that is False, unless they are
 // paused, and none that has not been looked at.
 func TestFailingAreCounted(t *testing.T) {
 	failed := xpv2.ReconcileError(errors.New("no"))
-	var l listing
+	m, kind := statemetrics.NewMRStateMetrics(), "kubernetes.m.crossplane.io/v1alpha1, Kind=Object"
+	var all []resource.Managed
 	for _, conditions := range [][]xpv2.Condition{
 		nil,
 		{xpv2.ReconcileSuccess(), xpv2.Available()},
@@ -46,25 +29,25 @@ func TestFailingAreCounted(t *testing.T) {
 		{xpv2.ReconcilePaused(), xpv2.Unavailable()},
 		{xpv2.ReconcilePaused()},
 	} {
-		o := mobjectv1alpha1.Object{}
+		o := &mobjectv1alpha1.Object{}
 		o.SetConditions(conditions...)
-		l.items = append(l.items, o)
+		all = append(all, o)
 	}
 	count := func() map[string]float64 {
-		if err := (sharingClient{Client: l}).List(t.Context(), &mobjectv1alpha1.ObjectList{}); err != nil {
-			t.Fatal(err)
+		tally(m, kind, all)
+		return map[string]float64{
+			"exists": testutil.ToFloat64(m.Exists), "ready": testutil.ToFloat64(m.Ready), "synced": testutil.ToFloat64(m.Synced),
+			"not synced": testutil.ToFloat64(failing.WithLabelValues(kind, "Synced")),
+			"not ready":  testutil.ToFloat64(failing.WithLabelValues(kind, "Ready")),
 		}
-		got := map[string]float64{}
-		for _, c := range []string{"Synced", "Ready"} {
-			got[c] = testutil.ToFloat64(failing.WithLabelValues("kubernetes.m.crossplane.io/v1alpha1, Kind=Object", c))
-		}
-		return got
 	}
-	if diff := cmp.Diff(map[string]float64{"Synced": 3, "Ready": 2}, count()); diff != "" {
-		t.Errorf("failing: -want, +got:\n%s", diff)
+	want := map[string]float64{"exists": 8, "ready": 2, "synced": 2, "not synced": 3, "not ready": 2}
+	if diff := cmp.Diff(want, count()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
-	l.items = nil
-	if diff := cmp.Diff(map[string]float64{"Synced": 0, "Ready": 0}, count()); diff != "" {
-		t.Errorf("failing, when all are gone: -want, +got:\n%s", diff)
+	all = nil
+	want = map[string]float64{"exists": 0, "ready": 0, "synced": 0, "not synced": 0, "not ready": 0}
+	if diff := cmp.Diff(want, count()); diff != "" {
+		t.Errorf("when all are gone: -want, +got:\n%s", diff)
 	}
 }

@@ -103,7 +103,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if err := b.Complete(c); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList(), handlers.Owned(o.Registry))
+	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList, handlers.Owned(o.Registry))
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"

@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,7 +87,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, &v1alpha1.PublishedResourceList{}, handlers.Owned(o.Registry))
+	return managedadapter.AddStateMetrics(mgr, o.Options,
+		func() resource.ManagedList { return &v1alpha1.PublishedResourceList{} }, handlers.Owned(o.Registry))
 }
 
 func newReconciler(local client.Client, controller string, o Options) *reconciler {
