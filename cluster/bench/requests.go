@@ -18,7 +18,7 @@ const (
 	// quiet is how long the provider must ask nothing to count as settled, and settleTimeout how long it may take until
 	// then.
 	quiet         = 3 * time.Second
-	settleTimeout = 2 * time.Minute
+	settleTimeout = 5 * time.Minute
 	auditInterval = 200 * time.Millisecond
 )
 
