@@ -16,7 +16,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 const (
@@ -70,7 +69,9 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 			p.judgePublishConfig(ctx, name, configs[name], w)
 		}
 	}
-	p.judgeStates(ctx, all, w)
+	for _, agent := range w.former {
+		judgeAgent(p.t, agent, p.options.Selector, all)
+	}
 	return nil
 }
 
@@ -106,7 +107,7 @@ func configFields(agents ...workload) string {
 	var needed []string
 	for _, agent := range agents {
 		for _, f := range configFlags {
-			if v := agent.settings.value(f.flag); v != "" {
+			if v := agent.value(f.flag); v != "" {
 				needed = append(needed, f.field+": "+v+" ("+f.flag+" of "+agent.name+")")
 			}
 		}
@@ -167,34 +168,9 @@ func (p *pass) source(ctx context.Context, gk schema.GroupKind) (*apiextensionsv
 func (p *pass) definitionNames(ctx context.Context) ([]string, bool) {
 	if p.names == nil {
 		p.names = []string{}
-		p.namesKnown = p.reader.eachName(ctx, definitions, "", func(m *metav1.PartialObjectMetadata) {
+		p.namesKnown = p.reader.eachName(ctx, definitions, func(m *metav1.PartialObjectMetadata) {
 			p.names = append(p.names, m.GetName())
 		})
 	}
 	return p.names, p.namesKnown
-}
-
-// judgeStates adds what becomes of what the agent remembers, which says in which namespace it does so.
-func (p *pass) judgeStates(ctx context.Context, of []*published, w *workloads) {
-	remembered := states{}
-	known := p.reader.eachName(ctx, secrets, objectsync.LabelState+"=true", func(m *metav1.PartialObjectMetadata) {
-		remembered.add(m.GetNamespace(), m.GetLabels())
-	})
-	all := map[schema.GroupVersionResource]*copies{}
-	for _, o := range of {
-		at := o.preview.Copies
-		if _, ok := all[at]; ok || at.Resource == "" {
-			continue
-		}
-		c := &copies{}
-		if p.reader.eachName(ctx, at, objectsync.LabelCluster, c.add) {
-			all[at] = c
-		}
-	}
-	if known {
-		remembered.judge(p.t, of, all)
-	}
-	for _, agent := range w.former {
-		judgeAgent(p.t, agent, p.options.Selector, of)
-	}
 }

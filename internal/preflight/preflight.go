@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pkg/errors"
@@ -31,8 +32,6 @@ type Options struct {
 	StateNamespace string
 	// DefaultConfig is the ClusterProviderConfig of PublishedResources that name no other.
 	DefaultConfig string
-	// Flags checks flags of provider-kubernetes.
-	Flags FlagCheck
 }
 
 // A pass is one look at a control plane.
@@ -80,16 +79,13 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 func (p *pass) judgeWorkloads(ctx context.Context, from string) (*workloads, error) {
 	w := newWorkloads()
 	var failed error
-	note := func(err error) {
-		if err != nil {
-			failed = err
-		}
-	}
-	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) { note(w.addDeployment(from, u)) })
+	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) {
+		failed = cmp.Or(failed, w.addDeployment(from, u))
+	})
 	if from == ProviderKubernetes {
 		p.reader.eachServed(ctx, packages, func(u *unstructured.Unstructured) { w.addPackage(from, u) })
 		if len(w.used) > 0 {
-			p.reader.eachServed(ctx, runtimes, func(u *unstructured.Unstructured) { note(w.addRuntime(u)) })
+			p.reader.eachServed(ctx, runtimes, func(u *unstructured.Unstructured) { w.judgeAccount(p.t, u) })
 		}
 	}
 	if seen {

@@ -51,11 +51,9 @@ var (
 
 // providerKubernetes adds what becomes of all that provider-kubernetes has.
 func (p *pass) providerKubernetes(ctx context.Context) error {
-	w, err := p.judgeWorkloads(ctx, ProviderKubernetes)
-	if err != nil {
+	if _, err := p.judgeWorkloads(ctx, ProviderKubernetes); err != nil {
 		return err
 	}
-	w.judgeFlags(p.t, p.options.Flags)
 	x := newObjects(p.t, p.options.Target.AllowCrossNamespace)
 	for _, k := range objectKinds {
 		judge := func(u *unstructured.Unstructured, s *kindSchema) { x.judge(ctx, u, s, k.new()) }

@@ -83,7 +83,7 @@ func (r *reader) eachServed(
 
 // each calls f with each object of a resource in all namespaces, and reports whether it could read them all.
 func (r *reader) each(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
-	return r.pages(ctx, at, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return r.pages(ctx, at, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.dynamic.Resource(at).List(ctx, o)
 	}, func(o runtime.Object) {
 		if u, ok := o.(*unstructured.Unstructured); ok {
@@ -92,13 +92,12 @@ func (r *reader) each(ctx context.Context, at schema.GroupVersionResource, f fun
 	})
 }
 
-// eachName calls f with the metadata of each object of a resource that a label selector selects, in all namespaces, and
-// reports what each does. The content of the objects is not read.
-func (r *reader) eachName(ctx context.Context, at schema.GroupVersionResource, selector string,
-	f func(*metav1.PartialObjectMetadata),
+// eachName calls f with the metadata of each object of a resource, and reports what each does. Their content is not
+// read.
+func (r *reader) eachName(
+	ctx context.Context, at schema.GroupVersionResource, f func(*metav1.PartialObjectMetadata),
 ) bool {
-	o := metav1.ListOptions{LabelSelector: selector}
-	return r.pages(ctx, at, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return r.pages(ctx, at, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.metadata.Resource(at).List(ctx, o)
 	}, func(o runtime.Object) {
 		if m, ok := o.(*metav1.PartialObjectMetadata); ok {
@@ -107,10 +106,10 @@ func (r *reader) eachName(ctx context.Context, at schema.GroupVersionResource, s
 	})
 }
 
-func (r *reader) pages(ctx context.Context, at schema.GroupVersionResource, o metav1.ListOptions,
-	list pager.ListPageFunc, f func(runtime.Object),
+func (r *reader) pages(
+	ctx context.Context, at schema.GroupVersionResource, list pager.ListPageFunc, f func(runtime.Object),
 ) bool {
-	err := pager.New(list).EachListItem(ctx, o, func(o runtime.Object) error { f(o); return nil })
+	err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error { f(o); return nil })
 	if err != nil {
 		r.failed("list", at.GroupResource(), err)
 	}
