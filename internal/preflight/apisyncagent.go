@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,15 +51,21 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		return err
 	}
 	if p.found == 0 {
-		p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+		if p.known {
+			p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+		}
 		return nil
 	}
+	apis, complete := p.reader.definitions(ctx, func(u *unstructured.Unstructured) bool {
+		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+		gk := schema.GroupKind{Group: group, Kind: kind}
+		return slices.ContainsFunc(all, func(o *published) bool { return o.api() == gk })
+	})
 	used := map[string]struct{}{}
 	for _, o := range all {
 		used[o.configName()] = struct{}{}
-		o.definition, o.definitionKnown = p.source(ctx, schema.GroupKind{
-			Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind,
-		})
+		o.definition, o.definitionKnown = p.source(ctx, o.api(), apis, complete)
 		o.config = configs[o.configName()]
 		o.judge(p.t)
 	}
@@ -140,37 +145,20 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 }
 
 // source returns the definition of an API of the service cluster, nil if there is none, and whether that is known.
-func (p *pass) source(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, bool) {
-	if gk.Group != "" {
-		names, known := p.definitionNames(ctx)
-		for _, name := range names {
-			if !strings.HasSuffix(name, "."+gk.Group) {
-				continue
-			}
-			d, ok := p.reader.definition(ctx, name)
-			if d != nil && d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind {
-				return d, true
-			}
-			known = known && ok
+func (p *pass) source(ctx context.Context, gk schema.GroupKind,
+	custom map[string]*apiextensionsv1.CustomResourceDefinition, complete bool,
+) (*apiextensionsv1.CustomResourceDefinition, bool) {
+	for _, d := range custom {
+		if d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind {
+			return d, true
 		}
-		if !known {
-			return nil, false
-		}
+	}
+	if gk.Group != "" && !complete {
+		return nil, false
 	}
 	d, err := publishedresource.BuiltIn(ctx, p.reader.discovery, gk)
 	if err != nil {
 		p.t.add(unknown(gk.String(), "cannot read its definition: "+err.Error(), ""), "")
 	}
 	return d, err == nil
-}
-
-// definitionNames returns the names of all CustomResourceDefinitions, and whether they are known. They are read once.
-func (p *pass) definitionNames(ctx context.Context) ([]string, bool) {
-	if p.names == nil {
-		p.names = []string{}
-		p.namesKnown = p.reader.eachName(ctx, definitions, func(m *metav1.PartialObjectMetadata) {
-			p.names = append(p.names, m.GetName())
-		})
-	}
-	return p.names, p.namesKnown
 }

@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -26,6 +27,11 @@ type published struct {
 	definitionKnown bool
 
 	preview publishedresource.Preview
+}
+
+// api returns the kind that is published.
+func (o *published) api() schema.GroupKind {
+	return schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind}
 }
 
 // configName returns the name of the ClusterProviderConfig.
