@@ -14,9 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
-	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
 // Commands. Without one, the provider runs.
@@ -82,14 +80,9 @@ func (f *flags) preflightOptions() (preflight.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	addresses, err := f.tenancy.addresses()
-	if err != nil {
+	o.ControlPlane = cfg
+	if o.Target, err = f.targets(); err != nil {
 		return o, err
-	}
-	o.ControlPlane, o.Target = cfg, clusters.Options{
-		Addresses: addresses, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
-		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	}
 	o.Selector, err = labels.Parse(f.published.selector)
 	return o, errors.Wrap(err, "--published-resource-selector")
