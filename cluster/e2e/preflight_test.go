@@ -95,7 +95,6 @@ func TestPreflight(t *testing.T) {
 		{Effect: "differs", What: "Object of kubernetes.crossplane.io without watch: true", Count: 2},
 		{Effect: "differs", What: "Object of kubernetes.m.crossplane.io that was applied client-side", Count: 2},
 		{Effect: "differs", What: "Object of kubernetes.m.crossplane.io without watch: true", Count: 3},
-		{Effect: "differs", What: "flag --enable-server-side-apply without effect", Count: 1},
 		{Effect: "kept", What: "CustomResourceDefinition", Count: 8},
 		{Effect: "kept", What: "ProviderConfig of kubernetes.crossplane.io", Count: 1},
 		{Effect: "kept", What: "ProviderConfig of kubernetes.m.crossplane.io", Count: 1},

@@ -19,11 +19,11 @@ func TestAgentFlags(t *testing.T) {
 	}{
 		"LogFormat": {
 			arg:  "--log-format=Console",
-			want: func(f *flags) { f.logFormat = "console" },
+			want: func(f *flags) { f.logFormat = "Console" },
 		},
 		"DefaultLogFormat": {
 			arg:  "--log-format=JSON",
-			want: func(*flags) {},
+			want: func(f *flags) { f.logFormat = "JSON" },
 		},
 		"Debug": {
 			arg:  "--log-debug",

@@ -54,8 +54,8 @@ func newFlags(app *kingpin.Application) *flags {
 		"Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").
 		StringVar(&f.kubeconfig)
 	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
-	app.Flag("log-format", "Format of the log: json or console, in any case.").Default(logJSON).
-		SetValue((*logFormat)(&f.logFormat))
+	app.Flag("log-format", "Format of the log: json or console, or JSON or Console.").Default(logJSON).
+		EnumVar(&f.logFormat, logJSON, logConsole, "JSON", "Console")
 	app.Flag("max-reconcile-rate",
 		"How many resources of each kind are reconciled at a time for one target.").Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)

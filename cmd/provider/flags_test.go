@@ -278,7 +278,7 @@ func TestRepeatedFlag(t *testing.T) {
 func TestBadNetworks(t *testing.T) {
 	for _, flag := range []string{"--allowed-target-cidrs", "--denied-target-cidrs"} {
 		f := parse(t, flag+"=10.0.0.0/8,nonsense")
-		if _, err := f.tenancy.addresses(); err == nil || !strings.Contains(err.Error(), flag) {
+		if _, err := f.targets(); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s: got %v", flag, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/go-logr/logr"
-	"github.com/pkg/errors"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
@@ -19,22 +18,6 @@ const (
 	logConsole = "console"
 )
 
-// A logFormat is a flag with a format of the log. api-syncagent writes the names with capitals.
-type logFormat string
-
-// Set sets the format.
-func (f *logFormat) Set(name string) error {
-	lower := strings.ToLower(name)
-	if lower != logJSON && lower != logConsole {
-		return errors.Errorf("must be %s or %s, not %q", logJSON, logConsole, name)
-	}
-	*f = logFormat(lower)
-	return nil
-}
-
-// String returns the format.
-func (f *logFormat) String() string { return string(*f) }
-
 // newLogger returns a logger that writes to standard error, in the format of the flags whatever the level.
 func newLogger(f *flags) logr.Logger {
 	level := zapcore.InfoLevel
@@ -46,7 +29,7 @@ func newLogger(f *flags) logr.Logger {
 
 // encoder returns the encoder of the format.
 func (f *flags) encoder() zap.Opts {
-	if f.logFormat == logConsole {
+	if strings.EqualFold(f.logFormat, logConsole) {
 		return zap.ConsoleEncoder()
 	}
 	return zap.JSONEncoder()

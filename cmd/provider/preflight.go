@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/go-logr/logr"
@@ -15,9 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
-	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
 // Commands. Without one, the provider runs.
@@ -77,41 +74,18 @@ func runPreflight(ctx context.Context, w io.Writer, p *preflightFlags, f *flags)
 // preflightOptions are what the provider would run with.
 func (f *flags) preflightOptions() (preflight.Options, error) {
 	o := preflight.Options{
-		StateNamespace: f.published.stateNamespace, DefaultConfig: f.published.defaultConfig, Flags: checkFlags,
+		StateNamespace: f.published.stateNamespace, DefaultConfig: f.published.defaultConfig,
 	}
 	cfg, _, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return o, err
 	}
-	addresses, err := f.tenancy.addresses()
-	if err != nil {
+	o.ControlPlane = cfg
+	if o.Target, err = f.targets(); err != nil {
 		return o, err
-	}
-	o.ControlPlane, o.Target = cfg, clusters.Options{
-		Addresses: addresses, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
-		RestrictClusterConfigs: f.tenancy.restrictConfigs,
 	}
 	o.Selector, err = labels.Parse(f.published.selector)
 	return o, errors.Wrap(err, "--published-resource-selector")
-}
-
-// checkFlags is a preflight.FlagCheck by the flags of this program.
-func checkFlags(args, env []string) (map[string]string, error) {
-	app := kingpin.New("", "")
-	app.Terminate(func(int) {}).UsageWriter(io.Discard).ErrorWriter(io.Discard)
-	f := newFlags(app)
-	newCommands(app)
-	_, err := app.Parse(switches(app, args))
-	noEffect := map[string]string{}
-	for _, flag := range app.Model().Flags {
-		set, ignored := f.ignored[flag.Name]
-		if ignored && (*set || slices.Contains(env, flag.Envar)) {
-			_, why, _ := strings.Cut(strings.TrimSuffix(flag.Help, "."), ": ")
-			noEffect["--"+flag.Name] = why
-		}
-	}
-	return noEffect, err
 }
 
 // exit ends the program after a preflight.

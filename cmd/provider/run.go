@@ -62,7 +62,6 @@ func run(ctx context.Context, f *flags) error {
 	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host,
 		"namespace", namespace)
 	f.warn(log)
-	metrics.Registry.MustRegister(version.NewBuildInfo())
 	replica, err := f.election.candidate(cfg, namespace, log)
 	if err != nil {
 		return err
@@ -71,21 +70,17 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	addresses, err := f.tenancy.addresses()
+	targets, err := f.targets()
 	if err != nil {
 		return err
 	}
-	registry, err := clusters.NewRegistry(clusters.Options{
-		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		Fence: replica.fence, Slots: replica.slots,
-		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
-		RestrictClusterConfigs: f.tenancy.restrictConfigs,
-	})
+	targets.Injected, targets.Fence, targets.Slots = cfg, replica.fence, replica.slots
+	registry, err := clusters.NewRegistry(targets)
 	if err != nil {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
-	metrics.Registry.MustRegister(registry.Metrics(), replica.slots.Metrics())
+	metrics.Registry.MustRegister(version.NewBuildInfo(), registry.Metrics(), replica.slots.Metrics())
 	o := options(f, reconcilerLog(f.debug, log), registry)
 	if err := f.published.apply(&o); err != nil {
 		return err

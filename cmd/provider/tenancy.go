@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
 // tenancy says what namespaced resources, which tenants write, may use.
@@ -38,13 +39,18 @@ func (t *tenancy) addTo(app *kingpin.Application) {
 		Envar("DENIED_TARGET_CIDRS").StringsVar(&t.denied)
 }
 
-// addresses returns the addresses that tenants may point at.
-func (t *tenancy) addresses() (clusters.Addresses, error) {
-	_, err := rest.InClusterConfig()
-	a := clusters.Addresses{Pod: err == nil}
-	if a.Allowed, err = clusters.ParseNetworks(t.allowed); err != nil {
-		return a, errors.Wrap(err, "--allowed-target-cidrs")
+// targets returns the options of connections.
+func (f *flags) targets() (clusters.Options, error) {
+	t := f.tenancy
+	o := clusters.Options{
+		UserAgent: version.UserAgent(), AllowExec: f.allowExec, AllowCrossNamespace: t.crossNamespace,
+		AllowProviderCredentials: t.providerCredentials, RestrictClusterConfigs: t.restrictConfigs,
 	}
-	a.Denied, err = clusters.ParseNetworks(t.denied)
-	return a, errors.Wrap(err, "--denied-target-cidrs")
+	_, err := rest.InClusterConfig()
+	o.Addresses.Pod = err == nil
+	if o.Addresses.Allowed, err = clusters.ParseNetworks(t.allowed); err != nil {
+		return o, errors.Wrap(err, "--allowed-target-cidrs")
+	}
+	o.Addresses.Denied, err = clusters.ParseNetworks(t.denied)
+	return o, errors.Wrap(err, "--denied-target-cidrs")
 }

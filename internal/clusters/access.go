@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"context"
-	"slices"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -116,14 +115,9 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	case t == commonv1.IdentityNebius:
 		// Its library is not in the checksum database of Go, and brings gRPC.
 		return nil, errors.Errorf("spec.identity.type %s is not built in: use a kubeconfig with a token", t)
-	case slices.Contains([]commonv1.IdentityType{
-		commonv1.IdentityAWSWeb, commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload,
-		commonv1.IdentityUpbound,
-	}, t):
-		return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
-			c.identity.source, t)
 	}
-	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
+	return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
+		c.identity.source, c.identityType)
 }
 
 // ErrNotHere is the error of Check about credentials in the environment or the file system of the provider, which

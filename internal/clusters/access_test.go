@@ -73,12 +73,6 @@ func TestSourceOfIdentity(t *testing.T) {
 			source:   secret,
 			err:      "spec.identity.type NebiusServiceAccountCredentials is not built in",
 		},
-		"OfAnotherWorld": {
-			reason:   "What is unknown is said so.",
-			identity: "Other",
-			source:   secret,
-			err:      `spec.identity.type "Other" is unknown`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := parseKubeconfig(kubeconfigOf(`server: "https://127.0.0.1"`, ``), "")

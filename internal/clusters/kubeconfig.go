@@ -20,6 +20,7 @@ type trust struct {
 
 // A kubeconfig is the current context of one: nothing else of it is used. Its zero value is none.
 type kubeconfig struct {
+	api         *clientcmdapi.Config
 	clusterName string
 	cluster     *clientcmdapi.Cluster
 	user        *clientcmdapi.AuthInfo
@@ -40,7 +41,7 @@ func parseKubeconfig(content []byte, location string) (kubeconfig, error) {
 		return k, err
 	}
 	k.cluster.LocationOfOrigin, k.user.LocationOfOrigin = location, location
-	return k, errors.Wrap(clientcmd.ResolveLocalPaths(k.api()), "cannot find the files of the kubeconfig")
+	return k, errors.Wrap(clientcmd.ResolveLocalPaths(k.api), "cannot find the files of the kubeconfig")
 }
 
 // current returns what the current context names. An error says what is missing.
@@ -53,25 +54,18 @@ func current(api *clientcmdapi.Config) (kubeconfig, error) {
 		return kubeconfig{}, errors.Errorf("kubeconfig has no context %q, which is its current-context",
 			api.CurrentContext)
 	}
-	k := kubeconfig{clusterName: c.Cluster, cluster: api.Clusters[c.Cluster], user: api.AuthInfos[c.AuthInfo]}
+	k := kubeconfig{
+		api: api, clusterName: c.Cluster, cluster: api.Clusters[c.Cluster], user: api.AuthInfos[c.AuthInfo],
+	}
 	if k.cluster == nil || k.cluster.Server == "" {
 		return k, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster,
 			api.CurrentContext)
 	}
 	if k.user == nil {
 		k.user = clientcmdapi.NewAuthInfo() // Some targets need none, and an identity stands in for one.
+		api.AuthInfos[c.AuthInfo] = k.user
 	}
 	return k, nil
-}
-
-// api returns a kubeconfig that holds the current context only. It shares what that names.
-func (k kubeconfig) api() *clientcmdapi.Config {
-	const name = "current"
-	api := clientcmdapi.NewConfig()
-	api.Clusters[name], api.AuthInfos[name] = k.cluster, k.user
-	api.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	api.CurrentContext = name
-	return api
 }
 
 // takePlugin takes the plugins out of a kubeconfig, as an identity stands in for them, and returns the one of kind
@@ -90,7 +84,7 @@ func (k kubeconfig) config(t trust) (*rest.Config, error) {
 	if err := k.check(t); err != nil {
 		return nil, err
 	}
-	cfg, err := clientcmd.NewDefaultClientConfig(*k.api(), &clientcmd.ConfigOverrides{}).ClientConfig()
+	cfg, err := clientcmd.NewDefaultClientConfig(*k.api, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, errors.New("cannot use kubeconfig: its current context has no usable cluster or user")
 	}

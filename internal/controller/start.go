@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -23,13 +24,10 @@ import (
 )
 
 const (
-	// lookInterval is how often a provider that may not watch CustomResourceDefinitions looks whether a missing kind is
-	// served.
-	lookInterval = 10 * time.Second
-	// establishedInterval is how often a kind is looked for whose CustomResourceDefinition says that it is established.
-	establishedInterval = 100 * time.Millisecond
-	// establishedPatience is how long after that it may take until it is found.
-	establishedPatience = time.Minute
+	// lookFirst and lookMost bound the pause between two looks for missing kinds, which doubles each time: those whose
+	// CustomResourceDefinitions are established are found soon.
+	lookFirst = 100 * time.Millisecond
+	lookMost  = 10 * time.Second
 )
 
 // A part is controllers that can work as soon as the control plane serves some kinds.
@@ -44,7 +42,6 @@ type starter struct {
 	manager  ctrl.Manager
 	options  controller.Options
 	failures failureLog // without a kind
-	failed   chan error // holds the first error that a part is set up with while the manager runs
 
 	mu     sync.Mutex                           // one part is set up at a time
 	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
@@ -54,7 +51,7 @@ type starter struct {
 // kinds if all are served.
 func start(mgr ctrl.Manager, o controller.Options, l failureLog, parts []part) error {
 	s := &starter{
-		manager: mgr, options: o, failures: l, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+		manager: mgr, options: o, failures: l, logged: map[schema.GroupVersionKind]struct{}{},
 	}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
@@ -66,10 +63,7 @@ func start(mgr ctrl.Manager, o controller.Options, l failureLog, parts []part) e
 		return err
 	}
 	if !watchable {
-		return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			return s.poll(ctx,
-				missing)
-		})), "cannot wait for kinds")
+		return errors.Wrap(mgr.Add(s.await(missing...)), "cannot wait for kinds")
 	}
 	return s.watch(missing)
 }
@@ -155,17 +149,21 @@ func (s *starter) served(p part) (bool, error) {
 	return true, nil
 }
 
-// poll looks for missing kinds again and again, until there are none.
-func (s *starter) poll(ctx context.Context, missing []part) error {
-	err := wait.PollUntilContextCancel(ctx, lookInterval, false, func(context.Context) (bool, error) {
-		var err error
-		missing, err = s.setUp(missing)
-		return len(missing) == 0, err
+// await looks for missing kinds, and sets up their parts, until none is missing. If it cannot, the provider ends, as it
+// would have done at its start.
+func (s *starter) await(missing ...part) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		pauses := wait.Backoff{Duration: lookFirst, Factor: 2, Steps: math.MaxInt, Cap: lookMost}
+		err := pauses.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
+			var err error
+			missing, err = s.setUp(missing)
+			return len(missing) == 0, err
+		})
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // The provider ends.
+		}
+		return errors.Wrap(err, "cannot set up controllers of kinds that were missing")
 	})
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // The provider ends.
-	}
-	return err
 }
 
 // watch waits for the CustomResourceDefinitions of missing kinds.
@@ -177,35 +175,9 @@ func (s *starter) watch(missing []part) error {
 		return errors.Wrap(err, "cannot watch CustomResourceDefinitions")
 	}
 	for _, p := range missing {
-		g.Register(func() { s.establish(p) }, p.kinds...)
+		g.Register(func() { _ = s.manager.Add(s.await(p)) }, p.kinds...) // It fails only if the provider ends.
 	}
-	return errors.Wrap(s.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		select {
-		case err := <-s.failed:
-			return err
-		case <-ctx.Done():
-			return nil
-		}
-	})), "cannot wait for kinds")
-}
-
-// establish sets up a part whose CustomResourceDefinitions are established, as soon as its kinds are found. If it
-// cannot, the provider ends, as it would have done at its start.
-func (s *starter) establish(p part) {
-	missing := []part{p}
-	err := wait.PollUntilContextTimeout(context.Background(), establishedInterval, establishedPatience, true,
-		func(context.Context) (bool, error) {
-			var err error
-			missing, err = s.setUp(missing)
-			return len(missing) == 0, err
-		})
-	if err == nil {
-		return
-	}
-	select {
-	case s.failed <- errors.Wrap(err, "cannot set up controllers of established kinds"):
-	default: // The provider ends already.
-	}
+	return nil
 }
 
 // mayWatchDefinitions reports whether the provider may watch CustomResourceDefinitions, which Crossplane 2 allows it.

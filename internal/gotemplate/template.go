@@ -1,10 +1,7 @@
 package gotemplate
 
 import (
-	"maps"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"text/template"
@@ -20,13 +17,12 @@ const (
 	outputMax = 512 << 10
 	// costMax is the budget of one rendering. A byte that is made costs one.
 	costMax = 4 << 20
-	// stepCost is the cost of one turn of a loop or one call of a template or function. It limits them to some hundred
-	// thousand.
+	// stepCost is the cost of one turn of a loop or one call of a function. It limits them to some hundred thousand.
 	stepCost = 16
 )
 
 const (
-	// step is the name of the function that is called at the beginning of each turn and each template.
+	// step is the name of the function that is called at the beginning of each turn of a loop.
 	step = "_step"
 	// shown is the name of the function that each value passes that is written.
 	shown = "_shown"
@@ -48,16 +44,9 @@ func Parse(text string) (*Template, error) {
 	if err != nil {
 		return nil, failure{ErrInvalid, strings.TrimPrefix(err.Error(), "template: ")}
 	}
-	out := &Template{parsed: t}
-	w := walker{names: map[string]bool{step: true}, calls: map[string][]string{}}
-	for _, one := range t.Templates() {
-		if one.Tree != nil && one.Root != nil {
-			w.at = one.Name()
-			w.list(one.Root)
-		}
-	}
-	if name, ok := w.recursive(); ok {
-		return nil, failure{ErrInvalid, "template " + strconv.Quote(name) + " calls itself"}
+	out, w := &Template{parsed: t}, &walker{names: map[string]bool{step: true}}
+	if w.list(t.Root); w.calls {
+		return nil, failure{ErrInvalid, "it calls a template"}
 	}
 	for name := range w.names {
 		out.functions = append(out.functions, name)
@@ -113,37 +102,14 @@ func clone(v any) any {
 	return v
 }
 
-// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions and of the templates
-// that each template calls.
+// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions.
 type walker struct {
 	names map[string]bool
-	calls map[string][]string
-	at    string // the template it walks through
-}
-
-// recursive returns the name of a template that calls itself, by others or not.
-func (w walker) recursive() (string, bool) {
-	state := map[string]int{} // 1 for those that are being followed, 2 for those that have been
-	var follow func(name string) bool
-	follow = func(name string) bool {
-		if state[name] > 0 {
-			return state[name] == 1
-		}
-		state[name] = 1
-		circular := slices.ContainsFunc(w.calls[name], follow)
-		state[name] = 2
-		return circular
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.calls)) {
-		if follow(name) {
-			return name, true
-		}
-	}
-	return "", false
+	calls bool // a template is called
 }
 
 // list walks through a list of nodes, some of which may be run more than once.
-func (w walker) list(l *parse.ListNode) {
+func (w *walker) list(l *parse.ListNode) {
 	if l == nil {
 		return
 	}
@@ -153,7 +119,7 @@ func (w walker) list(l *parse.ListNode) {
 	l.Nodes = append([]parse.Node{stepNode()}, l.Nodes...)
 }
 
-func (w walker) node(n parse.Node) {
+func (w *walker) node(n parse.Node) {
 	switch n := n.(type) {
 	case *parse.ActionNode:
 		w.pipe(n.Pipe)
@@ -161,8 +127,7 @@ func (w walker) node(n parse.Node) {
 			n.Pipe.Cmds = append(n.Pipe.Cmds, shownCommand())
 		}
 	case *parse.TemplateNode:
-		w.calls[w.at] = append(w.calls[w.at], n.Name)
-		w.pipe(n.Pipe)
+		w.calls = true
 	case *parse.IfNode:
 		w.branch(&n.BranchNode)
 	case *parse.WithNode:
@@ -172,13 +137,13 @@ func (w walker) node(n parse.Node) {
 	}
 }
 
-func (w walker) branch(n *parse.BranchNode) {
+func (w *walker) branch(n *parse.BranchNode) {
 	w.pipe(n.Pipe)
 	w.list(n.List)
 	w.list(n.ElseList)
 }
 
-func (w walker) pipe(p *parse.PipeNode) {
+func (w *walker) pipe(p *parse.PipeNode) {
 	if p == nil {
 		return
 	}
@@ -189,7 +154,7 @@ func (w walker) pipe(p *parse.PipeNode) {
 	}
 }
 
-func (w walker) argument(n parse.Node) {
+func (w *walker) argument(n parse.Node) {
 	switch n := n.(type) {
 	case *parse.IdentifierNode:
 		w.names[n.Ident] = true

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +15,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 const (
@@ -53,15 +51,21 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		return err
 	}
 	if p.found == 0 {
-		p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+		if p.known {
+			p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+		}
 		return nil
 	}
+	apis, complete := p.reader.definitions(ctx, func(u *unstructured.Unstructured) bool {
+		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+		gk := schema.GroupKind{Group: group, Kind: kind}
+		return slices.ContainsFunc(all, func(o *published) bool { return o.api() == gk })
+	})
 	used := map[string]struct{}{}
 	for _, o := range all {
 		used[o.configName()] = struct{}{}
-		o.definition, o.definitionKnown = p.source(ctx, schema.GroupKind{
-			Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind,
-		})
+		o.definition, o.definitionKnown = p.source(ctx, o.api(), apis, complete)
 		o.config = configs[o.configName()]
 		o.judge(p.t)
 	}
@@ -70,7 +74,9 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 			p.judgePublishConfig(ctx, name, configs[name], w)
 		}
 	}
-	p.judgeStates(ctx, all, w)
+	for _, agent := range w.former {
+		judgeAgent(p.t, agent, p.options.Selector, all)
+	}
 	return nil
 }
 
@@ -106,7 +112,7 @@ func configFields(agents ...workload) string {
 	var needed []string
 	for _, agent := range agents {
 		for _, f := range configFlags {
-			if v := agent.settings.value(f.flag); v != "" {
+			if v := agent.value(f.flag); v != "" {
 				needed = append(needed, f.field+": "+v+" ("+f.flag+" of "+agent.name+")")
 			}
 		}
@@ -139,62 +145,20 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 }
 
 // source returns the definition of an API of the service cluster, nil if there is none, and whether that is known.
-func (p *pass) source(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, bool) {
-	if gk.Group != "" {
-		names, known := p.definitionNames(ctx)
-		for _, name := range names {
-			if !strings.HasSuffix(name, "."+gk.Group) {
-				continue
-			}
-			d, ok := p.reader.definition(ctx, name)
-			if d != nil && d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind {
-				return d, true
-			}
-			known = known && ok
+func (p *pass) source(ctx context.Context, gk schema.GroupKind,
+	custom map[string]*apiextensionsv1.CustomResourceDefinition, complete bool,
+) (*apiextensionsv1.CustomResourceDefinition, bool) {
+	for _, d := range custom {
+		if d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind {
+			return d, true
 		}
-		if !known {
-			return nil, false
-		}
+	}
+	if gk.Group != "" && !complete {
+		return nil, false
 	}
 	d, err := publishedresource.BuiltIn(ctx, p.reader.discovery, gk)
 	if err != nil {
 		p.t.add(unknown(gk.String(), "cannot read its definition: "+err.Error(), ""), "")
 	}
 	return d, err == nil
-}
-
-// definitionNames returns the names of all CustomResourceDefinitions, and whether they are known. They are read once.
-func (p *pass) definitionNames(ctx context.Context) ([]string, bool) {
-	if p.names == nil {
-		p.names = []string{}
-		p.namesKnown = p.reader.eachName(ctx, definitions, "", func(m *metav1.PartialObjectMetadata) {
-			p.names = append(p.names, m.GetName())
-		})
-	}
-	return p.names, p.namesKnown
-}
-
-// judgeStates adds what becomes of what the agent remembers, which says in which namespace it does so.
-func (p *pass) judgeStates(ctx context.Context, of []*published, w *workloads) {
-	remembered := states{}
-	known := p.reader.eachName(ctx, secrets, objectsync.LabelState+"=true", func(m *metav1.PartialObjectMetadata) {
-		remembered.add(m.GetNamespace(), m.GetLabels())
-	})
-	all := map[schema.GroupVersionResource]*copies{}
-	for _, o := range of {
-		at := o.preview.Copies
-		if _, ok := all[at]; ok || at.Resource == "" {
-			continue
-		}
-		c := &copies{}
-		if p.reader.eachName(ctx, at, objectsync.LabelCluster, c.add) {
-			all[at] = c
-		}
-	}
-	if known {
-		remembered.judge(p.t, of, all)
-	}
-	for _, agent := range w.former {
-		judgeAgent(p.t, agent, p.options.Selector, of)
-	}
 }

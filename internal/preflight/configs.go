@@ -2,20 +2,12 @@ package preflight
 
 import (
 	"context"
-	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-)
-
-const (
-	// patience is how long it may take until Secrets can be asked for, and pause how long is waited between two looks.
-	patience = 30 * time.Second
-	pause    = 20 * time.Millisecond
 )
 
 // A credentialCheck returns why a provider refuses the credentials of a ProviderConfig, nil if it does not. Its options
@@ -72,15 +64,4 @@ func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
 		return "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data"
 	}
 	return "change the ProviderConfig or its Secret"
-}
-
-// patiently returns a check that waits until the control plane can be asked.
-func patiently(check credentialCheck) credentialCheck {
-	return func(ctx context.Context, c commonv1.Connection, with ...func(*clusters.Options)) (last error) {
-		_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-			last = check(ctx, c, with...)
-			return !apierrors.IsConflict(last), nil // It is too early to tell.
-		})
-		return last
-	}
 }

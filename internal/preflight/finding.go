@@ -77,45 +77,37 @@ func unknown(what, why, cure string) verdict { return verdict{Unknown, what, why
 
 // A tally gathers verdicts.
 type tally struct {
-	all   map[verdict]*named
+	all   map[verdict]*Finding
 	total int // of all things that were added
 }
 
-// named are the first of the names of things, and how many things there are.
-type named struct {
-	count int
-	first []string // sorted
-}
-
-func newTally() *tally { return &tally{all: map[verdict]*named{}} }
+func newTally() *tally { return &tally{all: map[verdict]*Finding{}} }
 
 // add adds a thing. Its name may be empty.
 func (t *tally) add(v verdict, name string) { t.addCount(v, name, 1) }
 
 // addCount adds a number of things of one name.
 func (t *tally) addCount(v verdict, name string, count int) {
-	n, ok := t.all[v]
+	f, ok := t.all[v]
 	if !ok {
-		n = &named{}
-		t.all[v] = n
+		f = &Finding{Effect: v.effect, What: v.what, Why: v.why, Cure: v.cure}
+		t.all[v] = f
 	}
-	n.count += count
+	f.Count += count
 	t.total += count
-	at, found := slices.BinarySearch(n.first, name)
+	at, found := slices.BinarySearch(f.Names, name)
 	if name != "" && !found && at < namesMost {
-		n.first = slices.Insert(n.first, at, name)
-		n.first = n.first[:min(len(n.first), namesMost)]
+		f.Names = slices.Insert(f.Names, at, name)
+		f.Names = f.Names[:min(len(f.Names), namesMost)]
 	}
 }
 
 // report returns all that was added, the worst first.
 func (t *tally) report(from string) Report {
 	r := Report{From: from, Findings: []Finding{}}
-	for v, n := range t.all {
-		r.Findings = append(r.Findings, Finding{
-			Effect: v.effect, What: v.what, Count: n.count, Names: n.first, Why: v.why, Cure: v.cure,
-		})
-		r.ExitCode = max(r.ExitCode, exitCode(v.effect))
+	for _, f := range t.all {
+		r.Findings = append(r.Findings, *f)
+		r.ExitCode = max(r.ExitCode, exitCode(f.Effect))
 	}
 	slices.SortFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(effects, a.Effect), slices.Index(effects, b.Effect)),

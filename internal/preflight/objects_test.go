@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +76,7 @@ func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstru
 		t.Fatal(err)
 	}
 	tally := newTally()
-	x := newObjects(tally, crossNamespace)
+	x := &objects{t: tally, crossNamespace: crossNamespace}
 	for _, u := range all {
 		var o object.Object = &objectv1alpha2.Object{}
 		if u.GetNamespace() != "" {
@@ -200,28 +199,6 @@ func TestJudgeObjects(t *testing.T) {
 				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
 			want: []Finding{one("app", differs(ofCluster+" that is being deleted",
 				"its deletion goes on, and deletes only the resource that the Object has made or last seen"))},
-		},
-		"EmptyPropagation": {
-			reason: "provider-kubernetes has stored an empty policy.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				`spec: {forProvider: {deletionPropagationPolicy: ""}}`)},
-			want: []Finding{one("app", differs(ofCluster+` with deletionPropagationPolicy: ""`, "it is Background"))},
-		},
-		"LongName": {
-			reason:  "A name that provider-kubernetes could not apply is applied.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, "metadata: {name: "+strings.Repeat("n", 109)+"}")},
-			want: []Finding{one(strings.Repeat("n", 109), differs(ofCluster+" with a name of more than 108 characters",
-				"it can be applied: the end of its field manager gives way to a hash"))},
-		},
-		"Namesakes": {
-			reason:  "Objects of one name with one resource get managers of their own.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, seen+"}}}}"), read(t, namespaced, seen+"}}}}")},
-			want: []Finding{
-				one("team/app and app", differs(ofNamespace+" with the name and the resource of another",
-					"each has a field manager of its own: the first provider-kubernetes/<name>, the other "+
-						"provider-kubernetes/<name>@<namespace>")),
-				one("app", kept(ofCluster)),
-			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

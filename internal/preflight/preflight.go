@@ -1,12 +1,15 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -17,6 +20,12 @@ import (
 const (
 	ProviderKubernetes = "provider-kubernetes"
 	APISyncAgent       = "api-syncagent"
+)
+
+const (
+	// patience is how long it may take until Secrets can be asked for, and pause how long is waited between two looks.
+	patience = 30 * time.Second
+	pause    = 20 * time.Millisecond
 )
 
 // Options say how the provider will run after the takeover.
@@ -31,8 +40,6 @@ type Options struct {
 	StateNamespace string
 	// DefaultConfig is the ClusterProviderConfig of PublishedResources that name no other.
 	DefaultConfig string
-	// Flags checks flags of provider-kubernetes.
-	Flags FlagCheck
 }
 
 // A pass is one look at a control plane.
@@ -42,10 +49,9 @@ type pass struct {
 	reader  *reader
 	configs *configs
 	ours    map[string]*apiextensionsv1.CustomResourceDefinition
-	found   int // definitions of the former provider
-
-	names      []string // of CustomResourceDefinitions, nil if they have not been read
-	namesKnown bool
+	theirs  map[string]*apiextensionsv1.CustomResourceDefinition // of the same names, as they are installed
+	known   bool                                                 // theirs are all there are
+	found   int                                                  // definitions of the former provider
 }
 
 // Run looks at what a takeover from a former provider would do. An error means that nothing could be looked at.
@@ -58,13 +64,18 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 	if p.reader, err = newReader(p.t, o.ControlPlane); err != nil {
 		return Report{}, err
 	}
+	p.theirs, p.known = p.reader.definitions(ctx,
+		func(u *unstructured.Unstructured) bool { return p.ours[u.GetName()] != nil })
 	o.Target.Injected = o.ControlPlane
 	registry, err := clusters.NewRegistry(o.Target)
 	if err != nil {
 		return Report{}, errors.Wrap(err, "cannot check credentials")
 	}
 	defer registry.Close()
-	p.configs = &configs{t: p.t, check: patiently(registry.Check)}
+	_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
+		return registry.Local().Ready(ctx) == nil, nil // If it is not, the checks tell.
+	})
+	p.configs = &configs{t: p.t, check: registry.Check}
 	switch from {
 	case ProviderKubernetes:
 		err = p.providerKubernetes(ctx)
@@ -80,16 +91,13 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 func (p *pass) judgeWorkloads(ctx context.Context, from string) (*workloads, error) {
 	w := newWorkloads()
 	var failed error
-	note := func(err error) {
-		if err != nil {
-			failed = err
-		}
-	}
-	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) { note(w.addDeployment(from, u)) })
+	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) {
+		failed = cmp.Or(failed, w.addDeployment(from, u))
+	})
 	if from == ProviderKubernetes {
 		p.reader.eachServed(ctx, packages, func(u *unstructured.Unstructured) { w.addPackage(from, u) })
 		if len(w.used) > 0 {
-			p.reader.eachServed(ctx, runtimes, func(u *unstructured.Unstructured) { note(w.addRuntime(u)) })
+			p.reader.eachServed(ctx, runtimes, func(u *unstructured.Unstructured) { w.judgeAccount(p.t, u) })
 		}
 	}
 	if seen {

@@ -8,7 +8,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -51,12 +50,10 @@ var (
 
 // providerKubernetes adds what becomes of all that provider-kubernetes has.
 func (p *pass) providerKubernetes(ctx context.Context) error {
-	w, err := p.judgeWorkloads(ctx, ProviderKubernetes)
-	if err != nil {
+	if _, err := p.judgeWorkloads(ctx, ProviderKubernetes); err != nil {
 		return err
 	}
-	w.judgeFlags(p.t, p.options.Flags)
-	x := newObjects(p.t, p.options.Target.AllowCrossNamespace)
+	x := &objects{t: p.t, crossNamespace: p.options.Target.AllowCrossNamespace}
 	for _, k := range objectKinds {
 		judge := func(u *unstructured.Unstructured, s *kindSchema) { x.judge(ctx, u, s, k.new()) }
 		if err := p.each(ctx, k.at, judge); err != nil {
@@ -80,9 +77,9 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 		}
 	}
 	for _, at := range usageKinds {
-		p.definitionOf(ctx, at)
+		p.definitionOf(at)
 	}
-	if p.found == 0 {
+	if p.found == 0 && p.known {
 		p.t.addCount(kept("CustomResourceDefinition of provider-kubernetes: there is nothing to take over"), "", 0)
 	}
 	return nil
@@ -116,7 +113,7 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 func (p *pass) each(
 	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured, *kindSchema),
 ) error {
-	is := p.definitionOf(ctx, at)
+	is := p.definitionOf(at)
 	if is == nil {
 		return nil
 	}
@@ -135,10 +132,8 @@ func (p *pass) each(
 }
 
 // definitionOf adds what becomes of the definition of a kind, and returns it, nil if there is none or none is known.
-func (p *pass) definitionOf(
-	ctx context.Context, at schema.GroupVersionResource,
-) *apiextensionsv1.CustomResourceDefinition {
-	is, _ := p.reader.definition(ctx, at.GroupResource().String())
+func (p *pass) definitionOf(at schema.GroupVersionResource) *apiextensionsv1.CustomResourceDefinition {
+	is := p.theirs[at.GroupResource().String()]
 	if is == nil {
 		return nil
 	}
@@ -152,18 +147,6 @@ type objects struct {
 	t *tally
 	// crossNamespace says that the provider runs with --allow-cross-namespace-references.
 	crossNamespace bool
-	// seen are the first Objects that have seen a resource, by their name and its UID.
-	seen map[sharedName]types.NamespacedName
-}
-
-// A sharedName is where field managers of provider-kubernetes, which are made of names alone, can meet.
-type sharedName struct {
-	object string
-	uid    types.UID
-}
-
-func newObjects(t *tally, crossNamespace bool) *objects {
-	return &objects{t: t, crossNamespace: crossNamespace, seen: map[sharedName]types.NamespacedName{}}
 }
 
 // judge adds what becomes of an Object, which is decoded into o.
@@ -180,7 +163,11 @@ func (x *objects) judge(ctx context.Context, u *unstructured.Unstructured, s *ki
 	}
 	x.judgeReferences(u.GroupVersionKind(), what, o)
 	x.judgeState(what, o)
-	x.judgeManager(what, o)
+	if object.AppliedByClient(o) {
+		x.t.add(differs(what+" that was applied client-side",
+			"one patch makes its fields those of provider-kubernetes/<name>. "+
+				"A field that has left the manifest before leaves the resource"), name)
+	}
 	if x.t.total == before {
 		x.t.add(kept(what), name)
 	}
@@ -226,36 +213,6 @@ func (x *objects) judgeState(what string, o object.Object) {
 			"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
 			"see what the condition says, and make the Object Synced or delete it"), name)
 	}
-	if o.Desired().ForProvider.DeletionPropagationPolicy == "" {
-		x.t.add(differs(what+` with deletionPropagationPolicy: ""`, "it is Background"), name)
-	}
-}
-
-// judgeManager adds what becomes of the fields that an Object has applied.
-func (x *objects) judgeManager(what string, o object.Object) {
-	name := qualified(o.GetNamespace(), o.GetName())
-	if object.AppliedByClient(o) {
-		x.t.add(differs(what+" that was applied client-side",
-			"one patch makes its fields those of provider-kubernetes/<name>. "+
-				"A field that has left the manifest before leaves the resource"), name)
-	}
-	if object.HasLongName(o) {
-		x.t.add(differs(what+" with a name of more than 108 characters",
-			"it can be applied: the end of its field manager gives way to a hash"), name)
-	}
-	uid := object.SeenUID(o)
-	if uid == "" {
-		return
-	}
-	key := sharedName{object: o.GetName(), uid: uid}
-	if first, ok := x.seen[key]; ok {
-		x.t.add(differs(what+" with the name and the resource of another",
-			"each has a field manager of its own: "+
-				"the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>"),
-			name+" and "+qualified(first.Namespace, first.Name))
-		return
-	}
-	x.seen[key] = types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // judgeSchema completes an object by our schema, adds what the schema refuses, and reports whether that is nothing.

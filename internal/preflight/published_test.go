@@ -4,13 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
@@ -25,8 +22,6 @@ spec:
 `
 	slice = "services.example.com"
 )
-
-var certsAt = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "certs"}
 
 // publishedOf returns a PublishedResource of the API of certs, through a ProviderConfig with an endpoint slice.
 func publishedOf(t *testing.T, tally *tally, over string, change func(*published)) *published {
@@ -138,98 +133,6 @@ func TestJudgePublished(t *testing.T) {
 	}
 }
 
-func TestJudgeStates(t *testing.T) {
-	const agent = slice + "-syncagent"
-	identity := objectsync.Identity{Cluster: "c1", Agent: agent}
-	identity.Namespace, identity.Name = "default", "web"
-	other := identity
-	other.Name = "api"
-	copyOf := func(i objectsync.Identity) *metav1.PartialObjectMetadata {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: i.Name, Labels: i.Labels()}}
-	}
-	stateOf := func(i objectsync.Identity) map[string]string {
-		l := i.Labels()
-		delete(l, v1alpha1.LabelKeyAgentName)
-		l[objectsync.LabelState] = "true"
-		return l
-	}
-	renamed := identity
-	renamed.Agent = "older"
-	for name, tc := range map[string]struct {
-		reason string
-		states map[string][]objectsync.Identity // by namespace
-		copies []objectsync.Identity
-		want   []Finding
-	}{
-		"Found": {
-			reason: "A state that is found is kept, and so is its copy.",
-			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
-			copies: []objectsync.Identity{identity},
-			want: []Finding{
-				one("c1/web", kept("copy of certs.example.com")),
-				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
-			},
-		},
-		"Elsewhere": {
-			reason: "A state in another namespace needs the flag of that.",
-			states: map[string][]objectsync.Identity{"kcp-system": {identity}},
-			copies: []objectsync.Identity{identity},
-			want: []Finding{one("c1/web", refused("copy of certs.example.com with its state in namespace kcp-system",
-				"this provider looks in crossplane-system, and would not know what the agent has copied",
-				"start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace"))},
-		},
-		"InBoth": {
-			reason: "The state that is looked for counts.",
-			states: map[string][]objectsync.Identity{"another": {identity}, "crossplane-system": {identity}},
-			copies: []objectsync.Identity{identity},
-			want: []Finding{
-				one("c1/web", kept("copy of certs.example.com")),
-				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
-			},
-		},
-		"Missing": {
-			reason: "A copy without a state is known by its labels alone.",
-			states: map[string][]objectsync.Identity{"crossplane-system": {other}},
-			copies: []objectsync.Identity{identity},
-			want: []Finding{
-				one("c1/web", differs("copy of certs.example.com without a state",
-					"what others have set of it is overwritten where the consumer sets it, too, and related objects that are "+
-						"copied already are refused")),
-				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
-			},
-		},
-		"OtherAgent": {
-			reason: "A copy of another agent would be somebody else's.",
-			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
-			copies: []objectsync.Identity{renamed},
-			want: []Finding{
-				one("c1/web", refused("copy of certs.example.com of agent older",
-					"it would be somebody else's: this provider would be services.example.com-syncagent",
-					"set spec.kcp.agentName of the ClusterProviderConfig to older: docs/migrate-from-api-syncagent.md")),
-				one("c1/web", kept("copy of certs.example.com")),
-				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := publishedOf(t, newTally(), "", nothing)
-			tally, s, made := newTally(), states{}, &copies{}
-			for ns, all := range tc.states {
-				for _, i := range all {
-					s.add(ns, stateOf(i))
-				}
-			}
-			for _, i := range tc.copies {
-				made.add(copyOf(i))
-			}
-			s.judge(tally, []*published{o}, map[schema.GroupVersionResource]*copies{certsAt: made})
-			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func TestJudgeAgent(t *testing.T) {
 	flagged := func(flag, why, cure string) Finding {
 		return one("Deployment kcp/agent", refused("flag of api-syncagent "+flag, why, cure))
@@ -290,7 +193,7 @@ func TestJudgeAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			judgeAgent(tally, workload{name: "kcp/agent", settings: settings{args: tc.args}}, selector, []*published{o})
+			judgeAgent(tally, workload{name: "kcp/agent", args: tc.args}, selector, []*published{o})
 			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

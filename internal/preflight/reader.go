@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 )
@@ -29,12 +29,14 @@ var (
 	secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 )
 
+// pageSize is how many objects are read at a time. A CustomResourceDefinition may have a megabyte.
+const pageSize = 50
+
 // A reader reads the control plane. It only gets and lists. What it cannot read it adds to a tally.
 type reader struct {
 	t         *tally
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
-	metadata  metadata.Interface
 	groups    *metav1.APIGroupList
 }
 
@@ -47,9 +49,6 @@ func newReader(t *tally, cfg *rest.Config) (*reader, error) {
 	}
 	if r.dynamic, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, errors.Wrap(err, "cannot make client")
-	}
-	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
-		return nil, errors.Wrap(err, "cannot make metadata client")
 	}
 	r.groups, err = r.discovery.ServerGroups()
 	return r, errors.Wrap(err, "cannot discover what the control plane serves")
@@ -83,55 +82,38 @@ func (r *reader) eachServed(
 
 // each calls f with each object of a resource in all namespaces, and reports whether it could read them all.
 func (r *reader) each(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
-	return r.pages(ctx, at, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.dynamic.Resource(at).List(ctx, o)
-	}, func(o runtime.Object) {
+	})
+	p.PageSize = pageSize
+	err := p.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			f(u)
 		}
+		return nil
 	})
-}
-
-// eachName calls f with the metadata of each object of a resource that a label selector selects, in all namespaces, and
-// reports what each does. The content of the objects is not read.
-func (r *reader) eachName(ctx context.Context, at schema.GroupVersionResource, selector string,
-	f func(*metav1.PartialObjectMetadata),
-) bool {
-	o := metav1.ListOptions{LabelSelector: selector}
-	return r.pages(ctx, at, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return r.metadata.Resource(at).List(ctx, o)
-	}, func(o runtime.Object) {
-		if m, ok := o.(*metav1.PartialObjectMetadata); ok {
-			f(m)
-		}
-	})
-}
-
-func (r *reader) pages(ctx context.Context, at schema.GroupVersionResource, o metav1.ListOptions,
-	list pager.ListPageFunc, f func(runtime.Object),
-) bool {
-	err := pager.New(list).EachListItem(ctx, o, func(o runtime.Object) error { f(o); return nil })
 	if err != nil {
 		r.failed("list", at.GroupResource(), err)
 	}
 	return err == nil
 }
 
-// definition returns a CustomResourceDefinition, nil if there is none, and reports whether it could be looked at.
-func (r *reader) definition(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, bool) {
-	u, err := r.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, true
-	}
-	d := &apiextensionsv1.CustomResourceDefinition{}
-	if err == nil {
-		err = decode(u, d)
-	}
+// definitions returns the CustomResourceDefinitions that are wanted, by their names, and reports whether all are known.
+func (r *reader) definitions(ctx context.Context, wanted func(*unstructured.Unstructured) bool) (
+	map[string]*apiextensionsv1.CustomResourceDefinition, bool,
+) {
+	found, err := map[string]*apiextensionsv1.CustomResourceDefinition{}, error(nil)
+	known := r.each(ctx, definitions, func(u *unstructured.Unstructured) {
+		if wanted(u) {
+			d := &apiextensionsv1.CustomResourceDefinition{}
+			err = cmp.Or(err, decode(u, d))
+			found[u.GetName()] = d
+		}
+	})
 	if err != nil {
-		r.failed("get", definitions.GroupResource(), err)
-		return nil, false
+		r.failed("read", definitions.GroupResource(), err)
 	}
-	return d, true
+	return found, known && err == nil
 }
 
 // failed adds that something could not be looked at.

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,15 +13,8 @@ import (
 // ours is how images and packages of this provider are named.
 const ours = "provider-kcp"
 
-// containerOfPackage is the container of a DeploymentRuntimeConfig that runs the program of a package.
-const containerOfPackage = "package-runtime"
-
 // programs are the names of the programs in the images of the former providers.
 var programs = map[string]string{ProviderKubernetes: "crossplane-kubernetes-provider", APISyncAgent: "api-syncagent"}
-
-// A FlagCheck says which flags and variables of a former provider have no effect here, by their names and with the
-// reason. The error means that this provider would not start with them.
-type FlagCheck func(args, env []string) (noEffect map[string]string, err error)
 
 // A workload is a Deployment that runs a provider, or would.
 type workload struct {
@@ -30,23 +22,18 @@ type workload struct {
 	cure      string // what stops it
 	running   bool
 	byPackage bool // Crossplane runs it
-	settings  settings
+	args      []string
 }
-
-// settings are how a provider is started.
-type settings struct{ args, env []string }
 
 // workloads are the Deployments of a control plane that matter.
 type workloads struct {
 	former, ours []workload
-	runtimes     map[string]settings // of DeploymentRuntimeConfigs, by their names
-	named        map[string]bool     // whether they name the ServiceAccount, by their names
 	used         map[string]struct{} // names of DeploymentRuntimeConfigs that Providers of the former one name
 }
 
 // newWorkloads returns none.
 func newWorkloads() *workloads {
-	return &workloads{runtimes: map[string]settings{}, named: map[string]bool{}, used: map[string]struct{}{}}
+	return &workloads{used: map[string]struct{}{}}
 }
 
 // addDeployment adds a Deployment if it is one of a former provider, or of ours.
@@ -66,7 +53,7 @@ func (w *workloads) addDeployment(from string, u *unstructured.Unstructured) err
 		case strings.HasPrefix(repository(c.Image), ours):
 			w.ours = append(w.ours, is)
 		case strings.HasPrefix(repository(c.Image), from), len(c.Command) > 0 && path.Base(c.Command[0]) == programs[from]:
-			is.settings = settingsOf(c)
+			is.args = arguments(c, d.GetNamespace())
 			w.former = append(w.former, is)
 		}
 	}
@@ -80,15 +67,20 @@ func repository(image string) string {
 	return name
 }
 
-func settingsOf(c corev1.Container) settings {
-	s := settings{args: c.Args}
-	if len(c.Command) > 1 {
-		s.args = append(slices.Clone(c.Command[1:]), c.Args...)
-	}
+// arguments returns those of a container, with the values of the variables that they name, as in $(POD_NAMESPACE).
+func arguments(c corev1.Container, namespace string) []string {
+	var values []string
 	for _, e := range c.Env {
-		s.env = append(s.env, e.Name)
+		if f := e.ValueFrom; f != nil && f.FieldRef != nil && f.FieldRef.FieldPath == "metadata.namespace" {
+			e.Value = namespace
+		}
+		values = append(values, "$("+e.Name+")", e.Value)
 	}
-	return s
+	var args []string
+	for _, a := range append(slices.Clone(c.Command), c.Args...) {
+		args = append(args, strings.NewReplacer(values...).Replace(a))
+	}
+	return args
 }
 
 // addPackage adds the DeploymentRuntimeConfig that a Provider of the former one names.
@@ -98,24 +90,6 @@ func (w *workloads) addPackage(from string, u *unstructured.Unstructured) {
 	if config != "" && strings.HasPrefix(repository(of), from) {
 		w.used[config] = struct{}{}
 	}
-}
-
-// addRuntime adds a DeploymentRuntimeConfig.
-func (w *workloads) addRuntime(u *unstructured.Unstructured) error {
-	spec, _, _ := unstructured.NestedMap(u.Object, "spec", "deploymentTemplate")
-	d := &appsv1.Deployment{}
-	template := &unstructured.Unstructured{Object: map[string]any{"spec": spec["spec"]}}
-	if err := decode(template, d); err != nil {
-		return err
-	}
-	for _, c := range d.Spec.Template.Spec.Containers {
-		if c.Name == containerOfPackage {
-			w.runtimes[u.GetName()] = settingsOf(c)
-		}
-	}
-	account, _, _ := unstructured.NestedString(u.Object, "spec", "serviceAccountTemplate", "metadata", "name")
-	w.named[u.GetName()] = account != "" || d.Spec.Template.Spec.ServiceAccountName != ""
-	return nil
 }
 
 // judge adds which providers run that are to be stopped first.
@@ -143,40 +117,33 @@ func (w *workloads) judge(t *tally, from string) {
 	}
 }
 
-// judgeFlags adds flags that mean nothing here, or keep this provider from starting.
-func (w *workloads) judgeFlags(t *tally, check FlagCheck) {
-	for _, f := range w.former {
-		f.settings.judge(t, "Deployment "+f.name, check)
+// judgeAccount adds that a package would not keep its ServiceAccount, if a DeploymentRuntimeConfig of a former Provider
+// says so.
+func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
+	if _, used := w.used[u.GetName()]; !used {
+		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.used)) {
-		w.runtimes[name].judge(t, "DeploymentRuntimeConfig "+name, check)
-		if named, known := w.named[name]; known && !named {
-			t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
-				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"), name)
+	for _, at := range [][]string{
+		{"spec", "serviceAccountTemplate", "metadata", "name"},
+		{"spec", "deploymentTemplate", "spec", "template", "spec", "serviceAccountName"},
+	} {
+		if name, _, _ := unstructured.NestedString(u.Object, at...); name != "" {
+			return
 		}
 	}
+	t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
+		"Crossplane names it after the package, and what was bound to the former name is lost",
+		"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"), u.GetName())
 }
 
-func (s settings) judge(t *tally, where string, check FlagCheck) {
-	noEffect, err := check(s.args, s.env)
-	for name, why := range noEffect {
-		t.add(differs("flag "+name+" without effect", why), where)
-	}
-	if err != nil {
-		t.add(refused("flags that this provider does not start with", err.Error(),
-			"take the flag out: docs/configuration.md"), where)
-	}
-}
-
-// value returns what a flag is set to by the arguments, empty if it is not.
-func (s settings) value(flag string) string {
-	for i, a := range s.args {
+// value returns what a flag is set to, empty if it is not.
+func (w workload) value(flag string) string {
+	for i, a := range w.args {
 		if v, ok := strings.CutPrefix(a, flag+"="); ok {
 			return v
 		}
-		if a == flag && i+1 < len(s.args) {
-			return s.args[i+1]
+		if a == flag && i+1 < len(w.args) {
+			return w.args[i+1]
 		}
 	}
 	return ""

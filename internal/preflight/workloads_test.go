@@ -1,11 +1,9 @@
 package preflight
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
 )
 
@@ -105,107 +103,74 @@ func TestJudgeWorkloads(t *testing.T) {
 	}
 }
 
-func TestJudgeFlags(t *testing.T) {
-	check := func(args, env []string) (map[string]string, error) {
-		noEffect := map[string]string{}
-		if slices.Contains(args, "--void") || slices.Contains(env, "VOID") {
-			noEffect["--void"] = "it is void"
-		}
-		if slices.Contains(args, "--not-ours") {
-			return noEffect, errors.New("unknown long flag '--not-ours'")
-		}
-		return noEffect, nil
+// TestArguments shows that flags of an agent are found as the chart of kcp-dev writes them.
+func TestArguments(t *testing.T) {
+	w := newWorkloads()
+	if err := w.addDeployment(APISyncAgent, read(t, formerDeployment, `
+metadata: {namespace: kcp}
+spec: {template: {spec: {containers: [{name: agent, image: "ghcr.io/kcp-dev/api-syncagent:v0.6.0",
+  args: [--namespace=$(POD_NAMESPACE), --agent-name=$(AGENT_NAME), --apiexport-ref, "$(EXPORT)-a"], env: [
+    {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}},
+    {name: AGENT_NAME, value: north}, {name: EXPORT, value: services}]}]}}}`)); err != nil {
+		t.Fatal(err)
 	}
-	const config = `
+	for flag, want := range map[string]string{
+		"--namespace": "kcp", "--agent-name": "north", "--apiexport-ref": "services-a", "--apiexportendpointslice-ref": "",
+	} {
+		if got := w.former[0].value(flag); got != want {
+			t.Errorf("%s: want %q, got %q", flag, want, got)
+		}
+	}
+}
+
+func TestJudgeAccount(t *testing.T) {
+	const (
+		config = `
 apiVersion: pkg.crossplane.io/v1beta1
 kind: DeploymentRuntimeConfig
 metadata: {name: peer}
 spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
-  containers: [{name: package-runtime, args: [--not-ours]}]}}}}}
+  containers: [{name: package-runtime, args: [--debug]}]}}}}}
 `
-	provider := func(of string) string {
-		return "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, spec: {package: " + of +
-			", runtimeConfigRef: {name: peer}}}"
-	}
-	void := func(where string) Finding {
-		return one(where, differs("flag --void without effect", "it is void"))
-	}
-	const (
-		former = "xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"
-		named  = "spec: {serviceAccountTemplate: {metadata: {name: peer}}}"
+		provider = "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, " +
+			"spec: {runtimeConfigRef: {name: peer}}}"
+		former = "{spec: {package: xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1}}"
 	)
-	notOurs := one("DeploymentRuntimeConfig peer", refused("flags that this provider does not start with",
-		"unknown long flag '--not-ours'", "take the flag out: docs/configuration.md"))
 	for name, tc := range map[string]struct {
-		reason     string
-		deployment string // laid over the former one
-		provider   string
-		config     string // laid over the DeploymentRuntimeConfig
-		unread     bool   // the DeploymentRuntimeConfig
-		want       []Finding
+		reason   string
+		provider string // laid over one that names the DeploymentRuntimeConfig
+		config   string // laid over the DeploymentRuntimeConfig
+		want     []Finding
 	}{
-		"Sidecar": {reason: "Flags of another program do not count.", want: []Finding{}},
-		"Flag": {
-			reason: "A flag without effect is said.",
-			deployment: `spec: {template: {spec: {containers: ` +
-				`[{name: x, image: "example.org/provider-kubernetes", args: [--void]}]}}}`,
-			want: []Finding{void("Deployment crossplane-system/peer")},
-		},
-		"Command": {
-			reason:     "So is one in the command.",
-			deployment: `spec: {template: {spec: {containers: [{name: x, command: [crossplane-kubernetes-provider, --void]}]}}}`,
-			want:       []Finding{void("Deployment crossplane-system/peer")},
-		},
-		"Variable": {
-			reason: "So is a variable.",
-			deployment: `spec: {template: {spec: {containers: ` +
-				`[{name: x, image: "example.org/provider-kubernetes", env: [{name: VOID}]}]}}}`,
-			want: []Finding{void("Deployment crossplane-system/peer")},
-		},
-		"RuntimeConfig": {
-			reason:   "A DeploymentRuntimeConfig that a Provider names is kept, and so are its flags.",
-			provider: provider(former), config: named,
-			want: []Finding{notOurs},
-		},
 		"Account": {
 			reason:   "Without a name for the ServiceAccount the new package has another one.",
-			provider: provider(former),
+			provider: former,
 			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md")), notOurs},
+				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"))},
 		},
-		"AccountOfPods": {
+		"Named": {
+			reason:   "One that is named stays.",
+			provider: former,
+			config:   "spec: {serviceAccountTemplate: {metadata: {name: peer}}}",
+			want:     []Finding{},
+		},
+		"OfPods": {
 			reason:   "One that is named for the pods stays, too.",
-			provider: provider(former),
+			provider: former,
 			config:   "spec: {deploymentTemplate: {spec: {template: {spec: {serviceAccountName: peer}}}}}",
-			want:     []Finding{notOurs},
+			want:     []Finding{},
 		},
-		"UnreadRuntimeConfig": {
-			reason:   "Of one that cannot be read nothing is said here.",
-			provider: provider(former), unread: true,
-			want: []Finding{},
-		},
-		"RuntimeConfigOfAnother": {
+		"OfAnother": {
 			reason:   "That of another Provider is not looked at.",
-			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.0"),
+			provider: "{spec: {package: xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.0}}",
 			want:     []Finding{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkloads()
-			if err := w.addDeployment(ProviderKubernetes, read(t, formerDeployment, tc.deployment)); err != nil {
-				t.Fatal(err)
-			}
-			if tc.provider != "" {
-				w.addPackage(ProviderKubernetes, read(t, tc.provider))
-			}
-			if !tc.unread {
-				if err := w.addRuntime(read(t, config, tc.config)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tally := newTally()
-			w.judgeFlags(tally, check)
+			w, tally := newWorkloads(), newTally()
+			w.addPackage(ProviderKubernetes, read(t, provider, tc.provider))
+			w.judgeAccount(tally, read(t, config, tc.config))
 			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

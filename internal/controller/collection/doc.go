@@ -23,8 +23,8 @@
 // fields, so it does not show which labels were once of the template; the hash of the template in status tells whether
 // all members have the last one. A hash on each member would be one more annotation that users see, and was rejected.
 //
-// Members are compared when the cache shows what this process has written. Before that a reconcile could give the name
-// of a new member away again, and would write twice.
+// A pass ends when the cache shows what it has written. Otherwise the next one could give the name of a new member away
+// again, and would write twice. We rejected a record of what was written: some milliseconds later it is empty.
 //
 // A member that is missing is applied without force, an existing one by its UID. So an Object that a user makes at the
 // same moment is not taken over.

@@ -13,6 +13,6 @@ import (
 func DeleteMember[T Collection](ctx context.Context, c client.Client, k scope.CollectionKind[T], of T, name string,
 	uid types.UID,
 ) error {
-	r := &Reconciler[T]{kind: k, local: c, written: newWritten()}
+	r := &Reconciler[T]{kind: k, local: c}
 	return r.deleteMember(ctx, &pass[T]{collection: of}, member{name: name, uid: uid})
 }

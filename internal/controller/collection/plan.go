@@ -57,6 +57,13 @@ func planFor(assigned map[string]resourceID, held map[string]member, t template)
 	return p
 }
 
+// isShownBy reports whether the members that are held are as the plan makes them.
+func (p plan) isShownBy(held map[string]member, t template) bool {
+	t.renew = false // What is too much on a member does not show.
+	return !slices.ContainsFunc(p.apply, func(a application) bool { return !t.fits(held[a.name], a.resource) }) &&
+		!slices.ContainsFunc(p.prune, func(m member) bool { return held[m.name].uid == m.uid && !held[m.name].terminating })
+}
+
 // hashTemplate returns the hexadecimal SHA-256 of a template.
 func hashTemplate(t *commonv1.ObservedObjectTemplate) (string, error) {
 	b, err := json.Marshal(t)
@@ -150,7 +157,6 @@ var observe = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 type member struct {
 	name        string
 	uid         types.UID
-	version     string // the resource version
 	resource    resourceID
 	bare        bool // the manifest says nothing but which resource it is
 	observes    bool // the policy is observe
@@ -164,7 +170,7 @@ type member struct {
 // memberOf returns what counts of an Object of a collection.
 func memberOf(o object, owner types.UID) member {
 	m := member{
-		name: o.GetName(), uid: o.GetUID(), version: o.GetResourceVersion(),
+		name: o.GetName(), uid: o.GetUID(),
 		observes: equality.Semantic.DeepEqual(o.GetManagementPolicies(), observe),
 		labels:   o.GetLabels(), annotations: o.GetAnnotations(), ref: scope.ConfigRef(o),
 		owned: slices.ContainsFunc(o.GetOwnerReferences(),

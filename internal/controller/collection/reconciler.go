@@ -32,7 +32,6 @@ type Reconciler[T Collection] struct {
 	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
-	written    *written
 	poll       managedadapter.Poll
 }
 
@@ -58,7 +57,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	c := r.kind.New()
 	err := r.local.Get(ctx, req.NamespacedName, c)
 	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(c) || !handlers.Owns(r.registry, c)) {
-		r.forget(req.NamespacedName)
+		r.registry.Forget(r.owner(req.NamespacedName))
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -92,12 +91,6 @@ func (r *Reconciler[T]) newPass(c T) (*pass[T], error) {
 
 func (r *Reconciler[T]) owner(n types.NamespacedName) informer.Owner {
 	return informer.Owner{Controller: r.controller, NamespacedName: n}
-}
-
-// forget gives up all that is kept for a collection.
-func (r *Reconciler[T]) forget(n types.NamespacedName) {
-	r.registry.Forget(r.owner(n))
-	r.written.forget(n)
 }
 
 // run takes the steps of a pass until one fails.

@@ -33,7 +33,7 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
 	m := managedadapter.NewManager(mgr)
 	r := &Reconciler[T]{
-		kind: k, controller: name, registry: o.Registry, written: newWritten(),
+		kind: k, controller: name, registry: o.Registry,
 		local:  m.GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},

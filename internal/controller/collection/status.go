@@ -9,7 +9,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -21,9 +20,6 @@ var (
 	errInvalidSelection = errors.New("spec.observeObjects is invalid")
 	// errNameTaken is the cause of errors about Objects that are no members and have the names of members.
 	errNameTaken = errors.New("make the collection under another name")
-	// errLagging ends a reconcile that would repeat writes or give the name of a new member away.
-	errLagging = apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "",
-		errors.New("cache of members lacks what was just written"))
 )
 
 // causes are those of collections. Their streams tell when what a target has denied is allowed.

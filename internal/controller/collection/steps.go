@@ -3,10 +3,8 @@ package collection
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -18,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -146,9 +144,6 @@ func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]mem
 		}
 		return nil
 	})
-	if err == nil && !r.written.isShown(p.owner.NamespacedName, held) {
-		err = errLagging
-	}
 	return held, err
 }
 
@@ -196,6 +191,13 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 		r.record.Event(p.collection,
 			event.Normal(reasonApplied, "Applied "+enumerate(todo, func(a application) string { return a.name })))
 	}
+	if len(todo)+len(p.plan.prune) > 0 {
+		// What is not shown by then is written once more.
+		_ = wait.PollUntilContextTimeout(ctx, gather, lag, true, func(ctx context.Context) (bool, error) {
+			held, err := r.members(ctx, p)
+			return err == nil && p.plan.isShownBy(held, p.template), nil
+		})
+	}
 	if len(p.taken) > 0 {
 		slices.Sort(p.taken)
 		return errors.Wrap(errNameTaken,
@@ -204,8 +206,13 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 	return nil
 }
 
-// writers is how many members of one collection are written at a time.
-const writers = 10
+const (
+	// writers is how many members of one collection are written at a time.
+	writers = 10
+	// lag is for how long a pass waits for the cache to show what it has written. A cache that is later than that may
+	// never show it, because somebody has undone it meanwhile.
+	lag = 5 * time.Second
+)
 
 // applyMember applies a member.
 func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a application) error {
@@ -220,7 +227,6 @@ func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a applicati
 	if err := r.local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
 		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot apply Object %q", a.name))
 	}
-	r.written.note(p.owner.NamespacedName, a.name, write{uid: u.GetUID(), version: u.GetResourceVersion()})
 	return nil
 }
 
@@ -233,7 +239,6 @@ func (r *Reconciler[T]) deleteMember(ctx context.Context, p *pass[T], m member) 
 	if err != nil && !apierrors.IsNotFound(err) {
 		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot delete Object %q", m.name))
 	}
-	r.written.note(p.owner.NamespacedName, m.name, write{uid: m.uid})
 	return nil
 }
 
@@ -251,69 +256,4 @@ func inTurn(count int, do func(i int) error) error {
 	}
 	_ = group.Wait() // It returns the error that came first.
 	return cmp.Or(errs...)
-}
-
-// lag is for how long a reconcile waits for the cache to show our own writes. A cache that is later than that may never
-// show them, because somebody has undone them meanwhile.
-const lag = 5 * time.Second
-
-// written remembers what was written of each collection until the cache shows it.
-type written struct {
-	now func() time.Time
-
-	mu     sync.Mutex
-	writes map[types.NamespacedName]map[string]write // by collection and name of the member
-}
-
-// A write is the last one to a member.
-type write struct {
-	uid     types.UID
-	version string // the resource version after it, empty for a deletion
-	at      time.Time
-}
-
-func newWritten() *written {
-	return &written{now: time.Now, writes: map[types.NamespacedName]map[string]write{}}
-}
-
-// note remembers the write to the member of a name, and when it was.
-func (w *written) note(collection types.NamespacedName, name string, last write) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.writes[collection] == nil {
-		w.writes[collection] = map[string]write{}
-	}
-	last.at = w.now()
-	w.writes[collection][name] = last
-}
-
-// forget forgets a collection.
-func (w *written) forget(collection types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.writes, collection)
-}
-
-// isShown reports whether cached members show all that was written, and forgets what they show.
-func (w *written) isShown(collection types.NamespacedName, cached map[string]member) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.writes[collection], func(name string, last write) bool {
-		m, ok := cached[name]
-		return w.now().Sub(last.at) > lag || last.isShownBy(m, ok)
-	})
-	if len(w.writes[collection]) > 0 {
-		return false
-	}
-	delete(w.writes, collection)
-	return true
-}
-
-// isShownBy reports whether a cached member, if it exists, shows a write or what came after it.
-func (w write) isShownBy(m member, exists bool) bool {
-	if w.version == "" {
-		return !exists || m.uid != w.uid || m.terminating
-	}
-	c, err := resourceversion.CompareResourceVersion(m.version, w.version)
-	return exists && (err != nil || c >= 0)
 }

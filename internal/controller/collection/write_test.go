@@ -3,7 +3,6 @@ package collection
 import (
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -59,61 +58,35 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-func TestWritten(t *testing.T) {
-	key := types.NamespacedName{Name: "c"}
-	made, deleted := write{uid: "1", version: "5"}, write{uid: "1"}
+// TestIsShownBy shows when a pass has seen what it has written.
+func TestIsShownBy(t *testing.T) {
+	r := resourceID{NamespacedName: types.NamespacedName{Name: "a"}}
+	made := member{name: "m", uid: "1", resource: r, bare: true, observes: true, owned: true}
+	foreign, deleted, successor := made, made, made
+	foreign.owned, deleted.terminating, successor.uid = false, true, "2"
+	apply, prune := plan{apply: []application{{name: "m", resource: r}}}, plan{prune: []member{made}}
 	for name, tc := range map[string]struct {
 		reason string
-		last   write
+		plan   plan
 		cached []member
-		later  time.Duration
 		want   bool
 	}{
-		"NotYetThere": {reason: "The cache lacks a member that was just made.", last: made},
-		"Older": {
-			reason: "The cache has a member as it was before the write.",
-			last:   made, cached: []member{{name: "m", uid: "1", version: "4"}},
-		},
-		"Seen": {
-			reason: "The cache shows our own write, or later ones.",
-			last:   made, cached: []member{{name: "m", uid: "1", version: "6"}}, want: true,
-		},
-		"Undone": {
-			reason: "A member that the cache never shows is gone.",
-			last:   made, later: lag + time.Second, want: true,
-		},
-		"Deleted": {
-			reason: "The cache does not show yet that a member is being deleted.",
-			last:   deleted, cached: []member{{name: "m", uid: "1", version: "5"}},
-		},
-		"Terminating": {
-			reason: "The cache shows that a member is being deleted.",
-			last:   deleted, cached: []member{{name: "m", uid: "1", version: "6", terminating: true}}, want: true,
-		},
-		"DeletedAndGone": {reason: "A member that was deleted and is gone is gone.", last: deleted, want: true},
-		"DeletedAndReplaced": {
-			reason: "The successor of a member that was deleted counts.",
-			last:   deleted, cached: []member{{name: "m", uid: "2", version: "9"}}, want: true,
-		},
+		"Nothing":      {reason: "Nothing is shown at once.", want: true},
+		"NotYetThere":  {reason: "The cache lacks a member that was just made.", plan: apply},
+		"Older":        {reason: "The cache has a member as it was before.", plan: apply, cached: []member{foreign}},
+		"Seen":         {reason: "The cache shows our own write.", plan: apply, cached: []member{made}, want: true},
+		"NotYetGoing":  {reason: "The cache does not show a deletion yet.", plan: prune, cached: []member{made}},
+		"Going":        {reason: "The cache shows a deletion.", plan: prune, cached: []member{deleted}, want: true},
+		"Gone":         {reason: "A member that was deleted is gone.", plan: prune, want: true},
+		"HasSuccessor": {reason: "Its successor is another.", plan: prune, cached: []member{successor}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := time.Now()
-			w := newWritten()
-			w.now = func() time.Time { return now }
-			w.note(key, "m", tc.last)
-			now = now.Add(tc.later)
 			held := map[string]member{}
 			for _, m := range tc.cached {
 				held[m.name] = m
 			}
-			for range 2 { // What is shown stays so, and what is not goes on to be waited for.
-				if got := w.isShown(key, held); got != tc.want {
-					t.Errorf("%s\nisShown: want %t, got %t", tc.reason, tc.want, got)
-				}
-			}
-			w.forget(key)
-			if len(w.writes) > 0 || !w.isShown(key, map[string]member{}) {
-				t.Error("what is forgotten is waited for no more")
+			if got := tc.plan.isShownBy(held, template{renew: true}); got != tc.want {
+				t.Errorf("%s\nisShownBy: want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}
