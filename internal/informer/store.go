@@ -32,6 +32,7 @@ type store struct {
 	wentBack func()                                   // a list comes of a server that was restored
 	listed   func(wentBack bool)                      // a list has come, perhaps of such a server
 	full     func(error)                              // there is no room for what the stream delivers
+	interner *Interner
 	room     *budget
 	rooms    rooms // nil for no bounds
 
@@ -124,7 +125,7 @@ func (s *store) kept(o any) *unstructured.Unstructured {
 		if s.rooms != nil {
 			x.SetManagedFields(nil)
 		}
-		return x
+		return s.interner.intern(x)
 	case *metav1.PartialObjectMetadata:
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"namespace": x.Namespace, "name": x.Name},

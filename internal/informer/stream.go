@@ -96,7 +96,7 @@ func newStream(set *shared, key Interest) *stream {
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
 	s.store.changed, s.store.wentBack, s.store.listed, s.store.full = s.changed, s.wentBack, s.listed, s.endRound
-	s.store.room = set.room
+	s.store.interner, s.store.room = set.options.Interner, set.room
 	go s.run(s.reflector(set.options))
 	return s
 }

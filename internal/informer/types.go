@@ -91,6 +91,8 @@ type Options struct {
 	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream that brings more is
 	// left, forgotten and denied for a while.
 	MaxBytes int64
+	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
+	Interner *Interner
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
