@@ -21,12 +21,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-const (
-	// lastShown is how long after the last change the status may be behind.
-	lastShown = 3 * time.Second
-	// gust is the time between two changes of a resource that does not come to rest.
-	gust = 500 * time.Millisecond
-)
+// gust is the time between two changes of a resource that does not come to rest.
+const gust = 500 * time.Millisecond
 
 // queried makes the readiness of an Object follow from a query.
 func queried(o build.Object, query string) build.Object {

@@ -104,9 +104,6 @@ func TestCompositeKeepsCircuitClosed(t *testing.T) {
 		}
 	}
 	t.Logf("ready after %s, all is shown after %s, %d writes", took, shown, writes)
-	if shown > 90*time.Second {
-		t.Errorf("want the last state of all shown within a minute or so, it took %s", shown)
-	}
 	if most := 3 * count; writes > most {
 		t.Errorf("want at most %d writes, got %d", most, writes)
 	}

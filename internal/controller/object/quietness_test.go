@@ -60,6 +60,9 @@ func unreachable(does string, address func(testing.TB) string) sickness {
 			return o
 		},
 		want: commonv1.ReasonTargetUnreachable,
+		heal: func(t *testing.T, w world, _ build.Object) {
+			setKubeconfig(t, w.c, w.namespace, "other", kube.Kubeconfig(t, targetUser(t)))
+		},
 	}
 }
 

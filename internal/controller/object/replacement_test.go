@@ -81,7 +81,8 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 
 				wanted := &unstructured.Unstructured{Object: change(w, target.Namespace(t))}
 				setManifest(t, w.c, o, wanted.Object)
-				awaitCondition(t, w.c, o, replacing, "ConfigMap "+w.target+"/settings")
+				awaitMessage(t, w.c, o, replacing,
+					"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
 				awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
 				w.exists(t, old, true)
 				if old.GetDeletionTimestamp() == nil {

@@ -35,24 +35,6 @@ import (
 // nowhere returns the configuration of a server at an address that is none.
 func nowhere(addr string) *rest.Config { return &rest.Config{Host: "https://" + addr} }
 
-// TestRefusedConnection shows what users see of a target that does not listen, and that a good kubeconfig cures it.
-func TestRefusedConnection(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Figure(t, "recovery", func() time.Duration {
-			tns := target.Namespace(t)
-			ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
-			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-			kube.Create(t, c, o)
-			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "connection refused")
-			setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
-			healed := time.Now()
-			awaitReady(t, c, o)
-			return time.Since(healed)
-		})
-	})
-}
-
 // TestTargetRestarts shows that an Object of a target that goes down says so, and is kept again when the target is
 // back.
 func TestTargetRestarts(t *testing.T) {
