@@ -241,15 +241,15 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		cm := emptySettings(w.target)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
 		kube.Delete(t, w.c, o)
 		awaitMessage(t, w.c, o, deleting,
 			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
 		awaitCondition(t, w.c, o, synced)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold"]}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":["example.org/hold"]}}`)
 		awaitMessage(t, w.c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
 		staysUnwritten(t, w.c, o)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":null}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":null}}`)
 		kube.AwaitGone(t, w.c, o)
 	})
 }
@@ -263,7 +263,7 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 		kube.Delete(t, w.c, o)
 		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
 		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
-		merge(t, w.tc, ns, true, `{"status":{"conditions":[
+		kube.PatchStatus(t, w.tc, ns, `{"status":{"conditions":[
 			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
 			`"message":"All resources successfully discovered"},
 			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain",`+

@@ -122,13 +122,10 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 // TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the
 // target there or not.
 func TestDryRunDeletesNothing(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-deleter"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
+		w, who := newWorldAs(t, c, s)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 		mark := target.Audit(t).Mark()
@@ -138,12 +135,12 @@ func TestDryRunDeletesNothing(t *testing.T) {
 			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests on the target: -want, +got:\n%s", diff)
 		}
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
 		awaitEvent(t, c, last, "LeftExternalResource")
 
-		lost := onDryRun(s.Object(ns, tns+"-lost",
-			connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
-			build.ConfigMap(tns, "settings")))
+		lost := onDryRun(s.Object(w.namespace, w.target+"-lost",
+			connectAs(t, world{c: c, scope: s, namespace: w.namespace}, nowhere(kube.Refused(t))),
+			build.ConfigMap(w.target, "settings")))
 		kube.Create(t, c, lost)
 		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))
 		kube.Remove(t, c, lost)

@@ -17,14 +17,12 @@ import (
 // once, gets its conditions, says that it does not show the resource, and rests; and that drift is reverted, and the
 // resource deleted in the end.
 func TestLargeManifest(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	data := map[string]any{"large": strings.Repeat("x", 900_000)}
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-large"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"},
+		w, who := newWorldAs(t, c, s)
+		o := w.object(build.Manifest{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.target, "name": "settings"},
 			"data": data,
 		})
 		createReady(t, c, o)
@@ -32,7 +30,7 @@ func TestLargeManifest(t *testing.T) {
 			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
 				len(o.Observed().Manifest.Raw))
 		}
-		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != tns {
+		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != w.target {
 			t.Errorf("want the resource identified, got %v", seen.ObjectMeta)
 		}
 		audit := target.Audit(t)
@@ -42,9 +40,9 @@ func TestLargeManifest(t *testing.T) {
 			t.Errorf("requests at rest: -want, +got:\n%s", diff)
 		}
 
-		cm := emptySettings(tns)
-		kube.Patch(t, tc, cm, `{"data":{"large":"drift"}}`)
-		kube.Await(t, tc, cm, "the drift to be reverted", func() (bool, string) {
+		cm := emptySettings(w.target)
+		kube.Patch(t, w.tc, cm, `{"data":{"large":"drift"}}`)
+		kube.Await(t, w.tc, cm, "the drift to be reverted", func() (bool, string) {
 			return cm.Data["large"] != "drift", "it is not"
 		})
 		kube.Remove(t, c, o)

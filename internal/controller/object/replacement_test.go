@@ -29,16 +29,10 @@ var replacing = failed(commonv1.ReasonReplacing)
 // hold keeps a resource from going until the test ends.
 func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
 	t.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`))
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, `{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`)
 	return func() {
 		t.Helper()
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		if err := c.Patch(t.Context(), o, patch); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
 	}
 }
 
