@@ -69,8 +69,8 @@ func TestBundle(t *testing.T) {
 	w.atRest(t)
 }
 
-// atRest waits until the provider asks nothing in the namespaces of a world while its queues are passed, and checks that
-// this stays so. What other tests have left behind may still be tried in theirs.
+// atRest waits until the provider asks nothing in the namespaces of a world while its queues are passed, and checks
+// that this stays so. What other tests have left behind may still be tried in theirs.
 func (w world) atRest(t *testing.T) {
 	t.Helper()
 	l, r := local.Audit(t), target.Audit(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestLateTarget shows that an Object which may not create its resource is not ready as long as there is none, begins as
-// soon as others make it, and can go when it has gone again.
+// TestLateTarget shows that an Object which may not create its resource is not ready as long as there is none, begins
+// as soon as others make it, and can go when it has gone again.
 func TestLateTarget(t *testing.T) {
 	for name, p := range map[string]xpv2.ManagementPolicies{
 		"Update": observeUpdate, "Observe": observeOnly, "ObserveDelete": observeDelete,

@@ -83,8 +83,8 @@ func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 	})
 }
 
-// TestPreviewOfAnObserver shows what an Object that may only look, or that is on a dry run, says of a full manifest, and
-// that it touches nothing. An Object on a dry run makes what it would create as soon as that is over.
+// TestPreviewOfAnObserver shows what an Object that may only look, or that is on a dry run, says of a full manifest,
+// and that it touches nothing. An Object on a dry run makes what it would create as soon as that is over.
 func TestPreviewOfAnObserver(t *testing.T) {
 	for name, p := range map[string]struct {
 		reason  string

@@ -129,8 +129,8 @@ func TestSyncModel(t *testing.T) {
 	t.Logf("%d operations with seed %d", ops, seed)
 }
 
-// TestSyncOutage takes kcp away while tenants work, which first refuses connections and then answers none, and after that
-// the service cluster. It shows that this is reported, and that nothing is lost, made twice or left behind.
+// TestSyncOutage takes kcp away while tenants work, which first refuses connections and then answers none, and after
+// that the service cluster. It shows that this is reported, and that nothing is lost, made twice or left behind.
 func TestSyncOutage(t *testing.T) {
 	elsewhere := local.Namespace(t)
 	below := service.Client(t)
