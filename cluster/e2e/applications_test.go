@@ -126,3 +126,14 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 		t.Errorf("nothing must be left: %v", got)
 	}
 }
+
+// answered returns the requests that were answered with a status code.
+func answered(r kube.Requests, code int) kube.Requests {
+	var out kube.Requests
+	for _, e := range r {
+		if e.Code == code {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -7,43 +7,8 @@ import (
 	"testing"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
-
-func TestProbesAndMetrics(t *testing.T) {
-	c, _ := clients(t)
-	p := start(t)
-	f := newFleet(t, c, len(build.Scopes()))
-	f.settle(t, c)
-	for name, page := range map[string]struct {
-		url  string
-		want string // in the answer
-	}{
-		"Healthz": {url: p.Healthz(), want: "ok"},
-		"Readyz":  {url: p.Readyz(), want: "ok"},
-		"MetricsOfTheQueue": {
-			url:  p.Metrics(),
-			want: `controller_runtime_reconcile_total{controller="managed/object.kubernetes.crossplane.io"`,
-		},
-		"MetricsOfClusterObjects": {
-			url:  p.Metrics(),
-			want: `crossplane_managed_resource_ready{gvk="kubernetes.crossplane.io/v1alpha2, Kind=Object"} 1`,
-		},
-		"MetricsOfObjects": {
-			url:  p.Metrics(),
-			want: `crossplane_managed_resource_ready{gvk="kubernetes.m.crossplane.io/v1alpha1, Kind=Object"} 1`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kube.Eventually(t, "the answer to hold "+page.want, func() (bool, string) {
-				code, body := get(t, page.url)
-				return code == http.StatusOK && strings.Contains(body, page.want), body
-			})
-		})
-	}
-}
 
 func TestRefusesFlags(t *testing.T) {
 	for name, tc := range map[string]struct {

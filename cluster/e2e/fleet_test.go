@@ -88,25 +88,10 @@ func (f fleet) awaitReady(t *testing.T, c client.Client) {
 	}
 }
 
-// configMaps returns the UID of each ConfigMap on the target, by its name.
-func (f fleet) configMaps(t *testing.T, tc client.Client) map[string]string {
-	t.Helper()
-	list := &corev1.ConfigMapList{}
-	kube.List(t, tc, list, client.InNamespace(f.namespace))
-	uids := map[string]string{}
-	for _, cm := range list.Items {
-		uids[cm.GetName()] = string(cm.GetUID())
-	}
-	return uids
-}
-
 // awaitReady waits until an Object is Ready.
 func awaitReady(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	kube.Eventually(t, "Object "+o.GetName()+" to be Ready", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "Object "+o.GetName()+" to be Ready", func() (bool, string) {
 		ready, synced := o.GetCondition(xpv2.TypeReady), o.GetCondition(xpv2.TypeSynced)
 		return ready.Status == corev1.ConditionTrue,
 			fmt.Sprintf("Ready=%s, Synced=%s %s", ready.Status, synced.Status, synced.Message)

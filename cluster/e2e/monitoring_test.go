@@ -2,18 +2,20 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestMetricsExist shows that the provider serves each metric that the dashboard, the alerts and the guide name.
+// TestMetricsExist shows that the provider serves its probes, and each metric that the dashboard, the alerts and the
+// guide name.
 func TestMetricsExist(t *testing.T) {
 	c, tc := clients(t)
 	p := start(t)
@@ -24,16 +26,22 @@ func TestMetricsExist(t *testing.T) {
 	// A change of somebody else, and an end: for the histograms of drift and of deletion.
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(at.namespace, "measured")}
 	kube.Patch(t, tc, cm, `{"data":{"color":"red"}}`)
-	kube.Eventually(t, "the change to be reverted", func() (bool, string) {
-		err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
-		return err == nil && cm.Data["color"] == "blue", "color: " + cm.Data["color"]
+	kube.Await(t, tc, cm, "the change to be reverted", func() (bool, string) {
+		return cm.Data["color"] == "blue", "color: " + cm.Data["color"]
 	})
 	kube.Delete(t, c, o)
-	awaitGone(t, c, o)
+	kube.AwaitGone(t, c, o)
 	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "provider_kcp",
 		"controller_runtime", "workqueue", "rest_client", "process")
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Those have a slot that share the work.
+	wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == "provider_kcp_slot" })
+	for _, url := range []string{p.Healthz(), p.Readyz()} {
+		if code, body := get(t, url); code != http.StatusOK {
+			t.Errorf("%s: want a good state, got %d %s", url, code, body)
+		}
 	}
 	kube.Eventually(t, "all metrics", func() (bool, string) {
 		missing, err := p.MissingMetrics(t.Context(), wanted)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,8 @@ import (
 )
 
 // TestKilledInTheMiddleOfAChain shows that a provider which is killed while it installs Objects that depend on each
-// other, and again while it uninstalls them, goes on in the right order, and leaves no finalizer behind.
+// other, and again while it uninstalls them, goes on in the right order, makes nothing twice, and leaves no finalizer
+// behind.
 func TestKilledInTheMiddleOfAChain(t *testing.T) {
 	const length = 20
 	c, _ := clients(t)
@@ -41,6 +43,10 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 			awaitSilence(t)
 			if got := inOrder(t, m, f.namespace, "patch"); !slices.IsSorted(got) || len(got) != length {
 				t.Errorf("order of creation: want 0 to %d, got %v", length-1, got)
+			}
+			made := perName(answered(that(m.onTarget(t), "patch"), http.StatusCreated))
+			if slices.Max(values(made)) > 1 {
+				t.Errorf("creations of each ConfigMap: want at most 1, got %v", made)
 			}
 
 			m = mark(t)
@@ -147,10 +153,7 @@ func TestCrossNamespaceReferences(t *testing.T) {
 		t.Errorf("what the Object refers to: -want, +got:\n%s", diff)
 	}
 	kube.Delete(t, c, o)
-	kube.Eventually(t, "the ConfigMap to be let go", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, cm, "the ConfigMap to be let go", func() (bool, string) {
 		return len(cm.GetFinalizers()) == 0, strings.Join(cm.GetFinalizers(), ", ")
 	})
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,4 +75,22 @@ func perName(r kube.Requests) map[string]int {
 // values returns the different values of a map, sorted.
 func values(m map[string]int) []int {
 	return slices.Compact(slices.Sorted(maps.Values(m)))
+}
+
+// aboutSecrets returns the provider's requests to the control plane about Secrets since a mark, watches included: the
+// first answer of a watch is the list.
+func (m marks) aboutSecrets(t *testing.T) kube.Requests {
+	t.Helper()
+	return about(append(m.onLocal(t), local.Audit(t).Watches(m.local).By(user)...), "secrets")
+}
+
+// about returns the requests about a kind of resources.
+func about(r kube.Requests, resource string) kube.Requests {
+	var out kube.Requests
+	for _, e := range r {
+		if strings.HasSuffix(" "+e.Subject(), " "+resource) {
+			out = append(out, e)
+		}
+	}
+	return out
 }

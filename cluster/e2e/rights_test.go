@@ -52,15 +52,12 @@ func TestDocumentedRights(t *testing.T) {
 			err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "connection"}, published)
 			return err == nil && string(published.Data["color"]) == "blue", string(published.Data["color"])
 		})
-		kube.Eventually(t, "the collection to be Ready", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(all), all)
-			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+		kube.Await(t, c, all, "the collection to be Ready", func() (bool, string) {
+			return all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 				all.GetCondition(xpv2.TypeSynced).Message
 		})
 		kube.Delete(t, c, all, first, second, config)
-		for _, o := range []client.Object{first, second, config} {
-			awaitGone(t, c, o)
-		}
+		kube.AwaitGone(t, c, first, second, config)
 	}
 	checkAllowed(t, local.Audit(t), m.local, modest)
 	checkAllowed(t, target.Audit(t), m.target, modest)

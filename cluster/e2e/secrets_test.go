@@ -107,10 +107,7 @@ func googleKey(t *testing.T) []byte {
 // awaitReason waits until condition Synced of an Object has a reason.
 func awaitReason(t *testing.T, c client.Client, o build.Object, want xpv2.ConditionReason) {
 	t.Helper()
-	kube.Eventually(t, "Object "+o.GetName()+" to be "+string(want), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, "Object "+o.GetName()+" to be "+string(want), func() (bool, string) {
 		synced := o.GetCondition(xpv2.TypeSynced)
 		return synced.Reason == want, string(synced.Reason) + ": " + synced.Message
 	})

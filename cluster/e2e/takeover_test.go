@@ -144,10 +144,7 @@ func awaitSynced(t *testing.T, c client.Client, some []*subject) {
 func awaitTaken(t *testing.T, c client.Client, all []*subject) {
 	t.Helper()
 	for _, s := range those(all, func(s *subject) bool { return s.shape.applies() || s.shape.previews() }) {
-		kube.Eventually(t, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
-				return false, err.Error()
-			}
+		kube.Await(t, c, s.Object, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
 			return s.Observed().Applied != nil || s.Observed().Compared != "", s.GetCondition(xpv2.TypeSynced).Message
 		})
 	}

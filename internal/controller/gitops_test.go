@@ -50,9 +50,7 @@ func TestGitOps(t *testing.T) {
 			o := objects[scope.Name+" "+name]
 			s.awaitCondition(t, o, xpv2.TypeSynced, v.synced)
 			if v.deleted {
-				if err := s.c.Delete(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, s.c, o)
 			}
 			s.awaitCondition(t, o, xpv2.TypeReady, v.ready)
 			wantHealth(t, scope.Name+" "+name, o, v.argo, v.flux)
@@ -122,10 +120,7 @@ func (s *site) awaitCondition(t *testing.T, o *unstructured.Unstructured, of xpv
 	if reason == "" {
 		return
 	}
-	kube.Eventually(t, o.GetName()+" to have "+string(of)+" "+string(reason), func() (bool, string) {
-		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, s.c, o, o.GetName()+" to have "+string(of)+" "+string(reason), func() (bool, string) {
 		conditioned := &xpv2.ConditionedStatus{}
 		if status, ok := o.Object["status"].(map[string]any); ok {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, conditioned); err != nil {
@@ -154,9 +149,7 @@ func wantHealth(t *testing.T, what string, u *unstructured.Unstructured, argo, f
 func (s *site) wantUntouched(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	live := o.DeepCopy()
-	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), live); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, client.ObjectKeyFromObject(o), live)
 	if g := live.GetGeneration(); g != 1 {
 		t.Errorf("generation of an Object that nobody has changed: want 1, got %d", g)
 	}
@@ -164,9 +157,7 @@ func (s *site) wantUntouched(t *testing.T, o *unstructured.Unstructured) {
 		t.Errorf("labels of the Object: -want, +got:\n%s", diff)
 	}
 	cm := &corev1.ConfigMap{}
-	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "namespaced-ready"}, cm); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, client.ObjectKey{Namespace: s.ns, Name: "namespaced-ready"}, cm)
 	if v, ok := cm.GetLabels()[tracked]; ok {
 		t.Errorf("the resource has the label of its Object: %s", v)
 	}

@@ -163,10 +163,9 @@ func refersToShared(t *testing.T, c client.Client) {
 	o.Spec.ProviderConfigReference = &publishedv1alpha1.ConfigReference{Name: "missing"}
 	o.Spec.Resource = publishedv1alpha1.SourceResource{APIGroup: "example.com", Kind: "Hat"}
 	create(t, c, o)
-	kube.Eventually(t, "the missing ClusterProviderConfig to be reported", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	kube.Await(t, c, o, "the missing ClusterProviderConfig to be reported", func() (bool, string) {
 		synced := o.GetCondition(xpv2.TypeSynced)
-		return err == nil && synced.Reason == commonv1.ReasonInvalidConnection, synced.Message
+		return synced.Reason == commonv1.ReasonInvalidConnection, synced.Message
 	})
 }
 
@@ -207,10 +206,7 @@ func awaitReady(t *testing.T, c client.Client, o interface {
 },
 ) {
 	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
 		ready, synced := o.GetCondition(xpv2.TypeReady), o.GetCondition(xpv2.TypeSynced)
 		return ready.Status == corev1.ConditionTrue, "ready: " + ready.Message + ", synced: " + synced.Message
 	})

@@ -127,9 +127,7 @@ func (s *site) deleteDefinitions(t *testing.T) {
 	before := s.definitions(t)
 	for _, name := range before { // One by one: a collection goes without what its definitions define.
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: build.Meta("", name)}
-		if err := s.c.Delete(t.Context(), crd); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, s.c, crd)
 	}
 	kube.Eventually(t, "the Objects to be deleted, and some definitions to be gone", func() (bool, string) {
 		for _, scope := range build.Scopes() {
@@ -147,9 +145,7 @@ func (s *site) deleteDefinitions(t *testing.T) {
 func (s *site) definitions(t *testing.T) []string {
 	t.Helper()
 	all := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := s.c.List(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, all)
 	names := make([]string, 0, len(all.Items))
 	for i := range all.Items {
 		names = append(names, all.Items[i].Name)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pkg/errors"
@@ -155,26 +156,28 @@ func TestKeeperDoesNotWait(t *testing.T) {
 // TestKeeperRenewsInUse shows that a token is replaced before it ends, while it is still used, and that a failure to do
 // so harms nobody before it has ended.
 func TestKeeperRenewsInUse(t *testing.T) {
-	const life = 10 * time.Second // The failure, two seconds before its end, is followed by a success one second later.
-	s := &counted{source: func(_ context.Context, attempt int) (Token, error) {
-		if attempt == 2 {
-			return Token{}, errBoom
+	synctest.Test(t, func(t *testing.T) {
+		const life = 10 * time.Second // The failure, two seconds before its end, is followed by a success one second later.
+		s := &counted{source: func(_ context.Context, attempt int) (Token, error) {
+			if attempt == 2 {
+				return Token{}, errBoom
+			}
+			return Token{Value: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(life)}, nil
+		}}
+		k := NewKeeper(t.Context(), s, func() {}, func() {})
+		for begin := time.Now(); ; time.Sleep(time.Second / 100) {
+			token, err := k.get(t.Context(), soon)
+			if err != nil {
+				t.Fatalf("no token after %s: %v", time.Since(begin), err)
+			}
+			if token == "c" {
+				return // The first, a failure, and the next.
+			}
+			if time.Since(begin) > life {
+				t.Fatal("it is not renewed")
+			}
 		}
-		return Token{Value: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(life)}, nil
-	}}
-	k := NewKeeper(t.Context(), s, func() {}, func() {})
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		token, err := k.get(t.Context(), soon)
-		if err != nil {
-			t.Fatalf("no token after %s: %v", time.Since(begin), err)
-		}
-		if token == "c" {
-			return // The first, a failure, and the next.
-		}
-		if time.Since(begin) > 3*life {
-			t.Fatal("it is not renewed")
-		}
-	}
+	})
 }
 
 // TestWrap shows that the token replaces what the request has, and leaves the request as it is.

@@ -83,7 +83,11 @@ func TestRelatedFromService(t *testing.T) {
 		t.Errorf("annotation: want %s, got %s", want, annotation)
 	}
 	w.patch(w.below, origin, `{"data":{"k":"dHdv"}}`)
-	w.mustSync(s, w.input)
+	above, below = w.writes(func() { w.mustSync(s, w.input) })
+	if diff := cmp.Diff([]map[string]int{{"patch secrets": 1}, {"patch secrets": 1}},
+		[]map[string]int{above, below}); diff != "" {
+		t.Errorf("requests for a change: -want, +got:\n%s", diff)
+	}
 	if got := w.secretOf(w.above, ns, "tls")["k"]; got != "two" {
 		t.Errorf("after a change: want two, got %q", got)
 	}

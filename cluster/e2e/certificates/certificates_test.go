@@ -122,10 +122,7 @@ func awaitIssued(t *testing.T, c client.Client, names ...string) {
 func awaitReady(t *testing.T, c client.Client) {
 	t.Helper()
 	u := example(t, "sync/consumer.yaml")
-	kube.Eventually(t, "Ready", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, u, "Ready", func() (bool, string) {
 		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 		return slices.ContainsFunc(conditions, func(c any) bool {
 			m, _ := c.(map[string]any)

@@ -93,9 +93,7 @@ func (s *stage) installs(t *testing.T) {
 	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
-	if err := s.c.Create(t.Context(), restricted); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, restricted)
 	for _, block := range s.commands(t, "## Install") {
 		s.run(t, block)
 	}
@@ -167,9 +165,7 @@ func (s *stage) mayDoNoMore(t *testing.T) {
 				User: "system:serviceaccount:" + namespace + ":" + release, ResourceAttributes: &tc.asked,
 				Groups: []string{"system:serviceaccounts", "system:authenticated"},
 			}}
-			if err := s.c.Create(t.Context(), review); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, s.c, review)
 			if review.Status.Allowed != tc.want {
 				t.Errorf("%s want %t, got %t", tc.reason, tc.want, review.Status.Allowed)
 			}
@@ -184,9 +180,7 @@ func (s *stage) upgrades(t *testing.T) {
 	s.run(t, strings.Join(s.commands(t, "## Upgrade"), "\n"))
 	s.awaitDefinition(t)
 	d := &appsv1.Deployment{}
-	if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: release}, d); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Namespace: namespace, Name: release}, d)
 	if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v0.2.0") {
 		t.Errorf("want the image of the new version, got %s", image)
 	}
@@ -204,9 +198,7 @@ func (s *stage) enables(t *testing.T) {
 		commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
 	o := kinds.Object("", "greeting", "local", build.ConfigMap(ns, "greeting"))
 	for _, x := range []client.Object{config, o} {
-		if err := s.c.Create(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, s.c, x)
 	}
 	key := types.NamespacedName{Namespace: ns, Name: "greeting"}
 	kube.Eventually(t, "the ConfigMap of an Object", func() (bool, string) {
@@ -214,9 +206,7 @@ func (s *stage) enables(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	for _, x := range []client.Object{o, config} { // To uninstall is to delete first what one has made.
-		if err := s.c.Delete(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, s.c, x)
 		s.awaitGone(t, x)
 	}
 	if err := s.c.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
@@ -264,9 +254,7 @@ func (s *stage) finishes(t *testing.T) {
 	s.awaitFinalizers(t, true)
 	s.run(t, "helm uninstall provider-kcp --namespace kcp-sync --wait")
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "certificates"}}
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	kube.Throughout(t, time.Second, "the PublishedResource to hang", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetDeletionTimestamp() != nil, fmt.Sprint(err)
@@ -281,9 +269,7 @@ func (s *stage) finishes(t *testing.T) {
 // upgrades it.
 func (s *stage) takesOn(t *testing.T) {
 	crd := packaged(t)[published]
-	if err := s.c.Create(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, crd)
 	s.age(t)
 	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", "kcp-system")}); err != nil {
 		t.Fatal(err)
@@ -321,9 +307,7 @@ func (s *stage) age(t *testing.T) {
 func (s *stage) definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := s.c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Name: published}, crd)
 	return crd
 }
 

@@ -282,3 +282,16 @@ func connection(t *testing.T) []client.Object {
 		build.ClusterConfig("default", spec),
 	}
 }
+
+// awaitObjectsGone waits until the Objects are gone.
+func (b *bed) awaitObjectsGone(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, "the Objects to be gone", func() (bool, string) {
+		for _, o := range b.objects {
+			if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy()); !apierrors.IsNotFound(err) {
+				return false, b.state(t)
+			}
+		}
+		return true, ""
+	})
+}

@@ -89,7 +89,6 @@ func TestStacks(t *testing.T) {
 	t.Run("Guide", s.followsCapabilities)
 	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(9, 4, 4)...)) })
 	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(2), olms(4, 2, 2)...)) })
-	t.Run("KilledAtEachStep", func(t *testing.T) { s.killed(t, claims) })
 	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
 	t.Run("TwoComposites", func(t *testing.T) { s.two(t, composites) })
 }

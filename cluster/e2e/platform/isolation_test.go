@@ -82,9 +82,7 @@ func (b *bed) wantComposed(t *testing.T, in consumer) {
 func (b *bed) wantProxies(t *testing.T, in consumer, want int) {
 	t.Helper()
 	proxies := &appsv1.DeploymentList{}
-	if err := b.tc.List(t.Context(), proxies, client.InNamespace("tenant-"+in.cluster)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, b.tc, proxies, client.InNamespace("tenant-"+in.cluster))
 	if len(proxies.Items) != want {
 		t.Errorf("proxies of %s on the target: want %d, got %d", in.name, want, len(proxies.Items))
 	}

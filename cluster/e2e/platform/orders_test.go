@@ -38,9 +38,7 @@ func (b *bed) consumer(t *testing.T, path string) consumer {
 	t.Helper()
 	in := consumer{Client: kcp.Client(t, workspaces.Config(path)), name: path[strings.LastIndex(path, ":")+1:]}
 	ns := &corev1.Namespace{}
-	if err := in.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	in.cluster = ns.Annotations["kcp.io/cluster"]
 	return in
 }
@@ -66,9 +64,7 @@ func order(name string) *unstructured.Unstructured {
 // order creates an order.
 func (in consumer) order(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
-	if err := in.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, in, o)
 }
 
 // remove deletes an order, and waits until it is gone.
@@ -124,8 +120,6 @@ func list(t *testing.T, c client.Client, of schema.GroupVersionKind, namespace s
 	t.Helper()
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
-	if err := c.List(t.Context(), l, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, l, client.InNamespace(namespace))
 	return l.Items
 }

@@ -47,9 +47,7 @@ func (b *bed) orders(t *testing.T) {
 		t.Errorf("address of the proxy: want %s, the guide shows\n%s", want, host)
 	}
 	services := &corev1.ServiceList{}
-	if err := b.tc.List(t.Context(), services, client.InNamespace("tenant-"+in.cluster)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, b.tc, services, client.InNamespace("tenant-"+in.cluster))
 	if len(services.Items) != 1 || services.Items[0].Spec.ClusterIP != address(t, in) {
 		t.Errorf("want the address of the only Service, got %v", services.Items)
 	}
@@ -64,9 +62,7 @@ func (b *bed) removes(t *testing.T) {
 	in := b.consumer(t, teamA)
 	b.follow(t, "## Remove")
 	left := &corev1.NamespaceList{}
-	if err := b.tc.List(t.Context(), left); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, b.tc, left)
 	for _, ns := range left.Items {
 		if strings.HasPrefix(ns.Name, "tenant-") {
 			t.Errorf("namespace %s is left on the target", ns.Name)

@@ -125,9 +125,7 @@ func TestTwoClusters(t *testing.T) {
 	}
 	for _, app := range []*workloadv1alpha1.KubernetesApplication{first, second} {
 		s := clusters[app.Spec.ClusterRef.Name]
-		if err := c.Delete(t.Context(), app); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, c, app)
 		kube.Eventually(t, "the application to be gone", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 			return apierrors.IsNotFound(err), fmt.Sprintf("%+v", app.Status)
@@ -142,9 +140,8 @@ func TestTwoClusters(t *testing.T) {
 
 func awaitSubmitted(t *testing.T, c client.Client, app *workloadv1alpha1.KubernetesApplication) {
 	t.Helper()
-	kube.Eventually(t, app.GetName()+" to be submitted", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		return err == nil && app.Status.State == workloadv1alpha1.StateSubmitted, fmt.Sprintf("%+v", app.Status)
+	kube.Await(t, c, app, app.GetName()+" to be submitted", func() (bool, string) {
+		return app.Status.State == workloadv1alpha1.StateSubmitted, fmt.Sprintf("%+v", app.Status)
 	})
 }
 

@@ -41,9 +41,7 @@ func (s *stage) provider(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "Provider"})
-	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "provider-kcp"}, u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Name: "provider-kcp"}, u)
 	return u
 }
 
@@ -136,9 +134,7 @@ func (s *stage) awaitMembers(t *testing.T, oc client.Object, want int) {
 // remove deletes an Object, and waits until it is gone.
 func (s *stage) remove(t *testing.T, o client.Object) {
 	t.Helper()
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	s.awaitGone(t, o)
 }
 

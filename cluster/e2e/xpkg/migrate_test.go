@@ -11,7 +11,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -90,9 +89,8 @@ func TestTakeoverOfPackage(t *testing.T) {
 	shell.Run(t, steps[0]) // The account keeps its name.
 	shell.Run(t, steps[1])
 	for _, o := range all {
-		kube.Eventually(t, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
-			err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			return err == nil && o.Observed().Applied != nil, o.GetCondition(xpv2.TypeSynced).Message
+		kube.Await(t, s.c, o, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
+			return o.Observed().Applied != nil, o.GetCondition(xpv2.TypeSynced).Message
 		})
 		s.awaitReady(t, o)
 	}

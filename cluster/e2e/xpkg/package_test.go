@@ -55,7 +55,6 @@ func TestPackage(t *testing.T) {
 		{Name: "NeedsRightsToPublish", Run: s.publishes},
 		{Name: "LosesNothingInAnUpgrade", Run: s.upgrade},
 		{Name: "SharesTheWork", Run: s.shares},
-		{Name: "FinishesWhatIsInterrupted", Run: s.interrupted},
 		{Name: "IsUninstalledInAnyOrder", Run: s.uninstalls},
 	})
 }
@@ -73,9 +72,7 @@ func (s *stage) installs(t *testing.T) {
 	mrds.SetGroupVersionKind(schema.GroupVersionKind{
 		Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinitionList",
 	})
-	if err := s.c.List(t.Context(), mrds); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, mrds)
 	if len(mrds.Items) == 0 {
 		t.Error("the package defines no managed resources")
 	}
@@ -120,9 +117,7 @@ func (s *stage) setArguments(t *testing.T, arguments ...string) {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("pkg.crossplane.io/v1beta1")
 	u.SetKind("DeploymentRuntimeConfig")
-	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "provider-kcp"}, u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Name: "provider-kcp"}, u)
 	changeArguments(t, u, func([]any) []any {
 		args := make([]any, 0, len(arguments))
 		for _, a := range arguments {
@@ -130,9 +125,7 @@ func (s *stage) setArguments(t *testing.T, arguments ...string) {
 		}
 		return args
 	})
-	if err := s.c.Update(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, s.c, u)
 }
 
 // changeArguments changes the arguments of the provider in a DeploymentRuntimeConfig.
@@ -213,9 +206,7 @@ func (s *stage) references(t *testing.T) {
 	s.awaitReady(t, o)
 	s.awaitData(t, "front", service.Spec.ClusterIP)
 	s.remove(t, o)
-	if err := s.c.Delete(t.Context(), service); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, service)
 	s.awaitGone(t, service)
 }
 
@@ -232,16 +223,12 @@ func (s *stage) collections(t *testing.T) {
 	create(t, s.c, oc)
 	s.awaitMembers(t, oc, 1)
 	s.awaitReady(t, oc)
-	if err := s.tc.Delete(t.Context(), chosen); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.tc, chosen)
 	s.awaitMessage(t, oc, `cannot delete resource "objects" in API group "kubernetes.m.crossplane.io"`)
 	s.apply(t, "rbac/collections.yaml")
 	s.awaitMembers(t, oc, 0)
 	s.awaitReady(t, oc)
-	if err := s.c.Delete(t.Context(), oc); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, oc)
 }
 
 // activates shows that a running provider looks after a kind that is activated while it runs.

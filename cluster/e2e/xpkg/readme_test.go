@@ -60,9 +60,7 @@ func (s *stage) keepsFirstObject(t *testing.T) {
 		shell.Run(t, commands)
 	}
 	hello := s.hello(t, types.UID(""))
-	if err := s.tc.Delete(t.Context(), hello); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.tc, hello)
 	s.hello(t, hello.UID)
 	shell.Run(t, "kubectl delete objects.kubernetes.m.crossplane.io/hello")
 	err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "hello"}, hello)

@@ -101,22 +101,16 @@ func (s *stage) publishes(t *testing.T) {
 	s.awaitMessage(t, o, `cannot patch resource "apiexports" in API group "apis.kcp.io"`)
 
 	role := &rbacv1.ClusterRole{}
-	if err := in.Get(t.Context(), types.NamespacedName{Name: "publisher"}, role); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: "publisher"}, role)
 	for i, r := range role.Rules {
 		if slices.Contains(r.Resources, "apiexports") {
 			role.Rules[i].Verbs = slices.Concat(r.Verbs, []string{"patch", "update"})
 		}
 	}
-	if err := in.Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, in, role)
 	s.awaitReady(t, o)
 	export := &apisv1alpha2.APIExport{}
-	if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, export); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: exportName}, export)
 	if len(export.Spec.Resources) != 1 ||
 		!strings.HasSuffix(export.Spec.Resources[0].Schema, ".hats.hats.example.com") {
 		t.Errorf("the APIExport does not offer the API: %v", export.Spec.Resources)

@@ -47,9 +47,7 @@ func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedR
 		}
 	})
 	s.awaitHats(t, 1)
-	if err := in.Delete(t.Context(), hat); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, hat)
 	s.awaitHats(t, 0)
 	kube.Eventually(t, "the Hat to be gone", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)

@@ -106,9 +106,7 @@ func (s *stage) rescue(t *testing.T, finished func() bool) {
 func (s *stage) identityOf(t *testing.T, name string) types.UID {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
-	if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: name}, cm); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.tc, types.NamespacedName{Namespace: s.ns, Name: name}, cm)
 	return cm.GetUID()
 }
 
@@ -119,9 +117,7 @@ var ourGroups = regexp.MustCompile(`\.(kubernetes(\.m)?\.crossplane\.io|workload
 func (s *stage) definitions(t *testing.T, terminating bool) []string {
 	t.Helper()
 	all := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := s.c.List(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, all)
 	var names []string
 	for _, crd := range all.Items {
 		if ourGroups.MatchString(crd.Name) && (!terminating || crd.DeletionTimestamp != nil) {

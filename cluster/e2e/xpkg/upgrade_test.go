@@ -214,9 +214,7 @@ func (s *stage) assertIdentities(t *testing.T, before map[string]types.UID) {
 func (s *stage) identities(t *testing.T) map[string]types.UID {
 	t.Helper()
 	cms := &corev1.ConfigMapList{}
-	if err := s.tc.List(t.Context(), cms, client.InNamespace(s.ns)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.tc, cms, client.InNamespace(s.ns))
 	uids := map[string]types.UID{}
 	for _, cm := range cms.Items {
 		uids[cm.GetName()] = cm.GetUID()

@@ -69,19 +69,22 @@ func TestBundle(t *testing.T) {
 	w.atRest(t)
 }
 
-// atRest checks that the provider asks nothing in the namespaces of a world for longer than its poll interval, once it
-// is done with what there is. What other tests have left behind may still be tried in theirs.
+// atRest waits until the provider asks nothing in the namespaces of a world while its queues are passed, and checks
+// that this stays so. What other tests have left behind may still be tried in theirs.
 func (w world) atRest(t *testing.T) {
 	t.Helper()
 	l, r := local.Audit(t), target.Audit(t)
-	var asked kube.Requests
-	lm, rm, since := l.Mark(), r.Mark(), time.Now()
-	kube.Eventually(t, "no request for a while", func() (bool, string) {
-		if asked = append(in(l.Since(lm).By(user), w.ns), in(r.Since(rm).By(user), w.tns)...); len(asked) > 0 {
-			lm, rm, since = l.Mark(), r.Mark(), time.Now()
-		}
-		return time.Since(since) > calm, asked.String()
+	var lm, rm kube.Mark
+	asked := func() (bool, string) {
+		all := append(in(l.Since(lm).By(user), w.ns), in(r.Since(rm).By(user), w.tns)...)
+		return len(all) == 0, all.String()
+	}
+	kube.Eventually(t, "no request", func() (bool, string) {
+		lm, rm = l.Mark(), r.Mark()
+		passQueues(t)
+		return asked()
 	})
+	kube.Holds(t, "no request", asked, func() { passQueues(t) })
 }
 
 // in returns the requests in a namespace.

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,8 +18,6 @@ const (
 	user = "provider"
 	// admins is the group that may do everything.
 	admins = "system:masters"
-	// calm is how long nothing is asked before an application counts as at rest.
-	calm = 7 * time.Second
 )
 
 // Both servers have a garbage collector: the deletions of applications and of namespaces are part of what is tested.

@@ -3,9 +3,7 @@ package object_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
@@ -30,9 +28,11 @@ func TestSharedResource(t *testing.T) {
 		reason string
 		other  xpv2.ManagementPolicies
 		change func(first build.Object)
+		moves  bool
 		kept   bool
 	}{
 		"Kept":        {reason: "The other deletes it in turn.", kept: true},
+		"Moved":       {reason: "So it does if the first one only names another resource.", moves: true, kept: true},
 		"OnlyDeletes": {reason: "So does one that has not made it.", other: observeDelete, kept: true},
 		"OnlyLooks":   {reason: "One that would not delete it does not keep it.", other: observeOnly},
 		"Alone": {
@@ -50,14 +50,24 @@ func TestSharedResource(t *testing.T) {
 				for _, o := range []build.Object{first, other} {
 					createReady(t, w.c, o)
 				}
-				kube.Remove(t, w.c, first)
-				w.exists(t, w.kept("shared"), tc.kept)
+				was, is := w.kept("shared"), w.kept("shared")
+				w.exists(t, was, true)
+				if tc.moves {
+					setManifest(t, w.c, first, build.ConfigMap(w.target, "own"))
+					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
+				} else {
+					kube.Remove(t, w.c, first)
+				}
+				w.exists(t, is, tc.kept)
 				if tc.kept {
 					want := map[string]string{"color": "blue", "other": "yes"}
 					if tc.other != nil {
 						want = nil // Nobody else has applied a field.
 					}
 					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
+					if is.GetUID() != was.GetUID() {
+						t.Errorf("%s It is another one than before", tc.reason)
+					}
 				}
 				kube.Remove(t, w.c, other)
 				w.exists(t, w.kept("shared"), false)
@@ -84,26 +94,5 @@ func TestSharedByDeleted(t *testing.T) {
 			kube.AwaitGone(t, w.c, o)
 		}
 		w.exists(t, w.kept("shared"), false)
-	})
-}
-
-// TestSharedReplaced shows that an Object which names another resource leaves the one it had to who shares it.
-func TestSharedReplaced(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		first, other := w.sharer("first", nil), w.sharer("other", nil)
-		for _, o := range []build.Object{first, other} {
-			createReady(t, w.c, o)
-		}
-		before := w.kept("shared")
-		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), before)
-		setManifest(t, w.c, first, build.ConfigMap(w.target, "own"))
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"},
-			map[string]string{"color": "blue", "other": "yes"})
-		after := &corev1.ConfigMap{}
-		kube.Get(t, w.tc, client.ObjectKeyFromObject(before), after)
-		if before.GetUID() != after.GetUID() {
-			t.Error("it is another one than before")
-		}
 	})
 }

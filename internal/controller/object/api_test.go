@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -239,6 +240,9 @@ func TestRefusedAtOnce(t *testing.T) {
 	query := func(text string) func(build.Object) {
 		return func(o build.Object) { queried(o, text) }
 	}
+	manifest := func(text string) func(build.Object) {
+		return func(o build.Object) { o.Desired().ForProvider.Manifest = runtime.RawExtension{Raw: []byte(text)} }
+	}
 	from := func(path string) func(build.Object) {
 		return func(o build.Object) {
 			o.Desired().References = []commonv1.Reference{patches(commonv1.PatchesFrom{
@@ -289,6 +293,9 @@ func TestRefusedAtOnce(t *testing.T) {
 		"PathJSON":          {change: from("{.data.x}"), want: path},
 		"PathDot":           {change: from(".data.x"), want: path},
 		"PathDollar":        {change: from("$.data.x"), want: path},
+		"NotAnObject":       {change: manifest(`"just text"`), want: "must be of type object"},
+		"WithoutKind":       {change: manifest(`{"apiVersion":"v1"}`), want: "spec.forProvider.manifest.kind: Required"},
+		"WithoutAPIVersion": {change: manifest(`{"kind":"X"}`), want: "spec.forProvider.manifest.apiVersion: Required"},
 		"ConfigKind":        {change: configKind("ProviderConfig"), want: ""},
 		"ConfigKindCluster": {change: configKind("ClusterProviderConfig"), want: ""},
 		"ConfigKindMisspelt": {

@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +40,7 @@ func TestBadInputHeals(t *testing.T) {
 		"InvalidBySchema":       invalidBySchema(),
 		"MissingProviderConfig": missingProviderConfig(),
 		"MissingSecret":         missingSecret(),
+		"TargetRefuses":         unreachable("does not listen", kube.Refused),
 		"GarbageKubeconfig":     kubeconfigThat("is garbage", []byte("{{{ not: yaml"), "cannot parse kubeconfig"),
 		"EmptyKubeconfig":       kubeconfigThat("is empty", nil, "kubeconfig is empty"),
 		"KubeconfigNamesNothing": kubeconfigThat("names no context",
@@ -281,39 +280,6 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 func setKubeconfig(t *testing.T, c client.Client, namespace, name string, kubeconfig []byte) {
 	t.Helper()
 	kube.Update(t, c, build.Credentials(namespace, name, kubeconfig))
-}
-
-// TestRejected shows that the API server refuses what can never be applied.
-func TestRejected(t *testing.T) {
-	c := provide(t)
-	for name, tc := range map[string]struct {
-		reason string
-		raw    string
-		want   string
-	}{
-		"NotAnObject": {reason: "A manifest is an object.", raw: `"just text"`, want: "must be of type object"},
-		"WithoutKind": {
-			reason: "A manifest has a kind.",
-			raw:    `{"apiVersion":"v1"}`,
-			want:   "spec.forProvider.manifest.kind: Required",
-		},
-		"WithoutAPIVersion": {
-			reason: "A manifest has an API version.",
-			raw:    `{"kind":"ConfigMap"}`,
-			want:   "spec.forProvider.manifest.apiVersion: Required",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				o := s.Object(local.Namespace(t), "rejected", "default", nil)
-				o.Desired().ForProvider.Manifest = runtime.RawExtension{Raw: []byte(tc.raw)}
-				err := c.Create(t.Context(), o)
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s\nwant an error that contains %q, got: %v", tc.reason, tc.want, err)
-				}
-			})
-		})
-	}
 }
 
 // TestCredentialsRotate shows that a new user in the Secret is used at once, by the watch too, and the old connection

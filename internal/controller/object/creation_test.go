@@ -57,14 +57,14 @@ func TestSpecStaysAsWritten(t *testing.T) {
 // owners at such moments.
 func TestForeignMetadataDuringCreation(t *testing.T) {
 	const count, writes = 20, 8
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		kube.Figure(t, "from the last foreign write to Ready, at most", func() time.Duration {
-			tns := target.Namespace(t)
-			ns, pc := connect(t, c, s, targetUser(t))
+			w := newWorld(t, c, s)
 			slowest := time.Duration(0)
 			for i := range count {
-				o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("settings-%d", i)))
+				o := s.Object(w.namespace, fmt.Sprintf("%s-%d", w.target, i), w.config,
+					build.ConfigMap(w.target, fmt.Sprintf("settings-%d", i)))
 				kube.Create(t, c, o)
 				for n := range writes {
 					claim(t, c, o, n)
@@ -72,7 +72,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 				began := time.Now()
 				awaitReady(t, c, o)
 				slowest = max(slowest, time.Since(began))
-				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)},
+				if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: fmt.Sprintf("settings-%d", i)},
 					&corev1.ConfigMap{}); err != nil {
 					t.Errorf("resource of Object %s: %v", o.GetName(), err)
 				}
@@ -154,15 +154,13 @@ func TestLongName(t *testing.T) {
 func TestDeletionsAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	const most = 110 // A hundred at once, one a minute after that, and some for a slow machine.
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	s := build.Cluster()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, targetUser(t))
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	createReady(t, c, o)
+	w := newWorld(t, c, s)
+	o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 	deletions := 0
 	kube.Eventually(t, "the resource to stay away", func() (bool, string) {
-		err := tc.Delete(t.Context(), emptySettings(tns))
+		err := w.tc.Delete(t.Context(), emptySettings(w.target))
 		if err == nil {
 			deletions++
 		}

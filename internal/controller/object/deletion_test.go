@@ -28,78 +28,56 @@ func misshapen(namespace string) build.Manifest {
 // TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the
 // resource it has made.
 func TestDeletionNeedsNoGoodSpec(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	named := map[string]any{"name": "settings"}
 	for name, s := range map[string]struct {
-		reason string
-		change func(tns string, o build.Object)
-		want   xpv2.ConditionReason
+		reason   string
+		manifest func(namespace string) build.Manifest
+		want     xpv2.ConditionReason
 	}{
-		"ManifestMisshapen": {
-			reason: "A manifest that cannot be applied does not hold up deletion.",
-			change: func(tns string, o build.Object) { o.Desired().ForProvider.Manifest = build.Raw(misshapen(tns)) },
-			want:   commonv1.ReasonInvalidManifest,
+		"Misshapen": {
+			reason:   "A manifest that cannot be applied does not hold up deletion.",
+			manifest: misshapen, want: commonv1.ReasonInvalidManifest,
 		},
-		"ManifestInvalid": {
+		"Invalid": {
 			reason: "Nor does one that the target refuses, as for a field that is immutable.",
-			change: func(tns string, o build.Object) {
-				o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "settings", "a key with spaces", "x"))
+			manifest: func(namespace string) build.Manifest {
+				return build.ConfigMap(namespace, "settings", "a key with spaces", "x")
 			},
 			want: commonv1.ReasonInvalidManifest,
 		},
 		"List": {
 			reason: "Nor one that is a list.",
-			change: func(_ string, o build.Object) {
-				o.Desired().ForProvider.Manifest = build.Raw(build.Manifest{
-					"apiVersion": "v1", "kind": "List", "items": []any{},
-				})
+			manifest: func(string) build.Manifest {
+				return build.Manifest{"apiVersion": "v1", "kind": "List", "items": []any{}}
 			},
 			want: commonv1.ReasonInvalidManifest,
 		},
 		"NamespaceRemoved": {
 			reason: "A manifest that lost its namespace was applied when it had one.",
-			change: func(_ string, o build.Object) {
-				o.Desired().ForProvider.Manifest = build.Raw(build.Manifest{
-					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"},
-				})
+			manifest: func(string) build.Manifest {
+				return build.Manifest{"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
 			},
 			want: commonv1.ReasonInvalidManifest,
 		},
-		"KindUnknown": {
-			reason: "The target need not serve the kind the manifest names now.",
-			change: func(tns string, o build.Object) {
-				m := build.ConfigMap(tns, "settings", "color", "blue")
-				m["kind"] = "ConfigMapp"
-				o.Desired().ForProvider.Manifest = build.Raw(m)
-			},
-			want: commonv1.ReasonUnknownKind,
-		},
 		"GroupUnknown": {
-			reason: "Nor its group.",
-			change: func(tns string, o build.Object) {
-				m := build.ConfigMap(tns, "settings", "color", "blue")
-				m["apiVersion"] = "nobody.example.org/v1"
-				o.Desired().ForProvider.Manifest = build.Raw(m)
+			reason: "The target need not serve the kind the manifest names now.",
+			manifest: func(string) build.Manifest {
+				return build.Manifest{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": named}
 			},
 			want: commonv1.ReasonUnknownKind,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, scope build.Scope) {
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Log(s.reason)
-					}
-				})
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, scope, targetUser(t))
-				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-				createReady(t, c, o)
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 				made := observed(t, o)
-
-				edit(t, c, o, func() { s.change(tns, o) })
-				awaitCondition(t, c, o, failed(s.want))
-				kube.Remove(t, c, o)
-				kube.AwaitGone(t, tc, made)
+				setManifest(t, w.c, o, s.manifest(w.target))
+				awaitCondition(t, w.c, o, failed(s.want))
+				kube.Remove(t, w.c, o)
+				w.exists(t, made, false)
+				if t.Failed() {
+					t.Log(s.reason)
+				}
 			})
 		})
 	}
@@ -263,15 +241,15 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		cm := emptySettings(w.target)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
 		kube.Delete(t, w.c, o)
 		awaitMessage(t, w.c, o, deleting,
 			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
 		awaitCondition(t, w.c, o, synced)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold"]}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":["example.org/hold"]}}`)
 		awaitMessage(t, w.c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
 		staysUnwritten(t, w.c, o)
-		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":null}}`)
+		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":null}}`)
 		kube.AwaitGone(t, w.c, o)
 	})
 }
@@ -285,7 +263,7 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 		kube.Delete(t, w.c, o)
 		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
 		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
-		merge(t, w.tc, ns, true, `{"status":{"conditions":[
+		kube.PatchStatus(t, w.tc, ns, `{"status":{"conditions":[
 			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
 			`"message":"All resources successfully discovered"},
 			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain",`+
@@ -301,18 +279,5 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		kube.AwaitGone(t, w.c, o)
-	})
-}
-
-// TestStuckReplacementSaysWhy shows that an Object names the finalizers which the resource waits for that it replaces.
-func TestStuckReplacementSaysWhy(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		o := w.keep(t, build.ConfigMap(w.target, "settings"))
-		release := hold(t, w.tc, emptySettings(w.target))
-		setManifest(t, w.c, o, build.ConfigMap(w.target, "other"))
-		awaitMessage(t, w.c, o, failed(commonv1.ReasonReplacing),
-			"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
-		release()
-		awaitReady(t, w.c, o)
 	})
 }

@@ -138,7 +138,7 @@ func TestConnectionDetails(t *testing.T) {
 // of a source arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
 // A defect of provider-kubernetes: it asks for them at each look, and patches the secret with each update.
 func TestConnectionSecretFollows(t *testing.T) {
-	const reconciles, limit = 5, time.Second
+	const reconciles = 5
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		p := publish(t, s, fromSecret("database", "data.password", "password"),
 			fromSecret("database", "data.user", "user"))

@@ -74,21 +74,18 @@ func TestDriftIsReverted(t *testing.T) {
 
 // TestForeignFieldsAreLeftAlone shows that a field we did not set may change without a write to the target.
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-writer"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
-		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+		w, who := newWorldAs(t, c, s)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
 			map[string]string{"color": "blue"})
 
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		cm.Data["shape"] = "round"
 		cm.Labels["theirs"] = "yes"
-		kube.Update(t, tc, cm)
+		kube.Update(t, w.tc, cm)
 		// The status shows the change, so it has been seen.
 		kube.Await(t, c, o, "the change to be observed", func() (bool, string) {
 			seen := observed(t, o)

@@ -4,13 +4,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,42 +33,6 @@ func mutations(r kube.Requests) map[string]int {
 		}
 	}
 	return count
-}
-
-// TestDryRunCreatesNothing shows that an annotated Object says that it would create its resource, and creates it as
-// soon as the annotation is gone.
-func TestDryRunCreatesNothing(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Figure(t, "from the end of the dry run to the resource", func() time.Duration {
-			tns := target.Namespace(t)
-			ns, pc := connect(t, c, s, targetUser(t))
-			o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
-			kube.Create(t, c, o)
-			wantMessage := "Applying the manifest would create the resource"
-			if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
-				t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
-			}
-			awaitCondition(t, c, o, synced)
-			awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
-			want := []string{`add  {"apiVersion":"v1","data":{"color":"blue"},` +
-				`"kind":"ConfigMap","metadata":{"name":"settings","namespace":"` + tns + `"}}`}
-			if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
-				t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
-			}
-			holds(t, c, "nothing is created", func() (bool, string) {
-				err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, emptySettings(tns))
-				return apierrors.IsNotFound(err), message(err)
-			}, o)
-
-			began := time.Now()
-			setDryRun(t, c, o, "null")
-			awaitReady(t, c, o)
-			awaitNoPreview(t, c, o)
-			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
-			return time.Since(began)
-		})
-	})
 }
 
 // TestDryRunChangesNothing shows that an Object which gets the annotation stops to keep its resource, says what it
@@ -160,13 +122,10 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 // TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the
 // target there or not.
 func TestDryRunDeletesNothing(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-deleter"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
+		w, who := newWorldAs(t, c, s)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 		setDryRun(t, c, o, `"true"`)
 		awaitCondition(t, c, o, noDifference)
 		mark := target.Audit(t).Mark()
@@ -176,12 +135,12 @@ func TestDryRunDeletesNothing(t *testing.T) {
 			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests on the target: -want, +got:\n%s", diff)
 		}
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, blue(w.target).Data)
 		awaitEvent(t, c, last, "LeftExternalResource")
 
-		lost := onDryRun(s.Object(ns, tns+"-lost",
-			connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
-			build.ConfigMap(tns, "settings")))
+		lost := onDryRun(s.Object(w.namespace, w.target+"-lost",
+			connectAs(t, world{c: c, scope: s, namespace: w.namespace}, nowhere(kube.Refused(t))),
+			build.ConfigMap(w.target, "settings")))
 		kube.Create(t, c, lost)
 		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))
 		kube.Remove(t, c, lost)

@@ -36,25 +36,6 @@ func TestDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that
-// never could be applied.
-func TestGarbageDeletedAtOnce(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		for _, m := range []build.Manifest{
-			{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": map[string]any{"name": "x"}},
-			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}},
-			{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": w.target},
-				"data": int64(1),
-			},
-		} {
-			o := w.object(m)
-			kube.Create(t, w.c, o)
-			kube.Remove(t, w.c, o)
-		}
-	})
-}
-
 // TestAdopted shows that a resource which others have made belongs to the Object that applies it, and goes with it.
 func TestAdopted(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
@@ -303,29 +284,4 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose
-// target answers.
-func TestOrphanDeletesWhatItCan(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
-		createReady(t, w.c, o)
-		kube.Remove(t, w.c, o)
-		w.exists(t, emptySettings(w.target), false)
-	})
-}
-
-// TestDeletionWaitsForTarget shows that a resource is deleted when its target is back.
-func TestDeletionWaitsForTarget(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.keep(t, build.ConfigMap(w.target, "settings"))
-		target.Stop(t)
-		kube.Delete(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
-		target.Restart(t)
-		kube.AwaitGone(t, w.c, o)
-		w.exists(t, emptySettings(w.target), false)
-	})
 }

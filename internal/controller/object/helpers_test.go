@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -15,9 +14,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// calm is longer than two pauses between the retries of a failed Object, and than two looks for an unknown kind.
-const calm = 5 * time.Second
 
 var (
 	// observeOnly is the policy of an Object that only looks.

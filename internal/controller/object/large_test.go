@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -19,14 +17,12 @@ import (
 // once, gets its conditions, says that it does not show the resource, and rests; and that drift is reverted, and the
 // resource deleted in the end.
 func TestLargeManifest(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	data := map[string]any{"large": strings.Repeat("x", 900_000)}
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-large"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"},
+		w, who := newWorldAs(t, c, s)
+		o := w.object(build.Manifest{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.target, "name": "settings"},
 			"data": data,
 		})
 		createReady(t, c, o)
@@ -34,23 +30,19 @@ func TestLargeManifest(t *testing.T) {
 			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
 				len(o.Observed().Manifest.Raw))
 		}
-		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != tns {
+		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != w.target {
 			t.Errorf("want the resource identified, got %v", seen.ObjectMeta)
 		}
-		settle(t, c, o)
 		audit := target.Audit(t)
 		mark := audit.Mark()
-		staysUnwritten(t, c, o)
-		touch(t, c, o)
-		settle(t, c, o)
 		staysUnwritten(t, c, o)
 		if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests at rest: -want, +got:\n%s", diff)
 		}
 
-		cm := emptySettings(tns)
-		kube.Patch(t, tc, cm, `{"data":{"large":"drift"}}`)
-		kube.Await(t, tc, cm, "the drift to be reverted", func() (bool, string) {
+		cm := emptySettings(w.target)
+		kube.Patch(t, w.tc, cm, `{"data":{"large":"drift"}}`)
+		kube.Await(t, w.tc, cm, "the drift to be reverted", func() (bool, string) {
 			return cm.Data["large"] != "drift", "it is not"
 		})
 		kube.Remove(t, c, o)
@@ -93,25 +85,6 @@ func TestLargeDefinition(t *testing.T) {
 		}
 		kube.Remove(t, c, reader)
 		kube.Remove(t, c, o)
-	})
-}
-
-// settle waits until Objects are not written any more: none has been for longer than a change waits.
-func settle(t *testing.T, c client.Client, objs ...build.Object) {
-	t.Helper()
-	was, since := "", time.Now()
-	kube.Eventually(t, "the Objects to rest", func() (bool, string) {
-		var versions, states []string
-		for _, o := range objs {
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				return false, err.Error()
-			}
-			versions, states = append(versions, o.GetResourceVersion()), append(states, conditions(o))
-		}
-		if now := strings.Join(versions, " "); now != was {
-			was, since = now, time.Now()
-		}
-		return time.Since(since) > lastShown, strings.Join(states, "\n")
 	})
 }
 

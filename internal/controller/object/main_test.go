@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +19,6 @@ import (
 
 // user is whom the provider is on both servers.
 const user = "provider"
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 2 * time.Minute
 
 var (
 	local  kube.Server
@@ -64,8 +60,21 @@ type world struct {
 
 func newWorld(t *testing.T, c client.Client, s build.Scope) world {
 	t.Helper()
-	ns, pc := connect(t, c, s, targetUser(t))
+	return newWorldOf(t, c, s, targetUser(t))
+}
+
+// newWorldOf is newWorld with a ProviderConfig that leads elsewhere.
+func newWorldOf(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) world {
+	t.Helper()
+	ns, pc := connect(t, c, s, cfg)
 	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
+}
+
+// newWorldAs is newWorld with a user of its own on the target, whose requests can be told apart.
+func newWorldAs(t *testing.T, c client.Client, s build.Scope) (w world, who string) {
+	t.Helper()
+	who = local.Namespace(t) + "-user"
+	return newWorldOf(t, c, s, target.User(t, who, "system:masters")), who
 }
 
 // forWorlds runs a test in a world of each scope.

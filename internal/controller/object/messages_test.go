@@ -33,23 +33,6 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	awaitReady(t, c, o)
 }
 
-// TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it
-// denies, and that new ones are used at once.
-func TestRefusedCredentialsAreNamed(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		good := targetUser(t)
-		cfg := nowhere("")
-		direct := target.Config()
-		cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
-		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonUnauthorized))
-		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, good))
-		awaitReady(t, w.c, o)
-	})
-}
-
 // TestForeignReferenceIsNamed shows that a reference out of the namespace of an Object is named by its place, with the
 // flag that would allow it.
 func TestForeignReferenceIsNamed(t *testing.T) {

@@ -191,10 +191,10 @@ func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 			return err == nil && diff == "", fmt.Sprint(err, diff)
 		})
 	}
-	for _, o := range all {
+	for _, o := range all { // No write is due to an Object that shows what both have applied.
 		awaitReady(t, c, o)
+		awaitObserved(t, c, o, map[string]string{"first": "1", "second": "2"})
 	}
-	settle(t, c, all...)
 	audit := target.Audit(t)
 	mark := audit.Mark()
 	staysUnwritten(t, c, all...)

@@ -63,7 +63,10 @@ func (o *outage) settle(t *testing.T) {
 	t.Helper()
 	kube.Eventually(t, "nothing to be written", func() (bool, string) {
 		o.from = local.Audit(t).Mark()
-		time.Sleep(calm)
+		for _, x := range o.objs {
+			touch(t, o.c, x)
+		}
+		passQueue(t, o.c)
 		writes := o.writes(t)
 		return len(writes) == 0, writes.String()
 	})

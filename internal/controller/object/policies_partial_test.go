@@ -3,6 +3,7 @@ package object_test
 import (
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,24 +15,32 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPartialLateTarget shows that an Object which may only change applies as soon as others make the resource.
-func TestPartialLateTarget(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		o.SetManagementPolicies(observeUpdate)
-		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, missing)
-		kube.Create(t, w.tc, emptySettings(w.target))
-		awaitReady(t, w.c, o)
-		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-
-		// When it goes again, so do the conditions. When the Object goes then, there is nothing to withdraw from.
-		kube.Delete(t, w.tc, emptySettings(w.target))
-		awaitCondition(t, w.c, o, missing)
-		w.exists(t, emptySettings(w.target), false)
-		kube.Remove(t, w.c, o)
-	})
+// TestLateTarget shows that an Object which may not create its resource is not ready as long as there is none, begins
+// as soon as others make it, and can go when it has gone again.
+func TestLateTarget(t *testing.T) {
+	for name, p := range map[string]xpv2.ManagementPolicies{
+		"Update": observeUpdate, "Observe": observeOnly, "ObserveDelete": observeDelete,
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world) {
+				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+				o.SetManagementPolicies(p)
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, missing)
+				kube.Create(t, w.tc, emptySettings(w.target))
+				awaitReady(t, w.c, o)
+				if name == "Update" {
+					key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+					awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+				}
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				awaitCondition(t, w.c, o, missing)
+				awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
+				w.exists(t, emptySettings(w.target), false)
+				kube.Remove(t, w.c, o)
+			})
+		})
+	}
 }
 
 // TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields,

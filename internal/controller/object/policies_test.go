@@ -3,16 +3,12 @@ package object_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,12 +118,8 @@ func clusterPolicies() map[string]policyCase {
 // create creates an Object with the policies, through JSON, where an empty list differs from none.
 func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := content["spec"].(map[string]any)
-	delete(content, "status")
+	u := asWritten(t, c, o)
+	spec := u.Object["spec"].(map[string]any)
 	for field, value := range map[string]any{
 		"managementPolicies": p.policies, "managementPolicy": p.word, "deletionPolicy": p.deletion,
 	} {
@@ -136,12 +128,6 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 		}
 		spec[field] = value
 	}
-	gvk, err := c.GroupVersionKindFor(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(gvk)
 	kube.Create(t, c, u)
 }
 
@@ -262,20 +248,6 @@ func TestNoPoliciesPause(t *testing.T) {
 		kube.Patch(t, w.c, o, patch)
 		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
-	})
-}
-
-// TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the
-// Object as it is.
-func TestUnsupportedPolicies(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.keep(t, build.ConfigMap(w.target, "settings"))
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":["Create","Delete"]}}`))
-		if err := w.c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
-			!strings.Contains(err.Error(), "managementPolicies must be") {
-			t.Errorf("want the policies refused, got: %v", err)
-		}
-		w.exists(t, emptySettings(w.target), true)
 	})
 }
 

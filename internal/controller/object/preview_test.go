@@ -83,7 +83,8 @@ func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 	})
 }
 
-// TestPreviewOfAnObserver shows what an Object that may only look says of a full manifest, and that it touches nothing.
+// TestPreviewOfAnObserver shows what an Object that may only look, or that is on a dry run, says of a full manifest,
+// and that it touches nothing. An Object on a dry run makes what it would create as soon as that is over.
 func TestPreviewOfAnObserver(t *testing.T) {
 	for name, p := range map[string]struct {
 		reason  string
@@ -119,31 +120,43 @@ func TestPreviewOfAnObserver(t *testing.T) {
 				`(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				if !p.absent {
-					kube.Create(t, w.tc, blue(w.target))
-				}
-				o := w.object(build.ConfigMap(w.target, "settings", p.data...))
-				o.SetManagementPolicies(observeOnly)
-				kube.Create(t, w.c, o)
-				if got := awaitCondition(t, w.c, o, p.want, p.message); got != p.message {
-					t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
-				}
-				want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", w.target)
-				if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
-					t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
-				}
-				if p.absent {
-					return
-				}
-				awaitReady(t, w.c, o)
-				if got := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
-					blue(w.target).Data); len(got.Labels) > 0 {
-					t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
-				}
+		for _, dry := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: "OnDryRun"}[dry], func(t *testing.T) {
+				forWorlds(t, func(t *testing.T, w world) {
+					settings := types.NamespacedName{Namespace: w.target, Name: "settings"}
+					if !p.absent {
+						kube.Create(t, w.tc, blue(w.target))
+					}
+					o := w.object(build.ConfigMap(w.target, "settings", p.data...))
+					if onDryRun(o); !dry {
+						o.SetAnnotations(nil)
+						o.SetManagementPolicies(observeOnly)
+					}
+					kube.Create(t, w.c, o)
+					if got := awaitCondition(t, w.c, o, p.want, p.message); got != p.message {
+						t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
+					}
+					want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", w.target)
+					if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
+						t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
+					}
+					if !p.absent {
+						awaitReady(t, w.c, o)
+						if got := awaitData(t, w.tc, settings, blue(w.target).Data); len(got.Labels) > 0 {
+							t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
+						}
+						return
+					}
+					w.exists(t, emptySettings(w.target), false)
+					if dry {
+						setDryRun(t, w.c, o, "null")
+						awaitReady(t, w.c, o)
+						awaitNoPreview(t, w.c, o)
+						awaitData(t, w.tc, settings, map[string]string{"color": "red"})
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -60,6 +60,9 @@ func unreachable(does string, address func(testing.TB) string) sickness {
 			return o
 		},
 		want: commonv1.ReasonTargetUnreachable,
+		heal: func(t *testing.T, w world, _ build.Object) {
+			setKubeconfig(t, w.c, w.namespace, "other", kube.Kubeconfig(t, targetUser(t)))
+		},
 	}
 }
 
@@ -109,15 +112,13 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 func TestKnownKindEndsDiscovery(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-typist"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		m := build.ConfigMap(tns, "settings", "color", "blue")
+		w, who := newWorldAs(t, c, s)
+		m := build.ConfigMap(w.target, "settings", "color", "blue")
 		m["kind"] = "ConfigMapp"
-		o := s.Object(ns, tns, pc, m)
+		o := w.object(m)
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonUnknownKind))
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
 		awaitReady(t, c, o)
 
 		audit := target.Audit(t)

@@ -28,12 +28,10 @@ func queries(query string) commonv1.Readiness {
 // changes it, and that an Object whose query is true asks nothing.
 func TestReadinessFollowsQuery(t *testing.T) {
 	const reconciles = 10
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-asker"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		w, who := newWorldAs(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 		o.Desired().Readiness = queries("object.?data.?phase.orValue('').lowerAscii() == 'ready'")
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, synced)
@@ -42,7 +40,7 @@ func TestReadinessFollowsQuery(t *testing.T) {
 			t.Errorf("message: want %q, got %q", want, got)
 		}
 
-		setPhase(t, tc, tns, `"Ready"`)
+		setPhase(t, w.tc, w.target, `"Ready"`)
 		awaitReady(t, c, o)
 		audit := target.Audit(t)
 		mark := audit.Mark()
@@ -54,7 +52,7 @@ func TestReadinessFollowsQuery(t *testing.T) {
 			t.Errorf("requests of %d reconciles: -want, +got:\n%s", reconciles, diff)
 		}
 
-		setPhase(t, tc, tns, "null")
+		setPhase(t, w.tc, w.target, "null")
 		awaitCondition(t, c, o, unavailable)
 	})
 }
@@ -159,4 +157,10 @@ func TestReadyFollowsItsKind(t *testing.T) {
 	kube.AwaitGone(t, w.tc, crd)
 	kube.Create(t, w.tc, twoVersions(group))
 	awaitReady(t, c, o)
+}
+
+// queried makes the readiness of an Object follow from a query.
+func queried(o build.Object, query string) build.Object {
+	o.Desired().Readiness = commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: query}
+	return o
 }

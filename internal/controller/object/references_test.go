@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"encoding/base64"
 	"strconv"
 	"testing"
 	"time"
@@ -120,10 +119,11 @@ func equateRaw() cmp.Option {
 }
 
 // TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with
-// none.
+// none. The Object is found by its name or by labels.
 func TestFromObject(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		first := w.keeper("first")
+		first.SetLabels(map[string]string{"test": w.target})
 		createReady(t, w.c, first)
 		from := func(path string, to *string) commonv1.Reference {
 			return commonv1.Reference{
@@ -132,6 +132,7 @@ func TestFromObject(t *testing.T) {
 		}
 		absolute := from("status.atProvider.manifest.data.color", new("spec.forProvider.manifest.data.absolute"))
 		relative := from("status.atProvider.manifest.metadata.name", new("data.relative"))
+		relative.FromObject.Name, relative.FromObject.MatchLabels = "", first.GetLabels()
 		none := from("status.atProvider.manifest.data.later", nil)
 		o := w.keeper("second", absolute, relative, none)
 		kube.Create(t, w.c, o)
@@ -210,26 +211,6 @@ func TestSelector(t *testing.T) {
 	})
 }
 
-// TestSelectedObject shows that Objects too are found by labels.
-func TestSelectedObject(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		labels := map[string]string{"test": w.target}
-		o := w.scope.Object(w.namespace, w.name("second"), w.config, build.ConfigMap(w.target, "second"))
-		o.Desired().References = []commonv1.Reference{{ToFieldPath: new("data.color"), FromObject: &commonv1.FromObject{
-			MatchLabels: labels, FieldPath: "status.atProvider.manifest.data.color",
-		}}}
-		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
-		first := w.keeper("first")
-		first.SetLabels(labels)
-		kube.Create(t, w.c, first)
-		awaitReady(t, w.c, o)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
-			map[string]string{"color": "blue"})
-		awaitPinned(t, w.c, o, first, true)
-	})
-}
-
 // TestUnknownKindIsAwaited shows that a resource of a kind the control plane does not serve yet is found once it does.
 func TestUnknownKindIsAwaited(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
@@ -248,34 +229,5 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		})
 		awaitReady(t, w.c, o)
 		awaitPinned(t, w.c, o, gadget, true)
-	})
-}
-
-// TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes,
-// where the status shows such values. Package discreet_test shows the same where it does not.
-func TestReferenceToSecretOfObject(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		theirs := build.Credentials(w.target, "theirs", []byte("first"))
-		kube.Create(t, w.tc, theirs)
-		source := w.scope.Object(w.namespace, w.name("source"), w.config, build.Manifest{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},
-		})
-		source.SetManagementPolicies(observeOnly)
-		reader := w.keeper("reader", commonv1.Reference{
-			ToFieldPath: new("data.color"),
-			PatchesFrom: &commonv1.PatchesFrom{
-				Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
-			},
-		})
-		kube.Create(t, w.c, source, reader)
-		awaitReady(t, w.c, reader)
-		for _, value := range []string{"second", "third"} {
-			encoded := base64.StdEncoding.EncodeToString([]byte(value))
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"kubeconfig":"`+encoded+`"}}`))
-			if err := w.tc.Patch(t.Context(), &corev1.Secret{ObjectMeta: nameOnly(theirs)}, patch); err != nil {
-				t.Fatal(err)
-			}
-			awaitData(t, w.tc, client.ObjectKeyFromObject(w.kept("reader")), map[string]string{"color": encoded})
-		}
 	})
 }

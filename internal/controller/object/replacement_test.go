@@ -29,16 +29,10 @@ var replacing = failed(commonv1.ReasonReplacing)
 // hold keeps a resource from going until the test ends.
 func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
 	t.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`))
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, c, o, `{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`)
 	return func() {
 		t.Helper()
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		if err := c.Patch(t.Context(), o, patch); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
 	}
 }
 
@@ -81,7 +75,8 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 
 				wanted := &unstructured.Unstructured{Object: change(w, target.Namespace(t))}
 				setManifest(t, w.c, o, wanted.Object)
-				awaitCondition(t, w.c, o, replacing, "ConfigMap "+w.target+"/settings")
+				awaitMessage(t, w.c, o, replacing,
+					"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
 				awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
 				w.exists(t, old, true)
 				if old.GetDeletionTimestamp() == nil {

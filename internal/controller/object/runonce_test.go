@@ -44,10 +44,7 @@ func TestRunOnce(t *testing.T) {
 			}
 			kube.Create(t, c, o)
 			made := w.awaitJob(t, "a", "")
-			if err := w.tc.Status().Patch(t.Context(), made, client.RawPatch(types.MergePatchType,
-				[]byte(`{"status":{"failed":1}}`))); err != nil {
-				t.Fatal(err)
-			}
+			kube.PatchStatus(t, w.tc, made, `{"status":{"failed":1}}`)
 			awaitReady(t, c, o)
 			if err := w.tc.Delete(t.Context(), made, client.PropagationPolicy("Background")); err != nil {
 				t.Fatal(err)

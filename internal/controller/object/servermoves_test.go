@@ -176,10 +176,7 @@ func TestLostManagedFields(t *testing.T) {
 	report := func(phase string) {
 		t.Helper()
 		u := w.awaitGate(t, group, whole)
-		if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
-			[]byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
-			t.Fatal(err)
-		}
+		kube.PatchStatus(t, w.tc, u, `{"status":{"phase":"`+phase+`"}}`)
 		if fields := u.GetManagedFields(); len(fields) > 0 && version.LessThan(keepsFields) {
 			t.Errorf("want the server to drop all managed fields, got %v", fields)
 		}
@@ -205,10 +202,7 @@ func TestLostManagedFields(t *testing.T) {
 		t.Errorf("want at most %d requests, got %d", most, n)
 	}
 	u := w.awaitGate(t, group, whole)
-	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
-		[]byte(`{"spec":{"size":"small"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, w.tc, u, `{"spec":{"size":"small"}}`)
 	w.awaitGate(t, group, whole)
 	report("last")
 	setManifest(t, c, o, gate(group, "v1beta1", w.target, "size", "big"))
@@ -222,10 +216,7 @@ func TestFieldThatOthersLack(t *testing.T) {
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big", "access", "allow"))
 	createReady(t, c, o)
 	u := &unstructured.Unstructured{Object: gate(group, "v1beta1", w.target)}
-	if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
-		[]byte(`{"status":{"phase":"lit"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.PatchStatus(t, w.tc, u, `{"status":{"phase":"lit"}}`)
 	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small", "access", "allow"))
 	awaitCondition(t, c, o, failed(xpv2.ReasonReconcileError))
 	u = &unstructured.Unstructured{Object: gate(group, "v1", w.target)}
@@ -243,10 +234,7 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	createReady(t, c, o)
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
-	if err := w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"managedFields":[{}],"labels":{"team":"theirs"}},"data":{"theirs":"too"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, w.tc, cm, `{"metadata":{"managedFields":[{}],"labels":{"team":"theirs"}},"data":{"theirs":"too"}}`)
 	kube.Eventually(t, "fields to be ours again", func() (bool, string) {
 		err := w.tc.Get(t.Context(), key, cm)
 		return err == nil && slices.ContainsFunc(cm.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {

@@ -4,13 +4,10 @@ import (
 	"strconv"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/google/go-cmp/cmp"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
@@ -49,55 +46,6 @@ func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[strin
 		got := observed(t, o).Data
 		return cmp.Equal(want, got), cmp.Diff(want, got)
 	})
-}
-
-// TestTakeoverIsNoticed shows that two Objects which want different values of one field each notice what the other
-// writes, as they would notice anybody. At the poll interval of these tests they would write four times in the time
-// given here.
-func TestTakeoverIsNoticed(t *testing.T) {
-	const writes = 30
-	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-pair"
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		first := s.Object(ns, tns+"-first", pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, first)
-		audit := target.Audit(t)
-		mark := audit.Mark()
-		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
-		second.SetManagementPolicies(neverDelete)
-		kube.Create(t, c, second)
-		kube.Eventually(t, "both to write in turn", func() (bool, string) {
-			got := audit.Since(mark).By(who).Count()["patch configmaps"]
-			return got >= writes, strconv.Itoa(got) + " writes"
-		})
-
-		kube.Remove(t, c, second)
-		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
-	})
-}
-
-// TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is
-// none, be it that there never was one or that it has gone.
-func TestWatchedResourceThatIsMissing(t *testing.T) {
-	notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
-	for name, p := range map[string]xpv2.ManagementPolicies{"Observe": observeOnly, "ObserveDelete": observeDelete} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				o := w.object(build.ConfigMap(w.target, "settings"))
-				o.SetManagementPolicies(p)
-				kube.Create(t, w.c, o)
-				awaitCondition(t, w.c, o, notReady)
-
-				kube.Create(t, w.tc, emptySettings(w.target))
-				awaitReady(t, w.c, o)
-				kube.Delete(t, w.tc, emptySettings(w.target))
-				awaitCondition(t, w.c, o, notReady)
-				kube.Remove(t, w.c, o)
-			})
-		})
-	}
 }
 
 // TestOneStreamForAllNamespaces shows that Objects of several namespaces and of both scopes which use one connection

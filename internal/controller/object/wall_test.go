@@ -111,11 +111,9 @@ func internalServer(t *testing.T) (*rest.Config, *atomic.Int64) {
 func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 	t.Helper()
 	kube.Figure(t, "an Object beside those of a sick target", func() time.Duration {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
+		w := newWorld(t, c, s)
 		began := time.Now()
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		createReady(t, c, o)
+		w.keep(t, build.ConfigMap(w.target, "settings"))
 		return time.Since(began)
 	})
 }

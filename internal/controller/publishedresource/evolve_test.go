@@ -5,15 +5,11 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -97,34 +93,4 @@ func update(t *testing.T, c client.Client, o client.Object, change func()) {
 		err := c.Update(t.Context(), o)
 		return err == nil, fmt.Sprint(err)
 	})
-}
-
-// TestSourceGoes shows that a deleted CustomResourceDefinition is reported and nothing is withdrawn, and that one which
-// comes later, or comes back, is published.
-func TestSourceGoes(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.published("hats", "Hat")
-	kube.Create(t, s.c, o)
-	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing))
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing), "Hat."+s.group)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	awaitPublished(t, s.c, o)
-	before := s.export(t)
-
-	kube.Delete(t, s.c, definition(s.group, "hats"))
-	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""),
-		is(v1alpha1.TypeExportUpdated, ""))
-	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("APIExport must stay as it is while the source is missing")
-	}
-	// A server with many definitions takes its time to clear one away.
-	kube.EventuallyBy(t, 4*soon, "definition is gone", func() (bool, string) {
-		d := &apiextensionsv1.CustomResourceDefinition{}
-		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d)
-		return apierrors.IsNotFound(err), fmt.Sprintf("finalizers %v, conditions %v", d.Finalizers, d.Status.Conditions)
-	})
-	kube.Create(t, s.c, definition(s.group, "hats", "brim"))
-	s.awaitSchema(t, "hats", schemaOf(before, "hats"))
-	awaitPublished(t, s.c, o)
 }

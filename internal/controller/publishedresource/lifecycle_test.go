@@ -141,3 +141,16 @@ func writesOf(all kube.Requests, resource, name string) (out kube.Requests) {
 	}
 	return out
 }
+
+// TestLastingProblem shows that it is told, once it has lasted for a while, that a workspace which binds an API cannot
+// use it: here as it has a CustomResourceDefinition of that name.
+func TestLastingProblem(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishHats(t)
+	_, cfg := workspaces.Workspace(t)
+	kube.Create(t, kcp.Client(t, cfg), definition(s.group, "hats"))
+	kcp.Bind(t, cfg, s.path, exportName, claims()...)
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
+	s.awaitReported(t, o, "ClaimsAcceptedPending", "cannot use the API")
+}

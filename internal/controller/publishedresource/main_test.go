@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,9 +16,6 @@ import (
 
 // user is whom the provider is on the control plane, which is the service cluster of most tests.
 const user = "provider-of-publications"
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 2 * time.Minute
 
 var (
 	local      kube.Server

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
@@ -127,10 +129,9 @@ func TestSyncModel(t *testing.T) {
 	t.Logf("%d operations with seed %d", ops, seed)
 }
 
-// TestSyncOutage restarts kcp while tenants work, and then takes the service cluster away for a minute, and shows that
-// nothing is lost, made twice or left behind.
+// TestSyncOutage takes kcp away while tenants work, which first refuses connections and then answers none, and after
+// that the service cluster. It shows that this is reported, and that nothing is lost, made twice or left behind.
 func TestSyncOutage(t *testing.T) {
-	const away = time.Minute
 	elsewhere := local.Namespace(t)
 	below := service.Client(t)
 	m := newModel(t, 2, 1, func(o *v1alpha1.PublishedResource) {
@@ -156,14 +157,16 @@ func TestSyncOutage(t *testing.T) {
 		defer close(ended)
 		m.play(t, 1<<20, end)
 	}()
-	workspaces.Stop(t)
-	workspaces.Return(t)
+	unreachable := isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable)
+	for _, begin := range []func(*kcp.Server, testing.TB){(*kcp.Server).Stop, (*kcp.Server).Freeze} {
+		begin(&workspaces, t)
+		await(t, m.s.c, m.o, unreachable)
+		workspaces.Return(t)
+		await(t, m.s.c, m.o, is(xpv2.TypeReady, ""))
+	}
 	m.away.Store(true)
 	service.Stop(t)
-	kube.Throughout(t, away, "the PublishedResource is there", func() (bool, string) {
-		err := m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o)
-		return err == nil, fmt.Sprint(err)
-	})
+	await(t, m.s.c, m.o, unreachable)
 	service.Restart(t)
 	m.away.Store(false)
 	close(end)

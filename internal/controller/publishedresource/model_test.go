@@ -106,18 +106,17 @@ func (m *model) play(t *testing.T, turns int, end <-chan struct{}) {
 	playing.Wait()
 }
 
-// settle waits until both sides are what the model says, and stay so.
+// settle waits until both sides are what the model says, and are again after one more turn of each tenant.
 func (m *model) settle(t *testing.T) {
 	t.Helper()
-	kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
-		diff := m.diff(t)
-		_ = m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o) // For the message only.
-		return diff == "", fmt.Sprintf("%s\n%+v %s", diff, m.o.Status.Objects, describe(m.o))
-	})
-	kube.Throughout(t, time.Second, "both sides stay so", func() (bool, string) {
-		diff := m.diff(t)
-		return diff == "", diff
-	})
+	for turns := range 2 {
+		m.play(t, turns, nil)
+		kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
+			diff := m.diff(t)
+			_ = m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o) // For the message only.
+			return diff == "", fmt.Sprintf("%s\n%+v %s", diff, m.o.Status.Objects, describe(m.o))
+		})
+	}
 }
 
 // turn does one thing of those that tenants and operators do.

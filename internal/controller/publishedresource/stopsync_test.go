@@ -2,7 +2,6 @@ package publishedresource_test
 
 import (
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -55,12 +54,7 @@ func TestSyncStopsOutOfReach(t *testing.T) {
 		return len(all) == 2, describeAll(all)
 	})
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	s.awaitNoCounts(t, o)
-	kube.Create(t, in, s.cert("third"))
-	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 2, describeAll(all)
-	})
+	s.wantHalted(t, o, in, s.cert("third"))
 }
 
 // TestSyncReplacedMeanwhile shows that a related Secret which was replaced while nothing was synced, by one of another

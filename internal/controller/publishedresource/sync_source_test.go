@@ -48,7 +48,7 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 }
 
 // TestSyncSourceGoes shows that no object counts as synced while the CustomResourceDefinition is gone, with which its
-// copy goes, and that it is synced again when that is back.
+// copy goes, that this is reported and nothing is withdrawn, and that all goes on when it is back.
 func TestSyncSourceGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -64,9 +64,14 @@ func TestSyncSourceGoes(t *testing.T) {
 		})
 	}
 	counts(1, 0)
+	before := s.export(t)
 	d := definition(s.group, "certs", "secretName", "keyName", "note")
 	kube.Delete(t, s.c, d.DeepCopy())
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""))
+	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the APIExport must stay as it is while the source is missing")
+	}
 	counts(0, 1)
 	kube.AwaitGone(t, s.c, d.DeepCopy())
 	kube.Create(t, s.c, d)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +29,22 @@ func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant
 	s.awaitNoCounts(t, o)
 	before := len(s.copies(t, in))
 	kube.Create(t, in, u)
-	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
+	kube.Holds(t, "nothing is synced", func() (bool, string) {
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
 		}
 		return len(u.GetFinalizers()) == 0 && len(s.copies(t, in)) == before, strings.Join(u.GetFinalizers(), " ")
-	})
+	}, otherTurn(t))
+}
+
+// otherTurn publishes another API, and returns what has an object of it synced: what could be synced of others by then
+// has been.
+func otherTurn(t *testing.T) func() {
+	t.Helper()
+	other := openShop(t)
+	other.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
+	in := other.tenant(t)
+	return func() { other.turn(t, in) }
 }
 
 // awaitNotes waits until there are as many copies, all with a note.
@@ -62,14 +71,14 @@ func TestSyncNamespaceLabels(t *testing.T) {
 			Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
 		}
 	})
-	in := s.tenant(t)
-	web := s.cert("web")
+	in, other := s.tenant(t), s.tenant(t)
+	web, ns := s.cert("web"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
 	kube.Create(t, in, web)
-	kube.Throughout(t, 2*time.Second, "the object is not synced", func() (bool, string) {
+	kube.Patch(t, other, ns.DeepCopy(), `{"metadata":{"labels":{"sync":"yes"}}}`)
+	kube.Holds(t, "the object is not synced", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && len(web.GetFinalizers()) == 0, fmt.Sprint(err, web.GetFinalizers())
-	})
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
+	}, func() { s.turn(t, other) })
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
 	s.copyOf(t, in)
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -73,6 +74,22 @@ func TestPairOf(t *testing.T) {
 				s.Projection = &v1alpha1.ResourceProjection{Version: "v7"}
 			},
 			want: objectsync.Pair{Workspace: is("v7", true), Service: is("v1beta1", true)},
+		},
+		"OfCrossplane": {
+			reason: "What Crossplane keeps in a type that it has made belongs to the platform.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: "xcerts.example.com",
+					Controller: new(true),
+				}}
+				spec := apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"resourceRef": {Type: "object"}},
+				}
+				d.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}
+			},
+			want: objectsync.Pair{
+				Workspace: is("v1", false), Service: is("v1", false), PlatformFields: []string{"spec.resourceRef"},
+			},
 		},
 	}
 	for name, tc := range cases {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -105,34 +104,6 @@ func TestWithdraw(t *testing.T) {
 	remove(t, s.c, coats)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
-	}
-}
-
-// TestWithdrawOfTwoConfigs shows that what is withdrawn through one ProviderConfig is not what is needed by whoever
-// publishes to the same APIExport through another one. Claims must not go for a moment either.
-func TestWithdrawOfTwoConfigs(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	other := s
-	other.connect(t, kcp.ServiceAccount(t, s.admin, "other", kcp.AgentRules(exportName)...))
-	other.group = s.group
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	kube.Create(t, s.c, definition(s.group, "coats"))
-	hats, coats := s.published("hats", "Hat"), other.published("coats", "Coat")
-	hats.Spec.DeletionPolicy = xpv2.DeletionDelete
-	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
-		o.Spec.EnableWorkspacePaths = true
-		kube.Create(t, s.c, o)
-		awaitPublished(t, s.c, o)
-	}
-	before := s.export(t)
-	remove(t, s.c, hats)
-	after := s.export(t)
-	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
-		t.Errorf("claims that the other needs: -before, +after:\n%s", diff)
-	}
-	if got := after.Generation - before.Generation; got != 1 || schemaOf(after, "hats") != "" {
-		t.Errorf("want one change that withdraws hats, got %d, and resources %v", got, after.Spec.Resources)
 	}
 }
 

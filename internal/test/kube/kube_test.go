@@ -1,13 +1,9 @@
 package kube_test
 
 import (
-	"fmt"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -21,17 +17,6 @@ import (
 var local, target kube.Server
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
-
-func TestServersAreSeparate(t *testing.T) {
-	ns := local.Namespace(t)
-	if !strings.HasPrefix(ns, "testserversareseparate-") {
-		t.Errorf("Namespace: want a name like that of the test, got %q", ns)
-	}
-	err := target.Client(t).Get(t.Context(), types.NamespacedName{Name: ns}, &corev1.Namespace{})
-	if client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("a namespace of one server must not be in the other: %v", err)
-	}
-}
 
 func TestAudit(t *testing.T) {
 	ns := target.Namespace(t)
@@ -103,46 +88,4 @@ func get(t *testing.T, c client.Client, namespace, name string) {
 		&corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestEventually(t *testing.T) {
-	calls := 0
-	kube.Eventually(t, "three calls", func() (bool, string) {
-		calls++
-		return calls == 3, ""
-	})
-	if calls != 3 {
-		t.Errorf("want check called until it is ok, 3 times, got %d", calls)
-	}
-
-	failing := &recorder{TB: t}
-	failing.run(func() {
-		kube.EventuallyBy(failing, time.Millisecond, "the end of time",
-			func() (bool, string) { return false, "still going" })
-	})
-	want := "gave up waiting for the end of time after 1ms, last state: still going"
-	if diff := cmp.Diff(want, failing.fatal); diff != "" {
-		t.Errorf("failure: -want, +got:\n%s", diff)
-	}
-}
-
-// A recorder keeps the message of a failure in place of failing the test.
-type recorder struct {
-	testing.TB
-
-	fatal string
-}
-
-func (r *recorder) Helper() {}
-
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.fatal = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
-// run returns when f returns or fails.
-func (r *recorder) run(f func()) {
-	var wg sync.WaitGroup
-	wg.Go(f)
-	wg.Wait()
 }

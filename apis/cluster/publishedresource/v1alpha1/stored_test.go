@@ -51,9 +51,7 @@ func laxly(t *testing.T) (lax, strict *unstructured.Unstructured) {
 func TestStoredGoesOn(t *testing.T) {
 	c := prepared(t)
 	lax, strict := laxly(t)
-	if err := c.Create(t.Context(), lax); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, lax)
 	defer func() { _ = c.Delete(t.Context(), lax) }()
 	stored := map[string]string{
 		"kind":       `resource: {apiGroup: a.b, kind: ""}`,

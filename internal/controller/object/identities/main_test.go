@@ -169,10 +169,7 @@ func (w world) set(o build.Object, name string, data ...string) {
 // awaitReady waits until an Object is Ready.
 func (w world) awaitReady(o build.Object) {
 	w.Helper()
-	kube.Eventually(w, o.GetName()+" to be ready", func() (bool, string) {
-		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(w, w.c, o, o.GetName()+" to be ready", func() (bool, string) {
 		synced, ready := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
 		return synced.Status == corev1.ConditionTrue &&
 			ready.Status == corev1.ConditionTrue, string(synced.Reason) + " " + synced.Message
@@ -183,10 +180,7 @@ func (w world) awaitReady(o build.Object) {
 // ProviderConfig yet.
 func (w world) awaitInvalid(o build.Object, part string) {
 	w.Helper()
-	kube.Eventually(w, o.GetName()+" to have no valid connection", func() (bool, string) {
-		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(w, w.c, o, o.GetName()+" to have no valid connection", func() (bool, string) {
 		synced := o.GetCondition(xpv2.TypeSynced)
 		return synced.Reason == commonv1.ReasonInvalidConnection &&
 			strings.Contains(synced.Message, part), string(synced.Reason) + " " + synced.Message

@@ -254,10 +254,7 @@ func (s *world) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 func (s *world) report(t *testing.T, copied, above *unstructured.Unstructured) {
 	t.Helper()
 	kube.PatchStatus(t, s.c, copied, `{"status":{"revision":7}}`)
-	kube.Eventually(t, "the status", func() (bool, string) {
-		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, s.in, above, "the status", func() (bool, string) {
 		revision, _, _ := unstructured.NestedInt64(above.Object, "status", "revision")
 		return revision == 7, fmt.Sprint(above.Object["status"])
 	})

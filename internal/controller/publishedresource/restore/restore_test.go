@@ -59,9 +59,8 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	kube.Create(t, c,
 		build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
 		build.ClusterConfig(ns, spec), build.Definition(group, "hats"), o)
-	kube.Eventually(t, "Hats to be published", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue,
+	kube.Await(t, c, o, "Hats to be published", func() (bool, string) {
+		return o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue,
 			fmt.Sprint(o.Status.Conditions)
 	})
 	consumer, in := workspaces.Workspace(t)
@@ -124,9 +123,8 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	undone *unstructured.Unstructured,
 ) {
 	t.Helper()
-	kube.Eventually(t, "a copy left behind in the status", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
+	kube.Await(t, c, o, "a copy left behind in the status", func() (bool, string) {
+		return o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
 	})
 	awaitCopy(t, c, undone, "L")
@@ -138,9 +136,8 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	again.Object["spec"] = map[string]any{"size": "S"}
 	offer(t, consumer, again)
 	awaitCopy(t, c, undone, "S")
-	kube.Eventually(t, "no copy left behind", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects.Orphaned == 0 &&
+	kube.Await(t, c, o, "no copy left behind", func() (bool, string) {
+		return o.Status.Objects.Orphaned == 0 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,8 +20,6 @@ const (
 	labelTeam      = "team"
 	stateNamespace = "states"
 	unsynced       = "\nsynchronization: {enabled: false}"
-	// calm is how long it is watched that nothing happens, which takes much less than a second.
-	calm = 3 * time.Second
 )
 
 // TestSelection shows that two providers share a service cluster. Each serves the PublishedResources that its selector
@@ -58,15 +55,21 @@ func TestSelection(t *testing.T) {
 	s.awaitSize(t, 5)
 
 	s.give(t, pr, "")
-	s.awaitReady(t, s.describe(t, "portions",
-		"resource: {apiGroup: rules.example.org, kind: Part}\nprojection: {plural: portions, kind: Portion}"+unsynced, "b"))
-	s.resize(t, above, 6) // The provider has seen the label go before it has seen what it publishes now.
-	kube.Throughout(t, calm, "the copy to be left alone", func() (bool, string) { return s.hasSize(t, 5) })
+	publications := 0
+	pass := func() { // Publishes one more API, after which the provider has seen what was before.
+		publications++
+		s.awaitReady(t, s.describe(t, fmt.Sprintf("portion%ds", publications), fmt.Sprintf("resource: {apiGroup: "+
+			"rules.example.org, kind: Part}\nprojection: {plural: portion%[1]ds, kind: Portion%[1]d}"+unsynced,
+			publications), "b"))
+	}
+	pass()
+	s.resize(t, above, 6)
+	kube.Holds(t, "the copy to be left alone", func() (bool, string) { return s.hasSize(t, 5) }, pass)
 	s.remove(t, pr)
-	kube.Throughout(t, calm, "copy and API to stay", func() (bool, string) {
+	kube.Holds(t, "copy and API to stay", func() (bool, string) {
 		s.read(t, s.in, above)
 		return s.hasSize(t, 5)
-	})
+	}, pass)
 }
 
 // serve runs a provider for a team. The function it returns ends it.

@@ -77,10 +77,7 @@ func each[T any](list []T, do func(T)) {
 // await waits until an object is as wanted.
 func await(t *testing.T, c client.Client, u *unstructured.Unstructured, what string, is func() bool) {
 	t.Helper()
-	kube.Eventually(t, what+" of "+u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName(), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-			return false, err.Error()
-		}
+	kube.Await(t, c, u, what+" of "+u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName(), func() (bool, string) {
 		return is(), fmt.Sprint(u.Object)
 	})
 }
