@@ -24,11 +24,10 @@ const lastingMost = 10 * time.Minute
 // newTestPublication returns a publication of things without streams.
 func newTestPublication(t *testing.T) *publication {
 	t.Helper()
-	p, err := newPublication(t.Name(), Config{Sync: thingsWithSecrets(), shared: newShared()}, func() {})
+	p, err := newPublication(t.Name(), Config{Sync: thingsWithSecrets(), shared: newShared()}, nil, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.worker.events = newEventRecorder(t.Name())
 	t.Cleanup(func() {
 		p.worker.objects.queue.ShutDown()
 		p.worker.events.close()

@@ -98,7 +98,6 @@ func (w *syncWorker) await(ctx context.Context) {
 		learn(item)
 		w.objects.add(item)
 	})
-	w.workspaces.shrink()
 }
 
 // eachCopy does something with the copies that tell of which objects they are.

@@ -107,25 +107,6 @@ func (x *workspaceIndex) count(cluster string, more int) {
 	x.forget(cluster)
 }
 
-// inherit takes over from an earlier publication where workspaces are.
-func (x *workspaceIndex) inherit(from *workspaceIndex) {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	for cluster, w := range from.known {
-		is := x.record(cluster)
-		is.Path, is.Endpoint, is.Unbinds, is.left = w.Path, w.Endpoint, w.Unbinds, w.left
-	}
-}
-
-// shrink forgets what was inherited of workspaces that have nothing left.
-func (x *workspaceIndex) shrink() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for cluster := range x.known {
-		x.forget(cluster)
-	}
-}
-
 // forgetLooks forgets up to which resource versions workspaces are known to stay.
 func (x *workspaceIndex) forgetLooks() {
 	x.mu.Lock()
