@@ -39,8 +39,6 @@ const (
 type object struct {
 	failures int // in a row
 	lasting  bool
-	// copyNamespace is that of the copy, as long as its namespace may become empty without it.
-	copyNamespace string
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	known        bool    // It has been synced, or has failed.

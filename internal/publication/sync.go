@@ -70,10 +70,14 @@ func (w *syncWorker) stateChanged(n types.NamespacedName) {
 	}
 }
 
-// copyChanged adds to the queue whose copy has changed.
+// copyChanged adds to the queue whose copy has changed. The namespace of one that is gone may be empty now.
 func (w *syncWorker) copyChanged(n types.NamespacedName) {
 	w.needs.wake(lookAt(n, "", w.config.Sync.Primary.Service.GroupVersionResource))
-	if item, ok := objectsync.SourceOf(w.streams.copies.Get(n)); ok {
+	u := w.streams.copies.Get(n)
+	if u == nil {
+		w.namespaces.left(n.Namespace)
+	}
+	if item, ok := objectsync.SourceOf(u); ok {
 		w.objects.add(item)
 	}
 }
@@ -274,9 +278,6 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		w.holders.add(p.item, res.Related)
 	}
 	p.tell(source, res.Events)
-	if res.Copy.Namespace != "" || err == nil && res.Waiting == "" {
-		p.noteCopy(res.Copy.Namespace)
-	}
 	return res.Copy.Name != "", err
 }
 
@@ -343,16 +344,6 @@ func (p *pass) forget() {
 	w.needs.shrink(p.item, 0)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
-}
-
-// noteCopy notes in which namespace the copy of the object is, if anywhere. One that it has left may be empty now.
-func (p *pass) noteCopy(namespace string) {
-	p.update(func(o *object) {
-		if o.copyNamespace != "" && o.copyNamespace != namespace {
-			p.worker.namespaces.left(o.copyNamespace)
-		}
-		o.copyNamespace = namespace
-	})
 }
 
 // update changes what is known of the object.
