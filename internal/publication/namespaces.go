@@ -28,7 +28,7 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
-// A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and again so often at most,
+// A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and then so often at most,
 // after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an operator.
 const (
 	emptyAgain = 3 * time.Second

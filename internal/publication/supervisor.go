@@ -94,14 +94,12 @@ func (s *Supervisor) Stop(name string) {
 func (s *Supervisor) Status(name string) (counts *v1alpha1.ObjectCounts, denied error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.of[name]
-	if p == nil || !p.serves.Load() {
-		return nil, nil
+	if p := s.of[name]; p != nil && p.serves.Load() {
+		if counts = p.status(); p.denied.Load() {
+			denied = p.denial()
+		}
 	}
-	if p.denied.Load() {
-		denied = p.denial()
-	}
-	return p.status(), denied
+	return counts, denied
 }
 
 // HoldsNone reports whether our finalizer is removed from all known objects of consumers. It is false for a
