@@ -28,8 +28,9 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
-// A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and then so often at most,
-// after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an operator.
+// A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and if it is not empty so
+// often at most, after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an
+// operator.
 const (
 	emptyAgain = 3 * time.Second
 	emptyLooks = 8
