@@ -21,8 +21,8 @@ type Projection struct {
 	// CRD is what the API would be defined by in kcp. Of its metadata only the name, the generation of the source and
 	// the annotation about the approval of protected groups are set.
 	CRD *apiextensionsv1.CustomResourceDefinition
-	// Versions are the published versions, in the order of the CRD.
-	Versions []Version
+	// Sources are the names on the service cluster of the published versions, by their names in kcp.
+	Sources map[string]string
 	// Skipped names what the PublishedResource selects or has published and is not published, each with the reason.
 	Skipped []string
 	// Repairs says what of the schemas had to change, sorted. It is empty as a rule.
@@ -32,14 +32,6 @@ type Projection struct {
 	PlatformFields []string
 
 	source schema.GroupKind
-}
-
-// A Version is one that is published.
-type Version struct {
-	// Source is its name on the service cluster, Name that in kcp.
-	Source, Name string
-	// Storage reports whether kcp stores objects in it. Exactly one does.
-	Storage bool
 }
 
 // Project returns what kcp is to serve of a CustomResourceDefinition, which it does not change. It compiles each CEL
@@ -80,7 +72,7 @@ func (p *Projection) Resource() schema.GroupResource {
 
 // Kind returns group, storage version and kind in kcp.
 func (p *Projection) Kind() schema.GroupVersionKind {
-	for _, v := range p.Versions {
+	for _, v := range p.CRD.Spec.Versions {
 		if v.Storage {
 			return schema.GroupVersionKind{Group: p.CRD.Spec.Group, Version: v.Name, Kind: p.CRD.Spec.Names.Kind}
 		}

@@ -166,9 +166,6 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 		})
 		VersionOf(p.CRD, highest.Name).Storage = true
 	}
-	for _, v := range s.Versions {
-		p.Versions = append(p.Versions, Version{Source: v.Name, Name: v.Name, Storage: v.Storage})
-	}
 	return nil
 }
 
@@ -195,36 +192,29 @@ func (p *Projection) Keep(published []apisv1alpha1.APIResourceVersion) error {
 // nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest
 // last.
 func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) error {
+	versions := p.CRD.Spec.Versions
 	switch {
 	case to.Version != "" && len(to.Versions) > 0:
 		return failf(InvalidVersion, "projection.version and projection.versions cannot both be set")
-	case to.Version != "" && len(p.Versions) > 1:
-		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions",
-			len(p.Versions), to.Version)
-	case to.Version != "":
-		p.Versions[0].Name = string(to.Version)
+	case to.Version != "" && len(versions) > 1:
+		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions", len(versions),
+			to.Version)
 	}
-	known := map[string]string{}
-	for i, v := range p.Versions {
-		if name := to.Versions[v.Source]; name != "" {
-			v.Name = string(name)
+	p.Sources = map[string]string{}
+	for i := range versions {
+		source := versions[i].Name
+		name := string(cmp.Or(to.Versions[source], to.Version, publishedv1alpha1.VersionName(source)))
+		if other, ok := p.Sources[name]; ok {
+			return failf(InvalidVersion, "versions %s and %s cannot both have the name %s", other, source, name)
 		}
-		if other, ok := known[v.Name]; ok {
-			return failf(InvalidVersion, "versions %s and %s cannot both have the name %s", other, v.Source, v.Name)
-		}
-		if !versionName.MatchString(v.Name) {
+		if !versionName.MatchString(name) {
 			return failf(InvalidVersion, "kcp serves no version of the name %s: give it another one in projection.versions",
-				v.Name)
+				name)
 		}
-		known[v.Name] = v.Source
-		p.Versions[i] = v
-		p.CRD.Spec.Versions[i].Name = v.Name
+		p.Sources[name], versions[i].Name = source, name
 	}
 	if len(to.Versions) > 0 {
-		slices.SortFunc(p.CRD.Spec.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
-			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
-		})
-		slices.SortFunc(p.Versions, func(a, b Version) int {
+		slices.SortFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
 		})
 	}

@@ -75,9 +75,11 @@ func TestAbsent(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
-			next := newTestPublication(t)
-			next.worker.workspaces.inherit(p.worker.workspaces)
-			next.worker.objects.update(in("a", "web"), func(*object) {})
+			next, err := newPublication(t.Name(), p.worker.config, p, func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.worker.objects.queue.ShutDown()
 			next.worker.workspaces.follow(tc.then[len(tc.then)-1])
 			if diff := cmp.Diff(tc.want, want{next.worker.workspaces.get("a").Bound, next.worker.workspaces.get("a").absent},
 				cmp.AllowUnexported(want{})); diff != "" {

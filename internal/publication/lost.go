@@ -19,9 +19,6 @@ func (p *pass) lost() error {
 	if err != nil {
 		return err
 	}
-	if copied != nil {
-		p.noteCopy(copied.GetNamespace())
-	}
 	if left {
 		decided, err := p.giveUp(copied != nil && objectsync.IsOrphaned(copied))
 		if err != nil || !decided {
@@ -32,7 +29,6 @@ func (p *pass) lost() error {
 		}
 	}
 	w.objects.unnote(p.item)
-	p.noteCopy("")
 	if !left {
 		p.forget()
 		return nil

@@ -28,8 +28,9 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
-// A namespace that was not empty when its last copy had gone is looked at again after emptyAgain, and so often at most,
-// after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an operator.
+// A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and if it is not empty so
+// often at most, after pauses that double: what belongs to a copy goes after it, by the garbage collector or by an
+// operator.
 const (
 	emptyAgain = 3 * time.Second
 	emptyLooks = 8
@@ -57,11 +58,11 @@ func newNamespaceCleaner(c Config, s *streams) *namespaceCleaner {
 	}
 }
 
-// left has a namespace looked at that a copy has left. A nil cleaner does nothing.
+// left has a namespace looked at in which a copy has gone. A nil cleaner does nothing.
 func (c *namespaceCleaner) left(name string) {
-	if c != nil {
+	if c != nil && name != "" {
 		c.queue.Forget(name)
-		c.queue.Add(name)
+		c.queue.AddAfter(name, emptyAgain)
 	}
 }
 

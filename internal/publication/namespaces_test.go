@@ -139,22 +139,25 @@ func TestUnknownNamespace(t *testing.T) {
 	}
 }
 
-// TestCopyLeavesNamespace shows which namespaces are looked at: those that a copy is known to have been in and has
-// left, and not that of a copy that is made again.
+// TestCopyLeavesNamespace shows which namespaces are looked at: those in which a copy has gone, and not one in which a
+// copy has changed.
 func TestCopyLeavesNamespace(t *testing.T) {
-	p := newTestPublication(t)
+	s := &server{copies: []any{copyOfWebIn("one"), copyOfWebIn("two")}}
+	url, connect := s.start(t)
+	p, _ := newThings(t, url, connect)
 	config := p.worker.config
 	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}
 	c := newNamespaceCleaner(config, p.worker.streams)
-	defer c.queue.ShutDown()
 	p.worker.namespaces = c
-	at := p.worker.newPass(t.Context(), in("a", "web"))
-	for i, step := range []struct {
-		namespace string
-		left      int // namespaces by then
-	}{{"one", 0}, {"one", 0}, {"two", 1}, {"", 2}, {"", 2}} {
-		if at.noteCopy(step.namespace); c.queue.Len() != step.left {
-			t.Errorf("step %d: want %d namespaces left, got %d", i, step.left, c.queue.Len())
-		}
+	p.open()
+	defer p.stop()
+	p.worker.await(t.Context())
+	changed, gone := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	changed.Object, gone.Object = copyOfWebIn("one").(map[string]any), copyOfWebIn("two").(map[string]any)
+	changed.SetResourceVersion("2")
+	p.worker.streams.copies.Put(changed)
+	p.worker.streams.copies.Drop(gone)
+	if is, _ := c.queue.Get(); is != "two" || c.queue.Len() != 0 {
+		t.Errorf("want the namespace looked at of the copy that has gone, got %q, and %d more", is, c.queue.Len())
 	}
 }

@@ -39,8 +39,6 @@ const (
 type object struct {
 	failures int // in a row
 	lasting  bool
-	// copyNamespace is that of the copy, as long as its namespace may become empty without it.
-	copyNamespace string
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	known        bool    // It has been synced, or has failed.
@@ -99,11 +97,17 @@ func (o *object) pause(err error) time.Duration {
 // An objectIndex is what is known of all objects, and decides when they are synced. Its methods may be called
 // concurrently.
 type objectIndex struct {
+	*records
+
 	queue      workqueue.TypedDelayingInterface[objectsync.Primary]
 	rights     rate.Sometimes // when objects are tried again that lacked rights
 	workspaces *workspaceIndex
-	changed    func()      // says that what the status tells has changed
-	restored   atomic.Bool // kcp was, while any of them was known
+	changed    func() // says that what the status tells has changed
+}
+
+// records are what is known of all objects, by whichever spec they are synced.
+type records struct {
+	restored atomic.Bool // kcp was, while any of them was known
 
 	mu    sync.Mutex
 	known map[objectsync.Primary]*object // those of which anything is there
@@ -247,13 +251,11 @@ func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
 	}
 }
 
-// inherit takes over from an earlier publication which objects a restore may have undone.
-func (x *objectIndex) inherit(from *objectIndex) {
-	x.restored.Store(from.restored.Load())
-	from.each(func(item objectsync.Primary, o *object) {
-		if o.suspect {
-			x.update(item, func(o *object) { o.suspect = true })
-		}
+// resume has all objects synced by another spec, which may cure what has failed.
+func (x *objectIndex) resume() {
+	x.each(func(item objectsync.Primary, o *object) {
+		o.failures, o.refused, o.stateVersion = 0, refuser{}, ""
+		x.queue.Add(item)
 	})
 }
 

@@ -24,11 +24,10 @@ const lastingMost = 10 * time.Minute
 // newTestPublication returns a publication of things without streams.
 func newTestPublication(t *testing.T) *publication {
 	t.Helper()
-	p, err := newPublication(t.Name(), Config{Sync: thingsWithSecrets(), shared: newShared()}, func() {})
+	p, err := newPublication(t.Name(), Config{Sync: thingsWithSecrets(), shared: newShared()}, nil, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.worker.events = newEventRecorder(t.Name())
 	t.Cleanup(func() {
 		p.worker.objects.queue.ShutDown()
 		p.worker.events.close()
@@ -110,5 +109,34 @@ func TestRecords(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || len(p.worker.objects.known) != len(objects) {
 			t.Fatalf("objects by workspace: -want, +got:\n%s", diff)
 		}
+	}
+}
+
+// TestSpecChanges shows that what is known of objects stays when another spec takes over, and that all of them are
+// tried by that one at once, with the first pauses if they fail again.
+func TestSpecChanges(t *testing.T) {
+	p := newTestPublication(t)
+	failed, synced := in("a", "failed"), in("a", "synced")
+	p.worker.objects.note(synced, nil)
+	for range 5 {
+		p.worker.objects.settle(failed, objectsync.ErrForeign)
+	}
+	p.worker.objects.note(failed, objectsync.ErrForeign)
+	before := p.status()
+	next, err := newPublication(t.Name(), p.worker.config, p, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.cancel()
+	defer next.worker.objects.queue.ShutDown()
+	next.worker.objects.resume()
+	if diff := cmp.Diff([]string{"failed", "synced"}, drain(next.worker.objects.queue)); diff != "" {
+		t.Errorf("tried: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(before, next.status()); diff != "" || before.Failed != 1 || before.Synced != 1 {
+		t.Errorf("counts before were %v: -want, +got:\n%s", before, diff)
+	}
+	if o := next.worker.objects.get(failed); o.failures != 0 {
+		t.Errorf("want it tried as one that has not failed, got %d failures", o.failures)
 	}
 }

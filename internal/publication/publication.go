@@ -49,18 +49,25 @@ type publication struct {
 	working context.Context //nolint:containedctx // Likewise.
 	quit    context.CancelFunc
 	running sync.WaitGroup
+	serves  atomic.Bool // It has taken over from the one before it.
 	denied  atomic.Bool // A stream was not well at the last look.
 }
 
-// newPublication compiles a spec. It needs a recorder of events. Nothing is known before open, and nothing is synced
-// before run.
-func newPublication(name string, c Config, changed func()) (*publication, error) {
+// newPublication compiles a spec. What the one before it knows of workspaces and objects, nil for none, it knows, too.
+// It reads nothing before open, and syncs nothing before run.
+func newPublication(name string, c Config, last *publication, changed func()) (*publication, error) {
 	s, err := objectsync.New(c.Sync)
 	if err != nil {
 		return nil, err
 	}
 	w := &syncWorker{name: name, config: c, syncer: s}
-	w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
+	var known *records
+	if last != nil {
+		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
+	} else {
+		w.workspaces, w.events = &workspaceIndex{known: map[string]*workspace{}}, newEventRecorder(name)
+		known = &records{known: map[objectsync.Primary]*object{}}
+	}
 	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
 			Workers: workers,
@@ -68,8 +75,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 				return fairqueue.Lane{Tenant: p.Cluster}, true
 			},
 		}),
-		rights: rate.Sometimes{Interval: rightsEvery}, workspaces: w.workspaces, changed: changed,
-		known: map[objectsync.Primary]*object{},
+		rights: rate.Sometimes{Interval: rightsEvery}, workspaces: w.workspaces, changed: changed, records: known,
 	}
 	w.streams = &streams{
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
@@ -82,6 +88,21 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.working, p.quit = context.WithCancel(p.ctx)
 	return p, nil
+}
+
+// start has the publication take over from the one before it, nil for none, as soon as its streams are filled.
+func (p *publication) start(last *publication) {
+	p.open()
+	p.running.Go(func() {
+		p.worker.await(p.working)
+		if last != nil {
+			last.stop()
+		}
+		p.worker.objects.resume()
+		p.serves.Store(true)
+		p.worker.objects.changed() // Without any object, too, the status says that there are none.
+		p.run()
+	})
 }
 
 // open opens the streams.
@@ -211,6 +232,6 @@ func (p *publication) stop() {
 	p.running.Wait()
 	p.cancel()
 	p.worker.streams.close()
-	p.adapt(Consumers{})
+	p.worker.streams.leave(nil)
 	p.worker.holders.close()
 }

@@ -52,9 +52,8 @@ func (s *supervised) runs(revision string) {
 	kube.Eventually(s, "revision "+revision, func() (bool, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		of := s.of["things"]
-		return of != nil && of.next == nil && of.current != nil &&
-			of.current.worker.config.Revision == revision, fmt.Sprintf("%+v", of)
+		p := s.of["things"]
+		return p != nil && p.serves.Load() && p.worker.config.Revision == revision, fmt.Sprintf("%+v", p)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +30,8 @@ type syncWorker struct {
 	holders    *holders
 	streams    *streams
 	needs      *dependencies
-	namespaces *namespaceCleaner // nil if none is deleted
+	namespaces *namespaceCleaner  // nil if none is deleted
+	looks      singleflight.Group // at the bindings of workspaces
 }
 
 // process syncs an object whose turn it is.
@@ -41,8 +43,8 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 	begun := time.Now()
 	synced, err := p.run()
-	if later := (laterError{}); errors.As(err, &later) {
-		w.objects.queue.AddAfter(item, later.after)
+	if errors.Is(err, errLookedEarly) {
+		w.objects.queue.AddAfter(item, pauseFirst)
 		return
 	}
 	w.objects.settle(item, err)
@@ -68,10 +70,14 @@ func (w *syncWorker) stateChanged(n types.NamespacedName) {
 	}
 }
 
-// copyChanged adds to the queue whose copy has changed.
+// copyChanged adds to the queue whose copy has changed. The namespace of one that is gone may be empty now.
 func (w *syncWorker) copyChanged(n types.NamespacedName) {
 	w.needs.wake(lookAt(n, "", w.config.Sync.Primary.Service.GroupVersionResource))
-	if item, ok := objectsync.SourceOf(w.streams.copies.Get(n)); ok {
+	u := w.streams.copies.Get(n)
+	if u == nil {
+		w.namespaces.left(n.Namespace)
+	}
+	if item, ok := objectsync.SourceOf(u); ok {
 		w.objects.add(item)
 	}
 }
@@ -98,7 +104,6 @@ func (w *syncWorker) await(ctx context.Context) {
 		learn(item)
 		w.objects.add(item)
 	})
-	w.workspaces.shrink()
 }
 
 // eachCopy does something with the copies that tell of which objects they are.
@@ -273,25 +278,34 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		w.holders.add(p.item, res.Related)
 	}
 	p.tell(source, res.Events)
-	if res.Copy.Namespace != "" || err == nil && res.Waiting == "" {
-		p.noteCopy(res.Copy.Namespace)
-	}
 	return res.Copy.Name != "", err
 }
 
 // leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
-// stay. That a deletion is its consumer's remains so.
+// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace after the
+// workspace is: so a look at both as of a later time than the deletion tells. Objects that are deleted at a time share
+// one. That a deletion is its consumer's remains so.
 func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
 	w := p.worker
 	if source.GetDeletionTimestamp() == nil || w.deletesLeft() ||
 		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
 		return false, nil
 	}
-	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
-	if err == nil && !leaves {
+	of := p.home.Endpoint + " " + p.item.Cluster // Another shard has resource versions of its own.
+	is, err, _ := w.looks.Do(of, func() (any, error) {
+		return lookAtBindings(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource())
+	})
+	if err != nil {
+		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	}
+	look, _ := is.(bindingLook)
+	if look.isBeforeOf(source) {
+		return false, errLookedEarly
+	}
+	if !look.leaves {
 		p.update(func(o *object) { o.stayed = source.GetUID() })
 	}
-	return leaves, err
+	return look.leaves, nil
 }
 
 // tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
@@ -330,16 +344,6 @@ func (p *pass) forget() {
 	w.needs.shrink(p.item, 0)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
-}
-
-// noteCopy notes in which namespace the copy of the object is, if anywhere. One that it has left may be empty now.
-func (p *pass) noteCopy(namespace string) {
-	p.update(func(o *object) {
-		if o.copyNamespace != "" && o.copyNamespace != namespace {
-			p.worker.namespaces.left(o.copyNamespace)
-		}
-		o.copyNamespace = namespace
-	})
 }
 
 // update changes what is known of the object.

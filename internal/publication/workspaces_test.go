@@ -243,11 +243,10 @@ func newThings(t *testing.T, url string, connect func(url string) *clusters.Clus
 	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + clusters.AllClusters), Listed: true}}
 	p, err := newPublication("things", Config{
 		Consumers: consumers, Service: connect(url), shared: newShared(), Sync: thingsWithSecrets(),
-	}, func() {})
+	}, nil, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.worker.events = newEventRecorder("things")
 	t.Cleanup(p.worker.events.close)
 	return p, consumers
 }

@@ -241,12 +241,9 @@ func (p *pass) published() (schema.GroupResource, bool) {
 // syncedAPI returns a published API on both sides: in the version that kcp stores, and in the version of the source
 // that it is made of, which need not be the one that the service cluster stores or even serves.
 func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.Projection) objectsync.Pair {
-	i := slices.IndexFunc(p.Versions, func(v projection.Version) bool { return v.Storage })
-	if i < 0 {
-		return objectsync.Pair{}
-	}
+	stored := p.Kind().Version
 	return objectsync.Pair{
-		Workspace: resourceOf(p.CRD, p.Versions[i].Name), Service: resourceOf(source, p.Versions[i].Source),
+		Workspace: resourceOf(p.CRD, stored), Service: resourceOf(source, p.Sources[stored]),
 		PlatformFields: p.PlatformFields,
 	}
 }
