@@ -18,8 +18,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// boundAgain is how long the answer holds that a workspace is still bound.
-const boundAgain = 10 * time.Second
+const (
+	// bindingsEvery is how long after a look at the bindings of a workspace the next one begins, however many of its
+	// objects are deleted.
+	bindingsEvery = 500 * time.Millisecond
+	// boundAgain is how long the answer holds that a workspace is still bound.
+	boundAgain = 10 * time.Second
+)
 
 var (
 	// errNoBinding means that a workspace that has shown an object shows no binding of its API.
@@ -31,38 +36,88 @@ var (
 	// errNoBindings means that an endpoint shows no binding at all, as one that has just started.
 	errNoBindings = errors.New("the endpoint of the workspace shows no APIBinding at all, as after a start of kcp: its " +
 		"copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
-	// errLookedEarly means that a look at the bindings of a workspace is of before a deletion.
-	errLookedEarly = errors.New("waiting for a look at the APIBindings of the workspace")
 )
 
-// A bindingLook is what a look at the bindings of a workspace has found.
+// A laterError means that an object comes again after a while, and is no failure.
+type laterError struct{ after time.Duration }
+
+// Error says so.
+func (laterError) Error() string { return "waiting for a look at the APIBindings of the workspace" }
+
+// A bindingReader looks at the bindings that a workspace shows, or an endpoint of all workspaces. One look serves for
+// all objects that were deleted before it, and for all workspaces that left before it. Its methods may be called
+// concurrently.
+type bindingReader struct {
+	mu   sync.Mutex // held while somebody asks
+	last bindingLook
+}
+
+// A bindingLook is what one look has found.
 type bindingLook struct {
-	as     string // the resource version of the answer
-	leaves bool   // The workspace gives up its binding.
+	begun  time.Time
+	as     string      // the resource version of the answer, empty without an answer
+	leaves bool        // The workspace gives up its binding.
+	bound  set[string] // logical clusters that have a binding, of an endpoint
 }
 
-// isBeforeOf reports whether the look may be of before the last change of an object.
-func (l bindingLook) isBeforeOf(u *unstructured.Unstructured) bool {
+// ask makes the answer to a question the last look. If it fails it tells nothing, and has begun all the same. The
+// caller holds the lock.
+func (r *bindingReader) ask(question func(*bindingLook) error) error {
+	is := bindingLook{begun: time.Now()}
+	r.last = is
+	if err := question(&is); err != nil {
+		return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	}
+	r.last = is
+	return nil
+}
+
+// leaves reports whether an object is being deleted because its workspace no longer binds an API. kcp deletes the
+// objects of a binding after the binding is being deleted, and those of a workspace after the workspace is, so that a
+// look at both as of a later time than the deletion tells.
+func (r *bindingReader) leaves(
+	ctx context.Context, client dynamic.Interface, api schema.GroupResource, u *unstructured.Unstructured,
+) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last.tellsOf(u) {
+		return r.last.leaves, nil
+	}
+	if left := time.Until(r.last.begun.Add(bindingsEvery)); left > 0 {
+		return false, laterError{left}
+	}
+	if err := r.ask(func(l *bindingLook) error { return l.ofWorkspace(ctx, client, api) }); err != nil {
+		return false, err
+	}
+	if !r.last.tellsOf(u) {
+		return false, laterError{}
+	}
+	return r.last.leaves, nil
+}
+
+// tellsOf reports whether the answer is of a later time than an object.
+func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
 	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), l.as)
-	return err != nil || order > 0
+	return err == nil && order <= 0
 }
 
-// lookAtBindings asks a workspace whether it gives up its binding, or is being deleted itself.
-func lookAtBindings(ctx context.Context, client dynamic.Interface, api schema.GroupResource) (bindingLook, error) {
+// ofWorkspace asks a workspace whether it gives up its binding, or is being deleted itself.
+func (l *bindingLook) ofWorkspace(ctx context.Context, client dynamic.Interface, api schema.GroupResource) error {
 	list, consumers, err := readBindings(ctx, client, api)
 	if err != nil {
-		return bindingLook{}, err
+		return err
 	}
-	l := bindingLook{as: list.GetResourceVersion(), leaves: !isBound(consumers)}
+	l.as = list.GetResourceVersion()
+	l.leaves = !isBound(consumers)
 	// A binding stays until the objects are gone.
 	if l.leaves && !slices.ContainsFunc(list.Items,
 		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
-		return l, errNoBinding
+		return errNoBinding
 	}
 	if !l.leaves {
 		l.leaves, err = isBeingDeleted(ctx, client, consumers)
 	}
-	return l, err
+	return err
 }
 
 // isBound reports whether a workspace shows a binding by which it can use the API.
@@ -112,47 +167,38 @@ func readBindings(
 	return list, consumers, err
 }
 
-// A bindingReader knows which logical clusters have a binding, as an endpoint says when it is asked. One answer serves
-// for all workspaces that left before it. Its methods may be called concurrently.
-type bindingReader struct {
-	mu    sync.Mutex // held while somebody asks
-	asked time.Time
-	bound set[string] // nil without an answer
-}
-
 // confirmLeft fails unless an endpoint confirms that a workspace has no binding since a time. The watch of bindings
 // alone is no reason to give up copies: it may show less than there is, as after a restart or a restore of kcp.
 func (r *bindingReader) confirmLeft(
 	ctx context.Context, client dynamic.ResourceInterface, cluster string, since time.Time,
-) (err error) {
+) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, isBound := r.bound[cluster]
-	if r.bound == nil || !r.asked.After(since) || isBound && time.Since(r.asked) >= boundAgain {
-		r.asked = time.Now()
-		if r.bound, err = boundIn(ctx, client); err != nil {
-			return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	_, bound := r.last.bound[cluster]
+	if !r.last.begun.After(since) || r.last.bound == nil || bound && time.Since(r.last.begun) >= boundAgain {
+		if err := r.ask(func(l *bindingLook) error { return l.ofEndpoint(ctx, client) }); err != nil {
+			return err
 		}
-		_, isBound = r.bound[cluster]
+		_, bound = r.last.bound[cluster]
 	}
-	if isBound {
+	if bound || !r.last.begun.After(since) {
 		return errStillBound
 	}
 	return nil
 }
 
-// boundIn asks an endpoint which logical clusters have a binding.
-func boundIn(ctx context.Context, client dynamic.ResourceInterface) (set[string], error) {
+// ofEndpoint asks an endpoint which logical clusters have a binding.
+func (l *bindingLook) ofEndpoint(ctx context.Context, client dynamic.ResourceInterface) error {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(list.Items) == 0 {
-		return nil, errNoBindings
+		return errNoBindings
 	}
-	bound := set[string]{}
+	l.bound = set[string]{}
 	for i := range list.Items {
-		bound[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
+		l.bound[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
 	}
-	return bound, nil
+	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -45,133 +44,121 @@ func copyOfWebIn(cluster string) any {
 	}}
 }
 
-// TestBindingLooks shows what a workspace is asked of objects that are deleted there, one after the other, and what its
-// answers tell.
+// TestBindingLooks follows objects of one workspace that are deleted one after the other.
 func TestBindingLooks(t *testing.T) {
 	type step struct {
 		version string // resource version of the object that is deleted
 		uid     string // of the object, if it is the same in several steps
+		after   time.Duration
 		as      string // of the answer of the workspace by then, empty if there is none
 		leaving bool   // The binding is being deleted.
 		deleted string // what shows that the workspace is being deleted
-		want    string // stays, leaves, early or fails
+		want    string // known, leaves, fails, or for how long it rests
 		asked   int    // questions by then
 	}
+	rest := bindingsEvery.String()
 	for name, tc := range map[string]struct {
 		reason string
 		steps  []step
 	}{
-		"Early": {
-			reason: "An answer of before a deletion tells nothing of it.",
+		"OneForAll": {
+			reason: "One look serves for all that were deleted before it.",
 			steps: []step{
-				{version: "10", as: "9", want: "early", asked: 1},
-				{version: "10", as: "10", want: "stays", asked: 2},
+				{version: "1", as: "9", want: "known", asked: 1},
+				{version: "1", as: "20", want: "known", asked: 1},
+				{version: "9", as: "20", want: "known", asked: 1},
+			},
+		},
+		"Later": {
+			reason: "Who was deleted later waits for the next look, which comes after a while.",
+			steps: []step{
+				{version: "1", as: "9", want: "known", asked: 1},
+				{version: "10", as: "20", want: rest, asked: 1},
+				{version: "10", as: "20", after: bindingsEvery, want: "known", asked: 2},
 			},
 		},
 		"Same": {
 			reason: "That a deletion is the consumer's remains so, whatever is written to the object.",
 			steps: []step{
-				{version: "1", uid: "a", as: "9", want: "stays", asked: 1},
-				{version: "30", uid: "a", want: "stays", asked: 1},
+				{version: "1", uid: "a", as: "9", want: "known", asked: 1},
+				{version: "30", uid: "a", after: bindingsEvery, want: "known", asked: 1},
 				{version: "30", uid: "b", as: "40", leaving: true, want: "leaves", asked: 2},
-				{version: "41", uid: "b", as: "50", leaving: true, want: "leaves", asked: 3},
+				{version: "41", uid: "b", as: "50", want: rest, asked: 2},
+			},
+		},
+		"Leaves": {
+			reason: "That a workspace leaves is known of all that were deleted before.",
+			steps: []step{
+				{version: "1", as: "9", leaving: true, want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"Deleted": {
-			reason: "A workspace that is being deleted leaves, by its LogicalCluster.",
-			steps:  []step{{version: "1", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1}},
+			reason: "So does a workspace that is being deleted, by its LogicalCluster.",
+			steps: []step{
+				{version: "1", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
 		},
 		"NamespaceDeleted": {
 			reason: "Its namespace tells as well.",
-			steps:  []step{{version: "1", as: "9", deleted: "namespaces", want: "leaves", asked: 1}},
+			steps: []step{
+				{version: "1", as: "9", deleted: "namespaces", want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
 		},
 		"Failed": {
-			reason: "A look that fails tells nothing.",
+			reason: "A look that fails tells nothing, and the next one comes after a while.",
 			steps: []step{
 				{version: "1", want: "fails", asked: 1},
-				{version: "1", as: "9", want: "stays", asked: 2},
+				{version: "2", as: "9", want: rest, asked: 1},
+				{version: "2", as: "9", after: bindingsEvery, want: "known", asked: 2},
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, asked := newTestPublication(t), 0
-			p.worker.objects.update(in("c", "web"), func(*object) {})
-			for i, s := range tc.steps {
-				client := showingBindings(s.deleted, func() (runtime.Object, error) {
-					if asked++; s.as == "" {
-						return nil, errBoom
+			synctest.Test(t, func(t *testing.T) {
+				p, asked := newTestPublication(t), 0
+				p.worker.objects.update(in("c", "web"), func(*object) {})
+				for i, s := range tc.steps {
+					time.Sleep(s.after)
+					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+						map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
+					client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+						if asked++; s.as == "" {
+							return true, nil, errBoom
+						}
+						return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
+					})
+					client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
+						u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+						u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+						return true, u, nil
+					})
+					u := &unstructured.Unstructured{Object: map[string]any{}}
+					u.SetResourceVersion(s.version)
+					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+					u.SetUID(types.UID(s.uid))
+					at := p.worker.newPass(t.Context(), in("c", "web"))
+					at.workspace = client
+					leaves, err := at.leaves(u)
+					got, later := "known", laterError{}
+					switch {
+					case errors.As(err, &later):
+						got = later.after.String()
+					case err != nil:
+						got = "fails"
+					case leaves:
+						got = "leaves"
 					}
-					return bindingsAsOf(s.as, s.leaving, s.deleted), nil
-				})
-				got := "stays"
-				switch leaves, err := leaves(t, p, "web", client, s.version, s.uid); {
-				case errors.Is(err, errLookedEarly):
-					got = "early"
-				case err != nil:
-					got = "fails"
-				case leaves:
-					got = "leaves"
+					if got != s.want || asked != s.asked {
+						t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked,
+							got, asked)
+					}
 				}
-				if got != s.want || asked != s.asked {
-					t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked, got,
-						asked)
-				}
-			}
+			})
 		})
 	}
-}
-
-// TestBindingLooksAreShared shows that one look serves for all objects of a workspace that are deleted at a time.
-func TestBindingLooksAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, asked, answers := newTestPublication(t), 0, make(chan struct{})
-		client := showingBindings("", func() (runtime.Object, error) {
-			asked++
-			<-answers
-			return bindingsAsOf("9", true, ""), nil
-		})
-		for i := range 20 {
-			go func() {
-				if leaves, err := leaves(t, p, strconv.Itoa(i), client, "1", ""); !leaves || err != nil {
-					t.Errorf("want it to leave, got %t, %v", leaves, err)
-				}
-			}()
-		}
-		synctest.Wait()
-		close(answers)
-		synctest.Wait()
-		if asked != 1 {
-			t.Errorf("want one question, got %d", asked)
-		}
-	})
-}
-
-// leaves asks whether an object is being deleted because its workspace leaves.
-func leaves(t *testing.T, p *publication, name string, client dynamic.Interface, version, uid string) (bool, error) {
-	t.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetResourceVersion(version)
-	u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-	u.SetUID(types.UID(uid))
-	at := p.worker.newPass(t.Context(), in("c", name))
-	at.workspace = client
-	return at.leaves(u)
-}
-
-// showingBindings returns a client of a workspace that shows bindings, and that a resource is being deleted.
-func showingBindings(deleted string, bindings func() (runtime.Object, error)) dynamic.Interface {
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
-	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		list, err := bindings()
-		return true, list, err
-	})
-	client.PrependReactor("get", deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
-		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
-		u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-		return true, u, nil
-	})
-	return client
 }
 
 var errBoom = errors.New("boom")
@@ -365,13 +352,18 @@ func TestMissingIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestMovedWorkspace shows that the objects of a workspace that another endpoint shows are synced there.
-func TestMovedWorkspace(t *testing.T) {
+// TestLooksOfAnotherShard shows that what the bindings of a workspace told as of a resource version is forgotten when
+// another endpoint shows the workspace, whose resource versions are others, and that its objects are synced there.
+func TestLooksOfAnotherShard(t *testing.T) {
 	x := &workspaceIndex{known: map[string]*workspace{}}
 	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
+	moves, stays := x.get("moves").bindings, x.get("stays").bindings
 	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
 		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},
 	}})
+	if x.get("moves").bindings == moves || x.get("stays").bindings != stays {
+		t.Error("want the looks of the workspace forgotten that has moved, and those of the other kept")
+	}
 	if diff := cmp.Diff(set[string]{"moves": {}}, allowed); diff != "" || !changed {
 		t.Errorf("changed %v; allowed: -want, +got:\n%s", changed, diff)
 	}

@@ -43,10 +43,10 @@
 //
 // # Unbinding
 //
-// The bindings of a workspace are read once for each object that is deleted, or for several at a time, unless copies
-// are to go with workspaces. We rejected a watch of bindings, because nothing says that it is as late as the watch of
-// objects. When a workspace is deleted, kcp deletes its objects before or after its APIBinding: its LogicalCluster
-// tells, and nearly so the namespace "default", as far as the consumer shows them.
+// The bindings of a workspace are read once after some of its objects are deleted, at most every half second, unless
+// copies are to go with workspaces. We rejected a watch of bindings, because nothing says that it is as late as the
+// watch of objects. When a workspace is deleted, kcp deletes its objects before or after its APIBinding: its
+// LogicalCluster tells, and nearly so the namespace "default", as far as the consumer shows them.
 //
 // # Empty namespaces
 //

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,8 +29,7 @@ type syncWorker struct {
 	holders    *holders
 	streams    *streams
 	needs      *dependencies
-	namespaces *namespaceCleaner  // nil if none is deleted
-	looks      singleflight.Group // at the bindings of workspaces
+	namespaces *namespaceCleaner // nil if none is deleted
 }
 
 // process syncs an object whose turn it is.
@@ -43,8 +41,8 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 	begun := time.Now()
 	synced, err := p.run()
-	if errors.Is(err, errLookedEarly) {
-		w.objects.queue.AddAfter(item, pauseFirst)
+	if later := (laterError{}); errors.As(err, &later) {
+		w.objects.queue.AddAfter(item, later.after)
 		return
 	}
 	w.objects.settle(item, err)
@@ -282,30 +280,18 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 }
 
 // leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
-// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace after the
-// workspace is: so a look at both as of a later time than the deletion tells. Objects that are deleted at a time share
-// one. That a deletion is its consumer's remains so.
+// stay. That a deletion is its consumer's remains so.
 func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
 	w := p.worker
 	if source.GetDeletionTimestamp() == nil || w.deletesLeft() ||
 		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
 		return false, nil
 	}
-	of := p.home.Endpoint + " " + p.item.Cluster // Another shard has resource versions of its own.
-	is, err, _ := w.looks.Do(of, func() (any, error) {
-		return lookAtBindings(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource())
-	})
-	if err != nil {
-		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
-	}
-	look, _ := is.(bindingLook)
-	if look.isBeforeOf(source) {
-		return false, errLookedEarly
-	}
-	if !look.leaves {
+	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
+	if err == nil && !leaves {
 		p.update(func(o *object) { o.stayed = source.GetUID() })
 	}
-	return look.leaves, nil
+	return leaves, err
 }
 
 // tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
