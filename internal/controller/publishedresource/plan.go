@@ -268,8 +268,6 @@ type Preview struct {
 	Slice, Agent string
 	// Schema is the name of the APIResourceSchema, empty if the definition of the API is not known or of no use.
 	Schema string
-	// Copies is the resource of the copies, empty if the definition of the API is not known or of no use.
-	Copies schema.GroupVersionResource
 	// Errs are why it would not be.
 	Errs []error
 }
@@ -305,7 +303,6 @@ func PreviewOf(o *v1alpha1.PublishedResource, config *commonv1.KCPConnection,
 		}
 		note(err)
 	}
-	p.Copies = sync.Primary.Service.GroupVersionResource
 	_, err = objectsync.New(sync)
 	note(err)
 	return p
