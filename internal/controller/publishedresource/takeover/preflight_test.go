@@ -82,14 +82,11 @@ func TestPreflight(t *testing.T) {
 			_ = s.c.Delete(context.WithoutCancel(t.Context()), o)
 		}
 	})
-	copies := "copy of certs." + s.group
 	whole := []preflight.Finding{
 		{Effect: preflight.Kept, What: "ClusterProviderConfig", Count: 1},
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "Deployment of api-syncagent", Count: 0},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
-		{Effect: preflight.Kept, What: copies, Count: 4},
-		{Effect: preflight.Kept, What: "state Secret in namespace " + s.state, Count: 4},
 	}
 	brief := cmpopts.IgnoreFields(preflight.Finding{}, "Names", "Why", "Cure")
 	r, code := s.look(t)
@@ -105,7 +102,6 @@ func TestPreflight(t *testing.T) {
 		{Effect: preflight.Refused, What: "ClusterProviderConfig that is missing", Count: 1},
 		{Effect: preflight.Refused, What: "Deployment of api-syncagent that runs", Count: 1},
 		{Effect: preflight.Refused, What: "PublishedResource that is refused", Count: 1},
-		{Effect: preflight.Refused, What: copies + " with its state in namespace " + s.state, Count: 4},
 		{Effect: preflight.Refused, What: "flag of api-syncagent --namespace", Count: 1},
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
