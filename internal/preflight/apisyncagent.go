@@ -77,6 +77,15 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	for _, agent := range w.former {
 		judgeAgent(p.t, agent, p.options.Selector, all)
 	}
+	for namespace, count := range p.reader.states(ctx) {
+		is := kept("state Secret in namespace " + namespace)
+		if !slices.ContainsFunc(all, func(o *published) bool { return o.statesIn() == namespace }) {
+			is = refused(is.what, "no PublishedResource has its states there: what an agent has copied would not be known",
+				"unless they are another agent's, start this provider, and this check, with --state-namespace "+namespace+
+					", or set spec.stateNamespace")
+		}
+		p.t.addCount(is, "", count)
+	}
 	return nil
 }
 

@@ -1,7 +1,7 @@
 // Package preflight says what a takeover from provider-kubernetes or api-syncagent would do, before it is done.
 //
 // It reads the control plane: what is to be taken over, and what still runs. It writes nothing there, makes no
-// connection to a target or a kcp, and prints nothing of a Secret.
+// connection to a target or a kcp, and prints nothing of a Secret. Of state Secrets it reads the metadata only.
 //
 // # One set of rules
 //

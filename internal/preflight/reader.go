@@ -15,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 var (
@@ -37,6 +40,7 @@ type reader struct {
 	t         *tally
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
+	metadata  metadata.Interface
 	groups    *metav1.APIGroupList
 }
 
@@ -49,6 +53,9 @@ func newReader(t *tally, cfg *rest.Config) (*reader, error) {
 	}
 	if r.dynamic, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, errors.Wrap(err, "cannot make client")
+	}
+	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
+		return nil, errors.Wrap(err, "cannot make client of metadata")
 	}
 	r.groups, err = r.discovery.ServerGroups()
 	return r, errors.Wrap(err, "cannot discover what the control plane serves")
@@ -114,6 +121,25 @@ func (r *reader) definitions(ctx context.Context, wanted func(*unstructured.Unst
 		r.failed("read", definitions.GroupResource(), err)
 	}
 	return found, known && err == nil
+}
+
+// states returns how many states of an agent each namespace holds, as far as that can be read. Only metadata are read.
+func (r *reader) states(ctx context.Context) map[string]int {
+	found := map[string]int{}
+	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return r.metadata.Resource(secrets).List(ctx, o)
+	})
+	err := p.EachListItem(ctx, metav1.ListOptions{LabelSelector: objectsync.LabelState + "=true"},
+		func(o runtime.Object) error {
+			if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+				found[m.GetNamespace()]++
+			}
+			return nil
+		})
+	if err != nil {
+		r.failed("list", secrets.GroupResource(), err)
+	}
+	return found
 }
 
 // failed adds that something could not be looked at.

@@ -87,6 +87,7 @@ func TestPreflight(t *testing.T) {
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "Deployment of api-syncagent", Count: 0},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
+		{Effect: preflight.Kept, What: "state Secret in namespace " + s.state, Count: 4},
 	}
 	brief := cmpopts.IgnoreFields(preflight.Finding{}, "Names", "Why", "Cure")
 	r, code := s.look(t)
@@ -103,6 +104,7 @@ func TestPreflight(t *testing.T) {
 		{Effect: preflight.Refused, What: "Deployment of api-syncagent that runs", Count: 1},
 		{Effect: preflight.Refused, What: "PublishedResource that is refused", Count: 1},
 		{Effect: preflight.Refused, What: "flag of api-syncagent --namespace", Count: 1},
+		{Effect: preflight.Refused, What: "state Secret in namespace " + s.state, Count: 4},
 		{Effect: preflight.Kept, What: "CustomResourceDefinition", Count: 1},
 		{Effect: preflight.Kept, What: "PublishedResource", Count: 1},
 	}, r.Findings, brief); diff != "" || code != 1 {
