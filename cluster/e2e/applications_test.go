@@ -28,14 +28,14 @@ func bundle(ns, tns string, from, to int) *workloadv1alpha1.KubernetesApplicatio
 	return build.Application(ns, "bundle", ns, templates...)
 }
 
-// killDuring starts the provider and kills it when it has begun a number of writes to the target since, or of those to
-// the control plane if it is busy there.
-func killDuring(t *testing.T, n int) {
+// killDuring starts the provider and kills it when it has begun a number of writes to both servers since, or is done.
+func killDuring(t *testing.T, n int, done func() (bool, string)) {
 	t.Helper()
 	p, m := start(t), mark(t)
 	kube.Eventually(t, fmt.Sprintf("%d writes", n), func() (bool, string) {
 		got := len(writes(m.onTarget(t))) + len(writes(m.onLocal(t)))
-		return got >= n, strconv.Itoa(got)
+		is, _ := done()
+		return is || got >= n, strconv.Itoa(got)
 	})
 	p.Kill()
 }
@@ -77,7 +77,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 
 	m := mark(t)
 	for _, writes := range []int{1, 3, 25, 40} {
-		killDuring(t, writes)
+		killDuring(t, writes, submitted)
 	}
 	before := parts(t, tc, tns)
 	last := start(t)
@@ -102,7 +102,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	app.Spec.ResourceTemplates = bundle(ns, tns, n/2, n+n/2).Spec.ResourceTemplates
 	kube.Update(t, c, app)
 	for _, writes := range []int{2, 15} {
-		killDuring(t, writes)
+		killDuring(t, writes, submitted)
 	}
 	last = start(t)
 	kube.Eventually(t, "the changed application to be submitted", submitted)
@@ -114,14 +114,15 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	}
 
 	kube.Delete(t, c, app)
-	for _, writes := range []int{3, 20} {
-		killDuring(t, writes)
-	}
-	start(t)
-	kube.Eventually(t, "the application to be gone", func() (bool, string) {
+	gone := func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", app.Status)
-	})
+	}
+	for _, writes := range []int{3, 20} {
+		killDuring(t, writes, gone)
+	}
+	start(t)
+	kube.Eventually(t, "the application to be gone", gone)
 	if got := parts(t, tc, tns); len(got) > 0 {
 		t.Errorf("nothing must be left: %v", got)
 	}

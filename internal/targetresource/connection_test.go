@@ -50,6 +50,9 @@ func TestSharing(t *testing.T) {
 	opts := Sharing(controller.Options{MaxConcurrentReconciles: 10}, cache,
 		func() *v1alpha2.Object { return &v1alpha2.Object{} },
 		func(*v1alpha2.Object) string { return "config" })
+	if opts.MaxConcurrentReconciles != 30 {
+		t.Fatalf("want a target to have a third of the workers, got %d workers", opts.MaxConcurrentReconciles)
+	}
 	q := opts.NewQueue("sharing-test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	for name := range strings.FieldsSeq("known fails new changed deleted") {
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
