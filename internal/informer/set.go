@@ -21,29 +21,37 @@ var seed = maphash.MakeSeed()
 type Set struct {
 	*shared
 
-	streams map[Interest]*stream // by what all of their interests have in common
-	looking map[Owner]*looking
+	streams  map[Interest]*stream // by what all of their interests have in common
+	watchers map[Owner]*watcher
 }
 
-// looking is what an owner looks at. There are as many as Objects, so streams name them by their address.
-type looking struct {
+// A watcher is an owner and what it looks at. There are as many as Objects, so streams hold pointers to them.
+type watcher struct {
 	Owner
 
-	purposes []purposed // few
+	tracked []tracked
 }
 
-// purposed are the interests of an owner for one purpose.
-type purposed struct {
-	Purpose
-
+// tracked are the interests of an owner for one purpose.
+type tracked struct {
+	purpose   Purpose
 	interests []Interest
+}
+
+// of returns the interests for a purpose, which may be none.
+func (w *watcher) of(p Purpose) *tracked {
+	i := slices.IndexFunc(w.tracked, func(t tracked) bool { return t.purpose == p })
+	if i < 0 {
+		i, w.tracked = len(w.tracked), append(w.tracked, tracked{purpose: p})
+	}
+	return &w.tracked[i]
 }
 
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	s := &Set{
 		shared:  &shared{client: c, options: o, restored: rate.Sometimes{Interval: restoreMost}},
-		streams: map[Interest]*stream{}, looking: map[Owner]*looking{},
+		streams: map[Interest]*stream{}, watchers: map[Owner]*watcher{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.MaxBytes > 0 {
@@ -54,39 +62,35 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 
 // Track makes the given interests all that an owner has for a purpose. Streams start when they get their first owner
 // and stop when they lose their last.
-func (s *Set) Track(o Owner, purpose Purpose, interests ...Interest) {
+func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.looking[o]
-	if l == nil {
-		l = &looking{Owner: o}
+	w := s.watchers[o]
+	if w == nil {
+		w = &watcher{Owner: o}
 	}
-	at := slices.IndexFunc(l.purposes, func(p purposed) bool { return p.Purpose == purpose })
-	if at < 0 {
-		at, l.purposes = len(l.purposes), append(l.purposes, purposed{Purpose: purpose})
-	}
-	was := l.purposes[at].interests
-	if slices.Equal(was, interests) {
+	t := w.of(p)
+	if slices.Equal(t.interests, interests) {
 		return
 	}
-	s.looking[o] = l
+	s.watchers[o] = w
 	for _, i := range interests {
-		s.stream(i).count(i, l, 1)
+		s.stream(i).count(i, w, 1)
 	}
-	s.release(l, was)
-	l.purposes[at].interests = interests
+	s.release(w, t.interests)
+	t.interests = interests
 }
 
 // Forget drops all interests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.looking[o]; l != nil {
-		for _, p := range l.purposes {
-			s.release(l, p.interests)
+	if w := s.watchers[o]; w != nil {
+		for _, t := range w.tracked {
+			s.release(w, t.interests)
 		}
 	}
-	delete(s.looking, o)
+	delete(s.watchers, o)
 }
 
 // Denied reports whether the server is known to refuse the stream of an interest.
@@ -132,12 +136,12 @@ func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.looking[o]
-	if l == nil {
+	w := s.watchers[o]
+	if w == nil {
 		return 0, true
 	}
-	for _, p := range l.purposes {
-		for _, i := range p.interests {
+	for _, t := range w.tracked {
+		for _, i := range t.interests {
 			st := s.streams[i.key()]
 			if i.Stream > StreamByName || st.ready() != nil {
 				return 0, false
@@ -174,8 +178,8 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 	case err == nil:
 		read(st.store)
 	case IsNotSynced(err):
-		if l := s.looking[o]; l != nil {
-			st.missed[l] = 1
+		if w := s.watchers[o]; w != nil {
+			st.missed[w] = 1
 		}
 		if st.lists == 0 && time.Since(st.begun) > silentAfter {
 			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.
@@ -239,10 +243,10 @@ func (s *Set) stream(i Interest) *stream {
 }
 
 // release ends interests of an owner. The caller holds the lock.
-func (s *Set) release(l *looking, interests []Interest) {
+func (s *Set) release(w *watcher, interests []Interest) {
 	for _, i := range interests {
 		if st, ok := s.streams[i.key()]; ok {
-			st.count(i, l, -1)
+			st.count(i, w, -1)
 			s.leave(st)
 		}
 	}

@@ -55,8 +55,8 @@ func newSource(server cache.ListerWatcherWithContext, page int64) *source {
 	return &source{server: server, page: page, stop: func() {}, listed: func() {}}
 }
 
-// plainLists keep a reflector from asking for lists as streams. It would gather them by namespace and name, which
-// repeat in the logical clusters of a virtual workspace. And a stream costs both sides twice the processor time.
+// plainLists keep a reflector from asking for lists as streams, which cost both sides twice the processor time. Those
+// of a virtual workspace it would also gather by namespace and name, which repeat in its logical clusters.
 type plainLists struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported says so.

@@ -78,8 +78,8 @@ type stream struct {
 	kick   chan struct{} // ends a rest
 	synced chan struct{} // closed when the first list has arrived or the server has refused
 
-	owners map[types.NamespacedName]map[*looking]int // how many interests they have, by what these are registered for
-	missed map[*looking]int                          // owners that looked before the first list
+	owners map[types.NamespacedName]map[*watcher]int // how many interests they have, by what these are registered for
+	missed map[*watcher]int                          // owners that looked before the first list
 	tables map[*listener]struct{}
 	lists  int // how many lists have arrived
 	denied error
@@ -91,7 +91,7 @@ type stream struct {
 func newStream(set *shared, key Interest) *stream {
 	s := &stream{
 		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
-		owners: map[types.NamespacedName]map[*looking]int{}, missed: map[*looking]int{},
+		owners: map[types.NamespacedName]map[*watcher]int{}, missed: map[*watcher]int{},
 		tables: map[*listener]struct{}{}, end: func(error) {},
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
@@ -219,7 +219,7 @@ func (s *stream) settle(denied error, wentBack bool) (starts bool) {
 		s.when = time.Now()
 	}
 	owners := s.missed
-	s.missed = map[*looking]int{}
+	s.missed = map[*watcher]int{}
 	if wentBack || s.lists > 0 && (denied == nil) != (s.denied == nil) {
 		for _, of := range s.owners {
 			maps.Copy(owners, of)
@@ -241,7 +241,7 @@ func (s *stream) settle(denied error, wentBack bool) (starts bool) {
 // look anyway.
 func (s *stream) changed(n types.NamespacedName, by Owner) {
 	s.set.mu.Lock()
-	tables, owners := slices.Collect(maps.Keys(s.tables)), map[*looking]int{}
+	tables, owners := slices.Collect(maps.Keys(s.tables)), map[*watcher]int{}
 	if s.lists > 0 {
 		maps.Copy(owners, s.owners[s.key.of(n)])
 	}
@@ -255,23 +255,23 @@ func (s *stream) changed(n types.NamespacedName, by Owner) {
 }
 
 // wake wakes all owners but one.
-func (s *stream) wake(owners map[*looking]int, but Owner) {
-	for l := range owners {
-		if l.Owner != but {
-			s.set.options.Wake(l.Owner)
+func (s *stream) wake(owners map[*watcher]int, but Owner) {
+	for w := range owners {
+		if w.Owner != but {
+			s.set.options.Wake(w.Owner)
 		}
 	}
 }
 
 // count counts an interest of an owner, or one less. The caller holds the lock.
-func (s *stream) count(i Interest, l *looking, more int) {
+func (s *stream) count(i Interest, w *watcher, more int) {
 	n := s.key.of(i.NamespacedName)
 	if s.owners[n] == nil {
-		s.owners[n] = map[*looking]int{}
+		s.owners[n] = map[*watcher]int{}
 	}
-	if s.owners[n][l] += more; s.owners[n][l] <= 0 {
-		delete(s.owners[n], l)
-		delete(s.missed, l)
+	if s.owners[n][w] += more; s.owners[n][w] <= 0 {
+		delete(s.owners[n], w)
+		delete(s.missed, w)
 	}
 	if len(s.owners[n]) == 0 {
 		delete(s.owners, n)

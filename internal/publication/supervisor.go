@@ -20,7 +20,7 @@ type Supervisor struct {
 
 	mu     sync.Mutex
 	of     map[string]*publication // by PublishedResources
-	shared map[string]*shared      // by the URLs of service clusters, of which there are few
+	shared map[string]*shared      // by URL of the service cluster; they are few
 	ended  bool
 }
 

@@ -140,7 +140,7 @@ func rank(o Object, uid types.UID) int {
 // hasSeen reports whether the resource that an Object last saw has a UID.
 func hasSeen(o Object, uid types.UID) bool {
 	raw := o.Observed().Manifest.Raw
-	return bytes.Contains(raw, []byte(uid)) && SeenUID(o) == uid // A search costs less than to decode it.
+	return bytes.Contains(raw, []byte(uid)) && seenUID(o) == uid // A search costs less than to decode it.
 }
 
 // reasonLeftShared is the reason of events about resources that an Object leaves to another.
@@ -150,7 +150,7 @@ const reasonLeftShared event.Reason = "LeftSharedResource"
 // there is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all
 // others are, too, as one cache shows all of them.
 func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, err error) {
-	uid := SeenUID(o)
+	uid := seenUID(o)
 	if uid == "" || o.Desired().SharedResource != xpv2.DeletionOrphan {
 		return nil, false, nil
 	}

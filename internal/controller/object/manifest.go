@@ -142,8 +142,8 @@ type Object interface {
 // client-side, so that its fields change their manager when the Object is taken over.
 func AppliedByClient(o Object) bool { return mayApply(o) && appliedByClient(o) }
 
-// SeenUID returns the UID of the resource that an Object last saw, empty if it has seen none.
-func SeenUID(o Object) types.UID {
+// seenUID returns the UID of the resource that an Object last saw, empty if it has seen none.
+func seenUID(o Object) types.UID {
 	if id := identity(o); id != nil {
 		return id.GetUID()
 	}

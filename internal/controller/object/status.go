@@ -29,7 +29,7 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	err := decode(obs.Manifest.Raw, &was)
 	known, shown, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
 	unwanted := opts.RemoveManagedFields && shown
-	if shown && !unwanted && obs.Applied != nil && len(live.GetManagedFields()) == 0 && SeenUID(o) == live.GetUID() {
+	if shown && !unwanted && obs.Applied != nil && len(live.GetManagedFields()) == 0 && seenUID(o) == live.GetUID() {
 		seen = withoutMetadata(seen, "managedFields")
 		seen["metadata"].(map[string]any)["managedFields"] = known //nolint:forcetypeassert // It has a UID.
 	}
