@@ -72,8 +72,15 @@ func TestManyAtOnce(t *testing.T) {
 				o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, describe(o)
 		})
 	}
-	// All that a status has to say is said now.
+	// All that a status has to say is said now. kcp serves an API some time after it calls it bound.
 	localAudit, kcpAudit := local.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
+	kube.EventuallyBy(t, 2*inTime, "all to be watched", func() (bool, string) {
+		watched := kcpAudit.Watches(kube.Mark{}).By(agentUser).Count()
+		missing := slices.DeleteFunc(slices.Clone(names), func(plural string) bool {
+			return watched["watch "+plural+"."+s.group] > 0
+		})
+		return len(missing) == 0, fmt.Sprint(missing)
+	})
 	var l, k kube.Mark
 	asked := func() (bool, string) {
 		r := append(localAudit.Since(l).By(user), kcpAudit.Since(k).By(agentUser)...)
