@@ -8,9 +8,10 @@
 //
 // Memory grows with what is managed. Resources that we may label come through one stream per kind that selects our
 // label. A resource that we may only look at is watched by its name. A selection whose names alone count is a stream of
-// metadata. We rejected a stream of the whole kind, filtered here: a target with 20,000 ConfigMaps of other people
-// would be read in full after each disconnect. We rejected the caches of controller-runtime: each resource that is
-// watched by name would need its own, and namesakes of two workspaces would overwrite each other.
+// metadata. Managed fields are held as JSON: as maps they are half of a small resource. We rejected JSON of all of it,
+// as each look would decode it. We rejected a stream of the whole kind, filtered here: a target with 20,000 ConfigMaps
+// of other people would be read in full after each disconnect. We rejected the caches of controller-runtime: each
+// resource that is watched by name would need its own, and namesakes of two workspaces would overwrite each other.
 //
 // # Lists
 //

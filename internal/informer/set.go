@@ -105,7 +105,7 @@ func (s *Set) Denied(i Interest) bool {
 // must not be changed. An error satisfies IsNotSynced, IsDenied or IsUnreadable. The interest must have been tracked;
 // if not, Get reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Unstructured, err error) {
-	err = s.look(ctx, o, i, func(st *store) { u = st.get(i.NamespacedName) })
+	err = s.look(ctx, o, i, func(st *store) { u = unpacked(st.get(i.NamespacedName)) })
 	if u != nil && err == nil {
 		err = Unreadable(u)
 	}
@@ -115,7 +115,7 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Uns
 // List returns all resources of the stream of an interest, sorted by namespace and name, under the conditions of Get.
 // Some may be Unreadable.
 func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructured.Unstructured, err error) {
-	err = s.look(ctx, o, i, func(st *store) { all = st.find("", "") })
+	err = s.look(ctx, o, i, func(st *store) { all = allUnpacked(st.find("", "")) })
 	return all, err
 }
 

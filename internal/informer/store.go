@@ -82,14 +82,14 @@ func differ(a, b *unstructured.Unstructured) bool {
 	return (a == nil) != (b == nil) || a != nil && a.GetResourceVersion() != b.GetResourceVersion()
 }
 
-// get returns a resource, nil if it is not there.
+// get returns a resource, packed, nil if it is not there.
 func (s *store) get(n types.NamespacedName) *unstructured.Unstructured {
 	o, _ := s.items.Get(n.String())
 	u, _ := o.(*unstructured.Unstructured)
 	return u
 }
 
-// find returns the resources that an index finds by a value, sorted by namespace and name.
+// find returns the resources that an index finds by a value, packed, sorted by namespace and name.
 func (s *store) find(index, value string) []*unstructured.Unstructured {
 	found := s.items.List()
 	if index != "" {
@@ -125,7 +125,7 @@ func (s *store) kept(o any) *unstructured.Unstructured {
 		if s.rooms != nil {
 			x.SetManagedFields(nil)
 		}
-		return s.interner.intern(x)
+		return s.interner.intern(packed(x))
 	case *metav1.PartialObjectMetadata:
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"namespace": x.Namespace, "name": x.Name},
@@ -284,6 +284,7 @@ func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used 
 // far it does nothing: what the stream has passed and does not hold is gone, or has lost our label.
 func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	n := s.name(u)
+	u = packed(u)
 	s.mu.Lock()
 	held := s.get(n)
 	if IsTrimmed(held) && held.GetResourceVersion() == u.GetResourceVersion() {

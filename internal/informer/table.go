@@ -93,7 +93,7 @@ func (t *Table) Steady() error {
 
 // Get returns a resource, nil if it is not there. In a stream of StreamAllWorkspacesInPart it may be trimmed.
 func (t *Table) Get(n types.NamespacedName) *unstructured.Unstructured {
-	return t.stream.store.get(n)
+	return unpacked(t.stream.store.get(n))
 }
 
 // Names returns the names of all resources, sorted by namespace and name.
@@ -102,13 +102,13 @@ func (t *Table) Names() []types.NamespacedName { return t.stream.store.names() }
 // Select returns the resources of a namespace that a selector selects, sorted by name, and those that are trimmed and
 // may be selected.
 func (t *Table) Select(namespace string, s labels.Selector) []*unstructured.Unstructured {
-	return slices.DeleteFunc(t.stream.store.find(indexNamespace, namespace),
-		func(u *unstructured.Unstructured) bool { return !mayMatch(s, u) })
+	return allUnpacked(slices.DeleteFunc(t.stream.store.find(indexNamespace, namespace),
+		func(u *unstructured.Unstructured) bool { return !mayMatch(s, u) }))
 }
 
 // Keyed returns the resources with a key, sorted by namespace and name.
 func (t *Table) Keyed(key string) []*unstructured.Unstructured {
-	return t.stream.store.find(indexKey, key)
+	return allUnpacked(t.stream.store.find(indexKey, key))
 }
 
 // Put adds the answer to a write, so that the next look sees it, or what was read of a resource that is trimmed.
