@@ -50,7 +50,7 @@ func NewClient(cfg *rest.Config, o client.Options) (client.Client, error) {
 
 type readingClient struct{ client.Client }
 
-// Get gets an object. With an error that satisfies IsUnreadable its metadata are usable.
+// Get gets an object. With an error of Unreadable its metadata are usable.
 func (c readingClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if err := c.Client.Get(ctx, key, o, opts...); err != nil {
 		return err

@@ -130,8 +130,8 @@ func (e unreadableError) Error() string {
 // Unreadable reports that whoever reads the resource finds nothing in it.
 func (unreadableError) Unreadable() bool { return true }
 
-// Unreadable returns an error that satisfies IsUnreadable if only the metadata of an object are known, else nil. What
-// the object lacks is unknown then, and not absent.
+// Unreadable returns an error whose method Unreadable says so if only the metadata of an object are known, else nil.
+// What the object lacks is unknown then, and not absent.
 func Unreadable(o metav1.Object) error {
 	why, ok := o.GetAnnotations()[AnnotationUnreadable]
 	if !ok {
@@ -143,9 +143,6 @@ func Unreadable(o metav1.Object) error {
 	}
 	return unreadableError{kind: kind, name: cache.MetaObjectToName(o).String(), why: why}
 }
-
-// IsUnreadable reports whether an error means that only the metadata of a resource are known.
-func IsUnreadable(err error) bool { return errors.As(err, &unreadableError{}) }
 
 // deniedError is what Get returns for a stream that the server refuses.
 type deniedError struct{ cause error }
