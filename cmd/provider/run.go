@@ -37,11 +37,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
-const (
-	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind
-	// beside it.
-	gcPercent = 25
-)
+// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind beside
+// it.
+const gcPercent = 50
 
 // run runs the provider until the context ends.
 func run(ctx context.Context, f *flags) error {

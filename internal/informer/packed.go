@@ -19,7 +19,7 @@ func packed(u *unstructured.Unstructured) *unstructured.Unstructured {
 	case !ok:
 		return withManagedFields(u, nil)
 	}
-	text, _ := json.Marshal(list) // It has been read from JSON.
+	text, _ := json.Marshal(list) //nolint:errchkjson // It has been read from JSON.
 	return withManagedFields(u, string(text))
 }
 

@@ -102,8 +102,8 @@ func (s *Set) Denied(i Interest) bool {
 }
 
 // Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it
-// must not be changed. An error satisfies IsNotSynced or IsDenied, or is that of Unreadable. The interest must have been
-// tracked; if not, Get reports not synced.
+// must not be changed. An error satisfies IsNotSynced or IsDenied, or is that of Unreadable. The interest must have
+// been tracked; if not, Get reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Unstructured, err error) {
 	err = s.look(ctx, o, i, func(st *store) { u = unpacked(st.get(i.NamespacedName)) })
 	if u != nil && err == nil {
