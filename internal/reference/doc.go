@@ -25,8 +25,7 @@
 //
 // Who refers to an Object is an index of the manager's cache over the specs and records of Objects. We rejected maps of
 // our own: each pass would have to keep them up to date. A selector is in it by one label that it requires, so that a
-// change touches only the selectors that can match. What a spec refers to is parsed once, and known until the cache
-// drops the spec: weak pointers end it. We rejected UID and generation as the key: a restored server gives both again.
+// change touches only the selectors that can match.
 //
 // Objects in a cycle do not pin each other: each says so and is not applied, and any of them can be deleted. Each pass
 // looks for cycles along the references of cached Objects. We rejected finding them when a deletion hangs.

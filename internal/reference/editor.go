@@ -253,11 +253,7 @@ func (e *editor) patch(ctx context.Context, at resource, batch []change,
 		}
 		known = u
 	}
-	body, err := patchOf(known, next)
-	if err != nil {
-		return nil, err
-	}
-	u, err := client.Patch(ctx, at.name.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+	u, err := client.Patch(ctx, at.name.Name, types.JSONPatchType, patchOf(known, next), metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return gone(), nil
@@ -283,16 +279,16 @@ func after(o metav1.Object, batch []change) []string {
 
 // patchOf returns a JSON patch of finalizers that only fits a resource with the UID and the finalizers that are known
 // of it. Whatever else changes meanwhile is in nobody's way.
-func patchOf(known metav1.Object, finalizers []string) ([]byte, error) {
+func patchOf(known metav1.Object, finalizers []string) []byte {
 	const path = "/metadata/finalizers"
 	var had any // null also fits if there is no such field
 	if len(known.GetFinalizers()) > 0 {
 		had = known.GetFinalizers()
 	}
-	b, err := json.Marshal([]map[string]any{
+	b, _ := json.Marshal([]map[string]any{ //nolint:errchkjson // Texts can be encoded.
 		{"op": "test", "path": "/metadata/uid", "value": known.GetUID()},
 		{"op": "test", "path": path, "value": had},
 		{"op": "add", "path": path, "value": finalizers},
 	})
-	return b, errors.Wrap(err, "cannot encode patch")
+	return b
 }

@@ -28,9 +28,8 @@ const (
 type hiddenResources struct {
 	*objects
 
-	sanitized bool             // the status does not show the values of Secrets
-	seen      sync.Map         // node to observedResource
-	asked     func() time.Time // when somebody has asked for one that has not been seen, for the first time
+	seen  sync.Map         // node to observedResource
+	asked func() time.Time // when somebody has asked for one that has not been seen, for the first time
 }
 
 // An observedResource is a resource as an Object has last seen it.
@@ -58,7 +57,7 @@ func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedNa
 // unveil adds to the content of an Object the resource that its status masks, if a reference reads that. Anyone who may
 // read the status may read the resource. The error is a conflict until the Object has looked at its resource.
 func (h *hiddenResources) unveil(o Object, ref *Reference, c map[string]any) (map[string]any, error) {
-	if !h.sanitized || !covers(seenPath, ref.From) {
+	if !h.options.Sanitized || !covers(seenPath, ref.From) {
 		return c, nil
 	}
 	shown, _, _ := unstructured.NestedMap(c, "status", "atProvider", "manifest")

@@ -49,7 +49,7 @@ func TestUnveil(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := cached(t)
-			r.sanitized, r.asked = true, func() time.Time { return time.Now().Add(-tc.asked) }
+			r.options.Sanitized, r.asked = true, func() time.Time { return time.Now().Add(-tc.asked) }
 			for i, o := range tc.shown {
 				r.Show(o, mobjectv1alpha1.ObjectGroupVersionKind, secretAt(strconv.Itoa(i+1)))
 			}

@@ -122,7 +122,7 @@ func (f Referrer) change(add bool) change {
 func (r *Resolver) at(ctx context.Context, o informer.Owner,
 	p commonv1.PinnedReference,
 ) (at resource, served bool, err error) {
-	m, served, err := r.cluster.Locate(ctx, o, kindOf(p))
+	m, served, err := r.options.Cluster.Locate(ctx, o, kindOf(p))
 	at = resource{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
 	if !m.Namespaced {
 		at.name.Namespace = ""

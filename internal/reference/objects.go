@@ -69,14 +69,11 @@ func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyF
 
 // objects are the Objects of the manager's cache. The index of the cache is the only record of who refers to whom.
 type objects struct {
-	cache          client.Reader
-	owned          func(client.Object) bool // reports whether the cache holds all of an Object; nil for all
-	wake           func(informer.Owner)
-	crossNamespace bool
-	kinds          map[schema.GroupKind]Kind
-	served         sync.Map // the GroupKinds that the cache can be asked for
-	known          sync.Map // what edges has found out, by the first reference
-	others         sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
+	options Options
+	kinds   map[schema.GroupKind]Kind
+	served  sync.Map // the GroupKinds that the cache can be asked for
+	known   sync.Map // what edges has found out, by the first reference
+	others  sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
@@ -119,7 +116,7 @@ func (k Kind) referrer(o Object) Referrer {
 // them.
 func (s *objects) references(f Referrer) []Reference {
 	refs := Normalise(f.Desired(), Rules{
-		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: s.crossNamespace,
+		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: s.options.CrossNamespace,
 	})
 	for i := range refs {
 		k, ok := s.kinds[refs[i].GVK.GroupKind()]
@@ -168,7 +165,7 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) 
 		return nil, nil
 	}
 	o := k.New()
-	err := s.cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
+	err := s.options.Cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -191,7 +188,7 @@ func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]R
 		return nil, nil
 	}
 	l := k.NewList()
-	if err := s.cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := s.options.Cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
 	}
 	var all []Referrer
@@ -291,16 +288,13 @@ func (s *objects) wakeReferrers(ctx context.Context, gk schema.GroupKind, states
 		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
 	}
 	for _, f := range all {
-		s.wake(f.Owner)
+		s.options.Wake(f.Owner)
 	}
 }
 
 // onlyFinalizers reports whether two states of an Object differ in nothing but finalizers.
 func onlyFinalizers(was, is client.Object) bool {
-	same, ok := is.DeepCopyObject().(client.Object)
-	if !ok {
-		return false
-	}
+	same := is.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	same.SetFinalizers(was.GetFinalizers())
 	same.SetResourceVersion(was.GetResourceVersion())
 	same.SetManagedFields(was.GetManagedFields())

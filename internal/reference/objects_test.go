@@ -39,7 +39,7 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 	var woken []string
 	gk := mobjectv1alpha1.ObjectGroupVersionKind.GroupKind()
 	r := &Resolver{hiddenResources: &hiddenResources{objects: &objects{
-		wake: func(o informer.Owner) { woken = append(woken, o.Name) },
+		options: Options{Wake: func(o informer.Owner) { woken = append(woken, o.Name) }},
 		kinds: map[schema.GroupKind]Kind{gk: {
 			GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
 			New:     func() Object { return &mobjectv1alpha1.Object{} },
@@ -53,7 +53,7 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 	for _, o := range objs {
 		b.WithObjects(o)
 	}
-	r.cache = b.Build()
+	r.options.Cache = b.Build()
 	return r, func() []string { slices.Sort(woken); return woken }
 }
 

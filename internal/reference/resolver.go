@@ -42,8 +42,7 @@ type Options struct {
 type Resolver struct {
 	*hiddenResources
 
-	cluster *clusters.Cluster
-	editor  *editor
+	editor *editor
 }
 
 // NewResolver returns a Resolver. Finalizers are changed once it is started.
@@ -54,12 +53,9 @@ func NewResolver(o Options) *Resolver {
 	}
 	return &Resolver{
 		hiddenResources: &hiddenResources{
-			objects: &objects{
-				cache: o.Cache, owned: o.Owned, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds,
-			},
-			sanitized: o.Sanitized, asked: sync.OnceValue(time.Now),
+			objects: &objects{options: o, kinds: kinds}, asked: sync.OnceValue(time.Now),
 		},
-		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake),
+		editor: newEditor(o.Cluster.Resource, o.Wake),
 	}
 }
 
@@ -71,7 +67,7 @@ func (r *Resolver) Start(ctx context.Context) error {
 
 // Forget ends what an owner is told, and what it wants.
 func (r *Resolver) Forget(o informer.Owner) {
-	r.cluster.Watches().Track(o, purposeReferences)
+	r.options.Cluster.Watches().Track(o, purposeReferences)
 	r.editor.forget(o)
 }
 
@@ -89,7 +85,7 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 			interests = append(interests, l.interest())
 		}
 	}
-	r.cluster.Watches().Track(f.Owner, purposeReferences, interests...)
+	r.options.Cluster.Watches().Track(f.Owner, purposeReferences, interests...)
 	if err := r.breakCycles(ctx, f, refs); err != nil {
 		return nil, err
 	}
@@ -112,7 +108,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 			kinds = append(kinds, l.GVK)
 		}
 	}
-	served, err := r.cluster.Mappings(ctx, f.Owner, purposeReferences, kinds...)
+	served, err := r.options.Cluster.Mappings(ctx, f.Owner, purposeReferences, kinds...)
 	if err != nil {
 		return nil, refused(errors.Wrap(err, "cannot find kinds of references"))
 	}
@@ -128,7 +124,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
 		case m.Namespaced && l.Namespace == "":
 			l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
-		case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
+		case !m.Namespaced && f.GetNamespace() != "" && !r.options.CrossNamespace:
 			l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
 				"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
 		case !m.Namespaced:
@@ -198,7 +194,7 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 
 // contentOf returns the content of an Object that a reference names.
 func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c map[string]any, err error) {
-	if ref.From == "" || r.owned == nil || r.owned(o.Object) {
+	if ref.From == "" || r.options.Owned == nil || r.options.Owned(o.Object) {
 		c, err = content(o.Object, ref.GVK)
 		err = refused(err)
 	} else {
@@ -218,7 +214,7 @@ func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map
 	if known == nil || known.GetUID() != o.GetUID() || known.GetResourceVersion() != o.GetResourceVersion() {
 		i := ref.interest()
 		i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
-		u, err := r.cluster.Read(ctx, i)
+		u, err := r.options.Cluster.Read(ctx, i)
 		if err != nil || u == nil {
 			return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
 		}
@@ -289,14 +285,14 @@ func (r *Reference) interest() informer.Interest {
 // those, from itself.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable {
-		us, err := r.cluster.Watches().List(ctx, o, ref.interest())
+		us, err := r.options.Cluster.Watches().List(ctx, o, ref.interest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot look at reference")
 		}
 	}
 	us, err := r.ask(ctx, ref)
 	if clusters.IsUnserved(err) {
-		r.cluster.InvalidateMapping(ref.GVK)
+		r.options.Cluster.InvalidateMapping(ref.GVK)
 	}
 	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
 }
@@ -304,13 +300,13 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 // ask reads the resources that a reference names from the control plane.
 func (r *Resolver) ask(ctx context.Context, ref *Reference) (us []*unstructured.Unstructured, err error) {
 	if ref.Selector == "" {
-		u, err := r.cluster.Read(ctx, ref.interest())
+		u, err := r.options.Cluster.Read(ctx, ref.interest())
 		if u != nil {
 			us = append(us, u)
 		}
 		return us, err
 	}
-	l, err := r.cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
+	l, err := r.options.Cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ref.Selector})
 	if err != nil {
 		return nil, err

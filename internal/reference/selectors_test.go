@@ -50,8 +50,8 @@ func crowded(t testing.TB, crowd ...*mobjectv1alpha1.Object) (*objects, *indexed
 	r := &indexedReader{}
 	k := Kind{GVK: gvk, Namespaced: true, NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} }}
 	s := &objects{
-		cache: r, kinds: map[schema.GroupKind]Kind{gvk.GroupKind(): k},
-		wake: func(o informer.Owner) { *woken = append(*woken, o.Name) },
+		options: Options{Cache: r, Wake: func(o informer.Owner) { *woken = append(*woken, o.Name) }},
+		kinds:   map[schema.GroupKind]Kind{gvk.GroupKind(): k},
 	}
 	s.served.Store(gvk.GroupKind(), nil)
 	r.index = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{indexReferences: func(o any) ([]string, error) {
