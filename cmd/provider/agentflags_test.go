@@ -56,16 +56,6 @@ func TestAgentFlags(t *testing.T) {
 	}
 }
 
-// TestOwnFlagsWin shows that a flag of the agent does not override one of our own.
-func TestOwnFlagsWin(t *testing.T) {
-	f := parse(t, "--namespace=a", "--state-namespace=b", "--metrics-bind-address=:1", "--metrics-address=:2",
-		"--health-address=:2", "--health-probe-bind-addr=:1")
-	want := []string{"b", ":1", ":1"}
-	if diff := cmp.Diff(want, []string{f.published.stateNamespace, f.metricsAddress, f.healthAddress}); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
 // TestFlagsOfTheAgent shows that each flag that the guide of the takeover names is accepted.
 func TestFlagsOfTheAgent(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "migrate-from-api-syncagent.md"))

@@ -8,15 +8,11 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes/scheme"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/slot"
@@ -97,22 +93,12 @@ func (e *election) lock(cfg *rest.Config, namespace string) (slot.Options, error
 	}
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	cfg.Timeout = max(e.renewDeadline/2, time.Second)
-	core, err := coreclient.NewForConfig(cfg)
-	if err != nil {
-		return slot.Options{}, err
-	}
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return slot.Options{}, err
 	}
-	identity := host + "_" + string(uuid.NewUUID())
-	events := record.NewBroadcaster()
-	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: core.Events("")})
 	return slot.Options{
 		Client: leases, Namespace: namespace, ID: e.id,
-		Config: resourcelock.ResourceLockConfig{
-			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme,
-				corev1.EventSource{Component: identity}),
-		},
+		Config: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}, nil
 }

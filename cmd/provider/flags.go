@@ -41,7 +41,6 @@ type flags struct {
 	legacyFieldManagers  []string
 	tenancy              tenancy
 	published            published
-	agent                agentFlags
 	logFormat            string
 	changed              map[string]string // values of flags that differ from their defaults, by name
 	ignored              map[string]*bool  // whether a flag without a meaning is set, by its name
@@ -99,7 +98,7 @@ func (f *flags) ignore(app *kingpin.Application, name, why string) *kingpin.Flag
 	return app.Flag(name, "Accepted for compatibility: "+why+".").IsSetByUser(set)
 }
 
-// changed returns the values of the flags that differ from their defaults, by name.
+// changed returns the values of the flags that differ from their defaults, by name. Hidden flags are other names.
 func changed(app *kingpin.Application) map[string]string {
 	fresh := kingpin.New("", "")
 	newFlags(fresh)
@@ -112,7 +111,7 @@ func changed(app *kingpin.Application) map[string]string {
 	}
 	out := map[string]string{}
 	for _, flag := range app.Model().Flags {
-		if got := flag.Value.String(); got != defaults[flag.Name] {
+		if got := flag.Value.String(); got != defaults[flag.Name] && !flag.Hidden {
 			out[flag.Name] = got
 		}
 	}

@@ -287,7 +287,7 @@ func TestBadNetworks(t *testing.T) {
 // compareFlags compares settings, without how they are logged.
 var compareFlags = cmp.Options{
 	cmp.AllowUnexported(flags{}, tenancy{}, election{},
-		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed", "agent"),
+		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed"),
 }
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that

@@ -4,11 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/go-logr/logr"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -18,34 +16,22 @@ const (
 	logConsole = "console"
 )
 
-// newLogger returns a logger that writes to standard error, in the format of the flags whatever the level.
-func newLogger(f *flags) logr.Logger {
-	level := zapcore.InfoLevel
+// newLogger returns a logger of a level, and of level debug with that flag. It writes to standard error in the format
+// of the flags whatever the level.
+func newLogger(f *flags, level zapcore.Level) logr.Logger {
+	encoder := zap.JSONEncoder()
+	if strings.EqualFold(f.logFormat, logConsole) {
+		encoder = zap.ConsoleEncoder()
+	}
 	if f.debug {
 		level = zapcore.DebugLevel
 	}
-	return zap.New(zap.Level(level), f.encoder())
-}
-
-// encoder returns the encoder of the format.
-func (f *flags) encoder() zap.Opts {
-	if strings.EqualFold(f.logFormat, logConsole) {
-		return zap.ConsoleEncoder()
-	}
-	return zap.JSONEncoder()
-}
-
-// quietUnless lets only errors of controller-runtime through, which logs each start of a watch, unless debug is set.
-func (f *flags) quietUnless(l logr.Logger, o ...zap.Opts) logr.Logger {
-	if f.debug {
-		return l
-	}
 	lazy := zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} }))
-	return zap.New(append(o, zap.Level(zapcore.ErrorLevel), f.encoder(), lazy)...)
+	return zap.New(zap.Level(level), encoder, lazy)
 }
 
-// A lazyCore encodes the values of a logger when something is logged. controller-runtime makes a logger for each
-// reconcile.
+// A lazyCore encodes the values of a logger when something is logged. Reconcilers make a logger for each reconcile, and
+// say most at level debug.
 type lazyCore struct{ zapcore.Core }
 
 // With returns a core with more values.
@@ -81,23 +67,3 @@ func (s faultSink) WithValues(keysAndValues ...any) logr.LogSink {
 
 // WithName returns a faultSink with another name.
 func (s faultSink) WithName(name string) logr.LogSink { return faultSink{s.LogSink.WithName(name)} }
-
-// finalizerWarnings hands on what the API server warns of, but for the names of finalizers: Crossplane has given them.
-type finalizerWarnings struct{ rest.WarningHandlerWithContext }
-
-// HandleWarningHeaderWithContext handles a warning.
-func (w finalizerWarnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
-	if strings.HasPrefix(text, "metadata.finalizers: ") &&
-		strings.Contains(text, "prefer a domain-qualified finalizer name") {
-		return
-	}
-	w.WarningHandlerWithContext.HandleWarningHeaderWithContext(ctx, code, agent, text)
-}
-
-// reconcilerLog returns the log of reconcilers, who say all at level debug: encoding what is not printed costs as much.
-func reconcilerLog(debug bool, l logging.Logger) logging.Logger {
-	if debug {
-		return l
-	}
-	return logging.NewNopLogger()
-}

@@ -104,25 +104,3 @@ func TestWithoutCanceled(t *testing.T) {
 		})
 	}
 }
-
-// A warningList is the warnings that have been handed on.
-type warningList struct{ all []string }
-
-func (w *warningList) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	w.all = append(w.all, text)
-}
-
-// TestFinalizerWarnings shows that of what the API server warns of only the names of finalizers are left out.
-func TestFinalizerWarnings(t *testing.T) {
-	got := &warningList{}
-	for _, text := range []string{
-		`metadata.finalizers: "in-use.crossplane.io": prefer a domain-qualified finalizer name including a path (/) ` +
-			`to avoid accidental conflicts with other finalizer writers`,
-		`unknown field "spec.hat"`,
-	} {
-		finalizerWarnings{got}.HandleWarningHeaderWithContext(t.Context(), 299, "", text)
-	}
-	if diff := cmp.Diff([]string{`unknown field "spec.hat"`}, got.all); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}

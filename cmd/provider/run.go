@@ -14,6 +14,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
+	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -49,8 +49,8 @@ func run(ctx context.Context, f *flags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	zl := newLogger(f)
-	ctrl.SetLogger(f.quietUnless(zl))
+	zl := newLogger(f, zapcore.InfoLevel)
+	ctrl.SetLogger(newLogger(f, zapcore.ErrorLevel)) // It logs each start of a watch.
 	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
 	cfg, namespace, err := restConfig(f.kubeconfig)
@@ -79,12 +79,12 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer registry.Close()
 	metrics.Registry.MustRegister(version.NewBuildInfo(), registry.Metrics(), replica.slots.Metrics())
-	o := options(f, reconcilerLog(f.debug, log), registry)
+	o := options(f, log, registry)
 	if err := f.published.apply(&o); err != nil {
 		return err
 	}
 	if f.changeLogs {
-		l, err := changelog.Dial(f.changeLogsSocket, log)
+		l, err := changelog.Dial(f.changeLogsSocket)
 		if err != nil {
 			return err
 		}
@@ -121,10 +121,8 @@ func restConfig(path string) (*rest.Config, string, error) {
 		return nil, "", errors.Wrap(err, "cannot get namespace of the provider")
 	}
 	cfg.UserAgent = version.UserAgent()
-	cfg.QPS, cfg.Burst = -1, 0 // See package clusters for why there is no client-side limit.
-	cfg.WarningHandlerWithContext = finalizerWarnings{
-		ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true}),
-	}
+	cfg.QPS, cfg.Burst = -1, 0                        // See package clusters for why there is no client-side limit.
+	cfg.WarningHandlerWithContext = rest.NoWarnings{} // They are about finalizers, whose names Crossplane has given.
 	return cfg, namespace, nil
 }
 

@@ -4,5 +4,5 @@
 //
 // The change log service is a sidecar. While it does not listen, a worker waits for each change: for two seconds and
 // not for the ten of crossplane-runtime, as the workers of one kind serve all targets. The change is then missing from
-// the change logs, which the provider's log says, as nobody else would.
+// the change logs, which crossplane-runtime's reconciler says in the provider's log.
 package changelog

@@ -85,7 +85,7 @@ func provide(t *testing.T) deployment {
 	t.Helper()
 	j := &journal{}
 	s := service.Serve(t)
-	l, err := changelog.Dial(s.Socket, logging.NewNopLogger())
+	l, err := changelog.Dial(s.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
