@@ -34,6 +34,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/slot"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -183,21 +184,22 @@ func options(f *flags, log logging.Logger, registry *clusters.Registry) object.O
 	state := statemetrics.NewMRStateMetrics()
 	metrics.Registry.MustRegister(recorder, state)
 	return object.Options{
-		Options: xpcontroller.Options{
-			Logger:                  log,
-			PollInterval:            f.poll,
-			MaxConcurrentReconciles: f.maxReconcileRate,
-			Features:                features,
-			MetricOptions: &xpcontroller.MetricOptions{
-				PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
+		Options: targetresource.Options{
+			Options: xpcontroller.Options{
+				Logger:                  log,
+				PollInterval:            f.poll,
+				MaxConcurrentReconciles: f.maxReconcileRate,
+				Features:                features,
+				MetricOptions: &xpcontroller.MetricOptions{
+					PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
+				},
 			},
+			Registry:   registry,
+			PollJitter: float64(f.pollJitterPercentage) / 100,
 		},
-		Registry:                      registry,
 		AllowCrossNamespaceReferences: f.tenancy.crossNamespace,
-
-		PollJitter:          float64(f.pollJitterPercentage) / 100,
-		SanitizeSecrets:     f.sanitizeSecrets,
-		RemoveManagedFields: f.removeManagedFields,
-		LegacyFieldManagers: f.legacyFieldManagers,
+		SanitizeSecrets:               f.sanitizeSecrets,
+		RemoveManagedFields:           f.removeManagedFields,
+		LegacyFieldManagers:           f.legacyFieldManagers,
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
@@ -97,7 +96,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	return start(mgr, o.Options, failureLog{log: log, owned: handlers.Owned(o.Registry)}, append(parts,
+	return start(mgr, o.Options.Options, failureLog{log: log, owned: handlers.Owned(o.Registry)}, append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),
@@ -110,7 +109,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
-		pc, err := providerconfig.Setup(mgr, providerconfig.Options{Options: o.Options, Registry: o.Registry}, c)
+		pc, err := providerconfig.Setup(mgr, o.Options, c)
 		if err == nil {
 			o.Registry.OnRestored(pc.Restored)
 		}
@@ -148,8 +147,7 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T
 // collections are the controller of collections of one scope.
 func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k scope.CollectionKind[T]) part {
 	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), setup: func() error {
-		co := targetresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-		return errors.Wrap(collection.Setup(mgr, co, k), "cannot set up collections")
+		return errors.Wrap(collection.Setup(mgr, o.Options, k), "cannot set up collections")
 	}}
 }
 
@@ -158,8 +156,7 @@ func published(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.PublisherConfig()), syncagentv1alpha1.PublishedResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
 		return errors.Wrap(publishedresource.Setup(mgr, publishedresource.Options{
-			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
-			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
+			Options: o.Options, Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
 			DefaultConfig: o.PublishedResourceConfig,
 		}), "cannot set up PublishedResources")
 	}}

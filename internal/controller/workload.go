@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // workloads are the controllers of KubernetesApplications and of their resources.
@@ -18,13 +17,12 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
 		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
-		ro := targetresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-		if err := scheduler.Setup(mgr, ro); err != nil {
+		if err := scheduler.Setup(mgr, o.Options); err != nil {
 			return errors.Wrap(err, "cannot set up the scheduler of applications")
 		}
-		if err := application.Setup(mgr, ro); err != nil {
+		if err := application.Setup(mgr, o.Options); err != nil {
 			return errors.Wrap(err, "cannot set up applications")
 		}
-		return errors.Wrap(applicationresource.Setup(mgr, ro), "cannot set up resources of applications")
+		return errors.Wrap(applicationresource.Setup(mgr, o.Options), "cannot set up resources of applications")
 	}}
 }

@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Retrying returns the options of a controller for controller-runtime, such that what fails is tried again soon.
-func Retrying(o controller.Options) ctrlcontroller.Options {
+func Retrying(o Options) ctrlcontroller.Options {
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, RetryMax)
 	return opts
@@ -52,7 +52,7 @@ func Retrying(o controller.Options) ctrlcontroller.Options {
 // MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. For one target, what
 // is new, changed or deleted takes turns with all other resources. After a start these may be thousands. blank returns
 // an empty resource, and config the key of the ProviderConfig of one.
-func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
+func Sharing[T client.Object](o Options, local client.Reader, blank func() T,
 	config func(T) string,
 ) ctrlcontroller.Options {
 	opts := Retrying(o)

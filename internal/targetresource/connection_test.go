@@ -47,7 +47,7 @@ func TestSharing(t *testing.T) {
 		object("changed", 2, xpv2.ReconcileSuccess().WithObservedGeneration(1)),
 		deleted,
 	).Build()
-	opts := Sharing(controller.Options{MaxConcurrentReconciles: 10}, cache,
+	opts := Sharing(Options{Options: controller.Options{MaxConcurrentReconciles: 10}}, cache,
 		func() *v1alpha2.Object { return &v1alpha2.Object{} },
 		func(*v1alpha2.Object) string { return "config" })
 	if opts.MaxConcurrentReconciles != 30 {

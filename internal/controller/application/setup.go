@@ -53,7 +53,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Retrying(o.Options)).
+		WithOptions(targetresource.Retrying(o)).
 		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&resource{}, r.users()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).

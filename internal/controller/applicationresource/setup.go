@@ -32,7 +32,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
+		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler(),

@@ -43,7 +43,7 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
+		WithOptions(targetresource.Sharing(o, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -32,14 +31,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// Options of the controllers of Objects, beside those all controllers have.
+// Options of the controllers of Objects, beside those all have that connect to targets.
 type Options struct {
-	controller.Options
+	targetresource.Options
 
-	// Registry connects to the targets.
-	Registry *clusters.Registry
-	// PollJitter is the fraction of the poll interval by which it varies.
-	PollJitter float64
 	// SanitizeSecrets keeps the data of Secrets out of status.
 	SanitizeSecrets bool
 	// AllowCrossNamespaceReferences lets namespaced Objects refer to what is not in their namespace.
@@ -86,7 +81,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
-	c.managed = managedadapter.NewReconciler(m, o.Options, k.GVK, opts...)
+	c.managed = managedadapter.NewReconciler(m, o.Options.Options, k.GVK, opts...)
 	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
@@ -103,7 +98,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if err := b.Complete(c); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options, k.NewList, handlers.Owned(o.Registry))
+	return managedadapter.AddStateMetrics(mgr, o.Options.Options, k.NewList, handlers.Owned(o.Registry))
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"

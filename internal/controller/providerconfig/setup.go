@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -26,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -43,16 +43,8 @@ type Controller struct {
 	events     event.Recorder
 }
 
-// Options of the controllers of ProviderConfigs, beside those all controllers have.
-type Options struct {
-	controller.Options
-
-	// Registry connects to the targets.
-	Registry *clusters.Registry
-}
-
 // Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.
-func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
+func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
 	r := providerconfig.NewReconciler(managedadapter.NewManager(mgr), c.Kinds,

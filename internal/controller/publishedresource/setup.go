@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -27,6 +26,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -39,14 +39,10 @@ const (
 	gather = 50 * time.Millisecond
 )
 
-// Options of the controller, beside those all controllers have.
+// Options of the controller, beside those all have that connect to targets, here workspaces and service clusters.
 type Options struct {
-	controller.Options
+	targetresource.Options
 
-	// Registry connects to workspaces and service clusters.
-	Registry *clusters.Registry
-	// PollJitter is the fraction of the poll interval by which it varies.
-	PollJitter float64
 	// Selector selects the PublishedResources that are reconciled, by their labels. Nil selects all. Others are left to
 	// another provider.
 	Selector labels.Selector
@@ -87,7 +83,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return managedadapter.AddStateMetrics(mgr, o.Options,
+	return managedadapter.AddStateMetrics(mgr, o.Options.Options,
 		func() resource.ManagedList { return &v1alpha1.PublishedResourceList{} }, handlers.Owned(o.Registry))
 }
 
@@ -117,7 +113,7 @@ func newManaged(m managedadapter.Manager, o Options, r *reconciler) *managed.Rec
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(o.ChangeLogOptions.ChangeLogger))
 	}
-	return managedadapter.NewReconciler(m, o.Options, v1alpha1.PublishedResourceGroupVersionKind, opts...)
+	return managedadapter.NewReconciler(m, o.Options.Options, v1alpha1.PublishedResourceGroupVersionKind, opts...)
 }
 
 // What a PublishedResource uses beside its workspace, it uses as owners of other names, so that each connection wakes

@@ -38,7 +38,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
+		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {

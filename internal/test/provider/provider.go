@@ -28,6 +28,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -52,10 +53,10 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	features := &feature.Flags{}
 	features.Enable(feature.EnableBetaManagementPolicies)
 	o := object.Options{
-		Options: xpcontroller.Options{
+		Options: targetresource.Options{Options: xpcontroller.Options{
 			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers,
 			Features: features,
-		},
+		}},
 		LegacyFieldManagers: []string{"a-former-provider"},
 	}
 	for _, f := range change {
