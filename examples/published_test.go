@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -28,7 +29,7 @@ func TestPublishedCapabilities(t *testing.T) {
 	for _, f := range []string{capabilityNetworking, "platform/networking.yaml"} {
 		for _, u := range resourcesIn(t, []byte(read(t, f))) {
 			copies := map[string]bool{}
-			for _, in := range []mutation.Workspace{
+			for _, in := range []gotemplate.Workspace{
 				{Cluster: "1a2b3c", Path: "root:eu:a"},
 				{Cluster: "4d5e6f", Path: "root:us:b"},
 			} {
@@ -66,7 +67,7 @@ func TestPublishGuide(t *testing.T) {
 }
 
 // copyOf returns the name and the content of the copy of a consumer's order that names the target of another consumer.
-func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in mutation.Workspace) *unstructured.Unstructured {
+func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in gotemplate.Workspace) *unstructured.Unstructured {
 	t.Helper()
 	order := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	order.SetNamespace("default")
@@ -76,7 +77,7 @@ func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in mutation.Workspace) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := namer.Name(naming.Source{Cluster: in.Cluster, Path: in.Path, Object: order})
+	name, err := namer.Name(in, order)
 	if err != nil {
 		t.Fatal(err)
 	}

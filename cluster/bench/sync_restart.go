@@ -62,8 +62,11 @@ func (b *syncBench) restart(ctx context.Context) error {
 // stateOf returns the name of the Secret in which the i-th object of a phase is remembered.
 func (b *syncBench) stateOf(phase string, i int) string {
 	id := objectsync.Identity{
-		NamespacedName: types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: named(phase, i)},
-		Cluster:        b.workspace(i).name, Kind: schema.GroupKind{Group: hats.Group, Kind: "Hat"},
+		Primary: objectsync.Primary{
+			NamespacedName: types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: named(phase, i)},
+			Cluster:        b.workspace(i).name,
+		},
+		Kind: schema.GroupKind{Group: hats.Group, Kind: "Hat"},
 	}
 	return id.StateName(hats.Version)
 }

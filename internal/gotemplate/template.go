@@ -7,6 +7,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 )
 
@@ -27,6 +28,17 @@ const (
 	// shown is the name of the function that each value passes that is written.
 	shown = "_shown"
 )
+
+// A Workspace is what templates know of the workspace of an object.
+type Workspace struct {
+	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
+	Cluster, Path string
+}
+
+// Data returns it as fields of a template, to which others can be added.
+func (w Workspace) Data() map[string]any {
+	return map[string]any{"ClusterName": w.Cluster, "ClusterPath": logicalcluster.NewPath(w.Path)}
+}
 
 // A Template is ready to be rendered, by any number of goroutines.
 type Template struct {

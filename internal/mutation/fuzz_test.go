@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
 // FuzzSpec looks for steps that break out: by a panic, with a changed input, with an object that lost its identity, or
@@ -27,7 +28,7 @@ func FuzzSpec(f *testing.F) {
 				continue
 			}
 			in := object()
-			out, err := m.Spec(Workspace{}, in, other())
+			out, err := m.Spec(gotemplate.Workspace{}, in, other())
 			if diff := cmp.Diff(object().Object, in.Object); diff != "" {
 				t.Errorf("the object has changed: %s", diff)
 			}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/google/cel-go/cel"
-	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,23 +18,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 )
 
-// Causes of errors.
-var (
-	// ErrInvalid means that a step can never work.
-	ErrInvalid = errors.New("mutation is invalid")
-	// ErrFailed means that a step does not work on this object.
-	ErrFailed = errors.New("mutation fails")
-)
+// ErrFailed means that a step does not work on this object.
+var ErrFailed = errors.New("mutation fails")
 
 // Mutations are the compiled steps for one kind of object. Nil are none.
 type Mutations struct {
 	spec, status []step
-}
-
-// A Workspace is where the consumer of an object has it.
-type Workspace struct {
-	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
-	Cluster, Path string
 }
 
 // decode reads an object from JSON. Whole numbers stay whole.
@@ -51,10 +39,10 @@ func decode(document []byte) (map[string]any, error) {
 // workspace. They are not changed.
 type sides struct {
 	self, other map[string]any
-	workspace   Workspace
+	workspace   gotemplate.Workspace
 }
 
-// New compiles steps. The cause of an error is ErrInvalid.
+// New compiles steps.
 func New(m *v1alpha1.ResourceMutations) (*Mutations, error) {
 	if m == nil || len(m.Spec)+len(m.Status) == 0 {
 		return nil, nil //nolint:nilnil // No steps are none.
@@ -72,7 +60,7 @@ func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
 	for i := range steps {
 		s, err := newStep(&steps[i])
 		if err != nil {
-			return nil, errors.Wrapf(ErrInvalid, "mutation.%s[%d]: %v", list, i, err)
+			return nil, errors.Wrapf(err, "mutation.%s[%d]", list, i)
 		}
 		out = append(out, s)
 	}
@@ -82,57 +70,42 @@ func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
 // Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or
 // what it would be. Neither is changed; what is returned is a copy if there are steps. The cause of an error is
 // ErrFailed.
-func (m *Mutations) Spec(w Workspace, object, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (m *Mutations) Spec(in gotemplate.Workspace, object, other *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	if m == nil || len(m.spec) == 0 {
 		return object, nil
 	}
-	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object, workspace: w})
+	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object, workspace: in})
 	if err != nil {
 		return nil, err
 	}
-	out := &unstructured.Unstructured{Object: content}
-	out.SetGroupVersionKind(object.GroupVersionKind())
-	metadata, ok := content["metadata"].(map[string]any)
-	if !ok && content["metadata"] != nil {
-		return nil, errors.Wrap(ErrFailed, "metadata is no longer an object")
-	}
-	if !ok {
-		metadata = map[string]any{}
-		content["metadata"] = metadata
+	metadata := map[string]any{}
+	if before, ok := object.Object["metadata"].(map[string]any); ok {
+		metadata = runtime.DeepCopyJSON(before)
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		if !texts(metadata[field]) {
+		texts, there, err := unstructured.NestedStringMap(content, "metadata", field)
+		if err != nil { // It may hold a value.
 			return nil, errors.Wrapf(ErrFailed, "metadata.%s is no longer a map of texts", field)
 		}
-	}
-	before, _ := object.Object["metadata"].(map[string]any)
-	for field, v := range before {
-		if field != "labels" && field != "annotations" {
-			metadata[field] = runtime.DeepCopyJSONValue(v)
+		if delete(metadata, field); there {
+			_ = unstructured.SetNestedStringMap(metadata, texts, field)
 		}
 	}
+	content["metadata"] = metadata
+	out := &unstructured.Unstructured{Object: content}
+	out.SetGroupVersionKind(object.GroupVersionKind())
 	return out, nil
-}
-
-// texts reports whether a value is a map of texts, or nothing. Of any other one, all would be lost.
-func texts(v any) bool {
-	m, ok := v.(map[string]any)
-	for _, x := range m {
-		if _, is := x.(string); !is {
-			return false
-		}
-	}
-	return ok || v == nil
 }
 
 // Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is
 // changed; what is returned is a copy if there are steps. The cause of an error is ErrFailed.
-func (m *Mutations) Status(w Workspace, object, other *unstructured.Unstructured) (any, error) {
+func (m *Mutations) Status(in gotemplate.Workspace, object, other *unstructured.Unstructured) (any, error) {
 	status, ok := object.Object["status"]
 	if !ok || m == nil || len(m.status) == 0 {
 		return status, nil
 	}
-	content, err := run("status", m.status, sides{self: object.Object, other: other.Object, workspace: w})
+	content, err := run("status", m.status, sides{self: object.Object, other: other.Object, workspace: in})
 	return content["status"], err
 }
 
@@ -253,10 +226,9 @@ func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := t.Render(map[string]any{
-			"Value": jsonpath.NewValue(p.Get(document)), "LocalObject": self, "RemoteObject": s.other,
-			"ClusterName": s.workspace.Cluster, "ClusterPath": logicalcluster.NewPath(s.workspace.Path),
-		})
+		data := s.workspace.Data()
+		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.NewValue(p.Get(document)), self, s.other
+		text, err := t.Render(data)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
 func TestStatus(t *testing.T) {
@@ -37,7 +38,7 @@ func TestStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := m.Status(Workspace{}, object(), other())
+			got, err := m.Status(gotemplate.Workspace{}, object(), other())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
 // TestWorkspace shows that templates of both lists know the workspace, each time another one.
@@ -19,7 +20,7 @@ func TestWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string][]string{"root:gold:a": {"gold", "c1 a"}, "root:b": {"silver", "c1 b"}} {
-		w := Workspace{Cluster: "c1", Path: path}
+		w := gotemplate.Workspace{Cluster: "c1", Path: path}
 		spec, err := m.Spec(w, object(), other())
 		if err != nil {
 			t.Fatal(err)

@@ -1,13 +1,12 @@
 package naming
 
 import (
+	"bytes"
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,14 +25,6 @@ const (
 		"{{ sha3short .Object.metadata.name }}"
 	defaultNamespace = "{{ .ClusterName }}"
 )
-
-// A Source is an object of a consumer.
-type Source struct {
-	// Cluster is the name of the logical cluster, and Path the path of the workspace, if it is known.
-	Cluster, Path string
-	// Object is not changed.
-	Object *unstructured.Unstructured
-}
 
 // A Namer names copies.
 type Namer struct {
@@ -59,45 +50,53 @@ func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, 
 	return n, err
 }
 
-// Name returns the name and namespace of the copy of an object. The cause of an error is ErrInvalidName or one of
-// package gotemplate.
-func (n *Namer) Name(s Source) (types.NamespacedName, error) {
-	name, err := n.name.apply(s, validation.IsDNS1123Subdomain)
+// Name returns the name and namespace of the copy of an object, which it does not change. The cause of an error is
+// ErrInvalidName or one of package gotemplate.
+func (n *Namer) Name(in gotemplate.Workspace, object *unstructured.Unstructured) (types.NamespacedName, error) {
+	data := in.Data()
+	data["Object"] = object.Object
+	name, err := n.name.apply(data, validation.IsDNS1123Subdomain)
 	if err != nil || !n.namespaced {
 		return types.NamespacedName{Name: name}, err
 	}
-	namespace, err := n.namespace.apply(s, validation.IsDNS1123Label)
+	namespace, err := n.namespace.apply(data, validation.IsDNS1123Label)
 	if err != nil {
 		return types.NamespacedName{}, err
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// A rule is one rule of names: a template, or else a text with placeholders.
+// placeholders are those of api-syncagent, and what they are in a template. Of those that begin alike, the longer
+// stands first.
+var placeholders = strings.NewReplacer(
+	"$remoteClusterName", "{{ .ClusterName }}",
+	"$remoteNamespaceHash", "{{ shortHash .Object.metadata.namespace }}",
+	"$remoteNamespace", "{{ with .Object.metadata.namespace }}{{ . }}{{ end }}",
+	"$remoteNameHash", "{{ shortHash .Object.metadata.name }}",
+	"$remoteName", "{{ .Object.metadata.name }}",
+)
+
+// A rule is one rule of names.
 type rule struct {
 	field    string
-	text     string
 	template *gotemplate.Template
+	by       Who
 }
 
+// newRule compiles a template, or else a text with placeholders.
 func newRule(field, text string) (*rule, error) {
-	r := &rule{field: field, text: text}
 	if !strings.Contains(text, "{{") {
-		return r, nil
+		text = placeholders.Replace(text)
 	}
 	t, err := gotemplate.Parse(text)
-	r.template = t
-	return r, errors.Wrap(err, field)
+	return &rule{field, t, OfTemplate(text, "")}, errors.Wrap(err, field)
 }
 
-// apply returns what the rule yields for an object if there are no reasons against it. The consumer knows parts of what
-// an error quotes anyway.
-func (r *rule) apply(s Source, against func(string) []string) (name string, err error) {
-	if r.template == nil {
-		name = replacePlaceholders(r.text, s)
-	} else if name, err = r.template.Render(map[string]any{
-		"Object": s.Object.Object, "ClusterName": s.Cluster, "ClusterPath": logicalcluster.NewPath(s.Path),
-	}); err != nil {
+// apply returns what the rule yields if there are no reasons against it. The consumer knows parts of what an error
+// quotes anyway.
+func (r *rule) apply(data map[string]any, against func(string) []string) (string, error) {
+	name, err := r.template.Render(data)
+	if err != nil {
 		return "", errors.Wrap(err, r.field)
 	}
 	if why := against(name); len(why) > 0 {
@@ -129,23 +128,10 @@ func IsSystem(namespace string) bool { return slices.Contains(system, namespace)
 // own: that is the consumer's.
 func (n *Namer) Who() (name, namespace Who) {
 	if n.namespaced {
-		return n.name.who(), n.namespace.who()
+		return n.name.by, n.namespace.by
 	}
-	return n.name.who(), Consumer
+	return n.name.by, Consumer
 }
-
-func (r *rule) who() Who {
-	if r.template != nil {
-		return OfTemplate(r.text, "")
-	}
-	return ofPlaceholders(r.text)
-}
-
-// delimiters are characters that no name of a logical cluster has in it.
-const delimiters = "-."
-
-// isDelimited reports whether what follows the name of a logical cluster in a text cannot be taken for a part of it.
-func isDelimited(rest string) bool { return rest != "" && strings.Contains(delimiters, rest[:1]) }
 
 // OfTemplate returns who decides on what a Go template yields, where field Side has a value. It knows constants,
 // constants with {{ .ClusterName }}, and either of them for one side, as {{ if eq .Side "kcp" }}a{{ else }}b{{ end }}.
@@ -179,8 +165,9 @@ func ofNodes(list *parse.ListNode, side string) Who {
 	if len(nodes) == 1 {
 		return Workspace
 	}
+	// No name of a logical cluster has one of these characters, so that what follows cannot be taken for a part of it.
 	rest, ok := nodes[1].(*parse.TextNode)
-	if ok && (len(nodes) == 2 || isDelimited(string(rest.Text))) {
+	if ok && (len(nodes) == 2 || bytes.IndexAny(rest.Text, "-.") == 0) {
 		return Workspace
 	}
 	return Consumer
@@ -195,30 +182,4 @@ func ofBranch(n *parse.IfNode, side string) Who {
 		return ofNodes(n.ElseList, side)
 	}
 	return Consumer
-}
-
-// placeholder finds the placeholders of api-syncagent. Of those that begin alike, the longer stands first.
-var placeholder = regexp.MustCompile(`\$remote(ClusterName|NamespaceHash|Namespace|NameHash|Name)`)
-
-// ofPlaceholders returns who decides on a text with placeholders.
-func ofPlaceholders(text string) Who {
-	before, after, _ := strings.Cut(text, "$remoteClusterName")
-	switch {
-	case !placeholder.MatchString(text):
-		return Owner
-	case !placeholder.MatchString(before) && (!placeholder.MatchString(after) || isDelimited(after)):
-		return Workspace
-	}
-	return Consumer
-}
-
-// replacePlaceholders replaces placeholders. No value is looked at for placeholders again.
-func replacePlaceholders(text string, s Source) string {
-	namespace, name := s.Object.GetNamespace(), s.Object.GetName()
-	values := map[string]string{
-		"$remoteClusterName":   s.Cluster,
-		"$remoteNamespaceHash": gotemplate.ShortSHA1(namespace), "$remoteNamespace": namespace,
-		"$remoteNameHash": gotemplate.ShortSHA1(name), "$remoteName": name,
-	}
-	return placeholder.ReplaceAllStringFunc(text, func(p string) string { return values[p] })
 }

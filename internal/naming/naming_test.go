@@ -156,9 +156,8 @@ func TestName(t *testing.T) {
 			n, err := New(tc.args.rules, tc.args.scope)
 			var got want
 			if err == nil {
-				got.name, err = n.Name(Source{
-					Cluster: "cluster1", Path: "root:org", Object: object(tc.args.namespace, tc.args.name),
-				})
+				got.name, err = n.Name(gotemplate.Workspace{Cluster: "cluster1", Path: "root:org"},
+					object(tc.args.namespace, tc.args.name))
 			}
 			got.err = err
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
@@ -178,7 +177,7 @@ func FuzzName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := n.Name(Source{Cluster: "cluster1", Object: object(objectNamespace, objectName)})
+		got, err := n.Name(gotemplate.Workspace{Cluster: "cluster1"}, object(objectNamespace, objectName))
 		if err != nil {
 			return
 		}

@@ -6,10 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
@@ -21,7 +24,8 @@ func withoutServers(t *testing.T) (*world, *memory) {
 	w := &world{T: t, cluster: "c1", state: "states", holdings: map[objectsync.Primary][]objectsync.Holding{}}
 	w.input = objectsync.Input{
 		Workspace: objectsync.Workspace{
-			Side: newMemory().side(), Cluster: w.cluster, Path: "root:org", ShowsAll: sides.ShowsAll,
+			Side: newMemory().side(), ShowsAll: sides.ShowsAll,
+			Workspace: gotemplate.Workspace{Cluster: w.cluster, Path: "root:org"},
 		},
 		Service: below.side(), Holders: w, Object: types.NamespacedName{Namespace: "default", Name: "web"},
 	}
@@ -84,13 +88,18 @@ func (w *world) resync(s *objectsync.Syncer, in objectsync.Input) error {
 	return err
 }
 
+// end has an object of a memory wait for its finalizers.
+func (m *memory) end(r schema.GroupVersionResource, n types.NamespacedName) {
+	u := m.get(r, n).DeepCopy()
+	u.SetDeletionTimestamp(new(metav1.Now()))
+	m.put(r, u)
+}
+
 // remove deletes the object of an input in memory, and all that belongs to it.
 func (w *world) remove(s *objectsync.Syncer, in objectsync.Input) {
 	w.Helper()
 	at := things.Workspace.GroupVersionResource
-	u := workspaceOf(in).get(at, in.Object).DeepCopy()
-	u.SetDeletionTimestamp(new(now()))
-	workspaceOf(in).put(at, u)
+	workspaceOf(in).end(at, in.Object)
 	if err := w.resync(s, in); err != nil || workspaceOf(in).get(at, in.Object) != nil {
 		w.Errorf("want the object gone, got %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,7 +79,8 @@ func New(c Config) (*Syncer, error) {
 		agent: c.Agent, stateNamespace: c.StateNamespace, publication: c.Publication,
 		paths: c.Spec.EnableWorkspacePaths, existing: c.Spec.ExistingObjects,
 		primary: copyRule{
-			Pair: c.Primary, origin: v1alpha1.OriginKCP, platform: newPlatformFields(c.Primary.PlatformFields),
+			from: c.Primary.Workspace, to: c.Primary.Service, origin: v1alpha1.OriginKCP,
+			platform: newPlatformFields(c.Primary.PlatformFields),
 		},
 	}
 	var err error
@@ -98,19 +98,12 @@ func New(c Config) (*Syncer, error) {
 	}
 	for i := range c.Spec.Related {
 		spec := &c.Spec.Related[i]
-		pair, ok := c.Related[spec.Name()]
-		if !ok {
-			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: the API of %q is not known", spec.Name())
-		}
-		r, err := newCopyRule(spec, pair)
+		r, err := newCopyRule(spec, c.Related[spec.Name()])
 		if err != nil {
 			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: %q: %v", spec.Name(), err)
 		}
 		s.related = append(s.related, r)
 	}
-	// A copy that several rules name goes with its object if one of them says so: the first one records it.
-	rank := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(s.related, func(a, b *copyRule) int { return rank[a.cleanup] - rank[b.cleanup] })
 	return s, nil
 }
 
@@ -119,7 +112,7 @@ func New(c Config) (*Syncer, error) {
 func (s *Syncer) served(r Record) Record {
 	for _, x := range s.related {
 		if x.relates(r) {
-			r.From.Version, r.To.Version = x.origins().Version, x.copies().Version
+			r.From.Version, r.To.Version = x.from.Version, x.to.Version
 		}
 	}
 	return r
@@ -154,19 +147,4 @@ func newFilter(f *v1alpha1.ResourceFilter) (filter, error) {
 		return filter{}, errors.Wrapf(ErrInvalidSpec, "filter.resource: %v", err)
 	}
 	return out, nil
-}
-
-// passes reports whether an object is synced. Namespace is that of the object, nil if it has none or the filter does
-// not ask. An object without a namespace passes no filter of namespaces.
-func (f filter) passes(u, namespace *unstructured.Unstructured) bool {
-	if f.objects != nil && !f.objects.Matches(labels.Set(u.GetLabels())) {
-		return false
-	}
-	if f.namespace.Name != "" {
-		return u.GetNamespace() == f.namespace.Name
-	}
-	if f.namespace.Labels != nil {
-		return namespace != nil && f.namespace.Labels.Matches(labels.Set(namespace.GetLabels()))
-	}
-	return true
 }

@@ -1,10 +1,8 @@
 package objectsync
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -23,12 +21,12 @@ const (
 
 // contentOf returns what the copy is to have of the object at the origin.
 func (p planner) contentOf(c *copySync, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := c.rule.mutations.Spec(p.view.workspace(), c.origin, target)
+	mutated, err := c.rule.mutations.Spec(p.view.workspace, c.origin, target)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot change %s", c.from)
 	}
-	out := content(mutated, c.rule.origins().Status)
-	if c.rule.origin == v1alpha1.OriginKCP && c.rule.copies().GroupVersionResource == Secrets && empowers(out) {
+	out := content(mutated, c.rule.from.Status)
+	if c.rule.origin == v1alpha1.OriginKCP && c.rule.to.GroupVersionResource == Secrets && empowers(out) {
 		return nil, errors.Wrapf(ErrCredential, "%s", c.from)
 	}
 	return out, nil
@@ -36,8 +34,9 @@ func (p planner) contentOf(c *copySync, target *unstructured.Unstructured) (map[
 
 // statusOf returns the status of an object as it is copied to another one, nil if there is none.
 func (p planner) statusOf(r *copyRule, from, to *unstructured.Unstructured) (any, error) {
-	status, err := r.mutations.Status(p.view.workspace(), from, to)
-	return r.platform.withoutStatus(status), err
+	status, err := r.mutations.Status(p.view.workspace, from, to)
+	with := &unstructured.Unstructured{Object: map[string]any{statusField: status}}
+	return r.platform.without(statusField, with).Object[statusField], err
 }
 
 // statusPatch returns the patch that gives an object a status, nil if it has that or there is none.
@@ -52,7 +51,7 @@ func statusPatch(u *unstructured.Unstructured, status any) map[string]any {
 // sides, nil for none.
 func (p planner) planStatus() (map[string]any, error) {
 	r, v := &p.syncer.primary, p.view
-	if v.copied == nil || !r.Workspace.Status || !r.Service.Status {
+	if v.copied == nil || !r.from.Status || !r.to.Status {
 		return nil, nil //nolint:nilnil // None is needed.
 	}
 	status, err := p.statusOf(r, v.copied, v.source)
@@ -124,21 +123,18 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
 // have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
 // known.
-func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *state) (map[string]any, error) {
+func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *state) map[string]any {
 	want, index := map[string]any{}, map[string]int{}
 	for _, c := range all {
 		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
 			continue
 		}
-		value, err := json.Marshal(struct { // in the order of api-syncagent
+		value := encoded(struct { // in the order of api-syncagent
 			Namespace  string `json:"namespace,omitempty"`
 			Name       string `json:"name"`
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 		}{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
-		if err != nil {
-			return nil, errors.New("cannot encode annotation")
-		}
 		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, c.rule.identifier, index[c.rule.identifier])] = string(value)
 		index[c.rule.identifier]++
 	}
@@ -150,9 +146,9 @@ func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *st
 		}
 	}
 	if change := diff(has, want); change != nil {
-		return at([]string{"metadata", "annotations"}, change), nil
+		return at([]string{"metadata", "annotations"}, change)
 	}
-	return nil, nil //nolint:nilnil // None is needed.
+	return nil
 }
 
 // ErrCredential means that a Secret would give its consumer a say in the service cluster.
@@ -178,21 +174,12 @@ func passes(key string) bool {
 	return key != lastApplied
 }
 
-// passing returns the labels or annotations that are copied, as JSON has them.
-func passing(all map[string]string) map[string]any {
-	out := fromTexts(all)
-	maps.DeleteFunc(out, func(key string, _ any) bool { return !passes(key) })
-	return out
-}
-
-// empowering are the types of Secrets that a cluster fills with tokens or takes for some.
-var empowering = []string{string(corev1.SecretTypeServiceAccountToken), string(corev1.SecretTypeBootstrapToken)}
-
 // empowers reports whether the content of a Secret makes it a credential of the cluster it is in, or asks for one.
 func empowers(content map[string]any) bool {
 	kind, _ := content["type"].(string)
 	account := asMap(asMap(content["metadata"])["annotations"])[corev1.ServiceAccountNameKey]
-	return slices.Contains(empowering, kind) || account != nil
+	return account != nil || kind == string(corev1.SecretTypeServiceAccountToken) ||
+		kind == string(corev1.SecretTypeBootstrapToken)
 }
 
 // content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its
@@ -207,11 +194,12 @@ func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
 		delete(out, statusField)
 	}
 	metadata := map[string]any{}
-	if l := passing(u.GetLabels()); len(l) > 0 {
-		metadata["labels"] = l
-	}
-	if a := passing(u.GetAnnotations()); len(a) > 0 {
-		metadata["annotations"] = a
+	for field, texts := range map[string]map[string]string{"labels": u.GetLabels(), "annotations": u.GetAnnotations()} {
+		all := fromTexts(texts)
+		maps.DeleteFunc(all, func(key string, _ any) bool { return !passes(key) })
+		if len(all) > 0 {
+			metadata[field] = all
+		}
 	}
 	if len(metadata) > 0 {
 		out["metadata"] = metadata

@@ -130,7 +130,7 @@ func owns(owner, u *unstructured.Unstructured) bool {
 // A copyRule says how objects of one API are copied: of a related resource or, without an identifier and a rule for
 // names, of the published API itself.
 type copyRule struct {
-	Pair
+	from, to Resource // the API at the origin, and that of the copies
 
 	identifier string
 	origin     v1alpha1.Origin
@@ -143,8 +143,11 @@ type copyRule struct {
 
 func newCopyRule(spec *v1alpha1.RelatedResource, pair Pair) (*copyRule, error) {
 	r := &copyRule{
-		Pair: pair, identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus,
-		platform: newPlatformFields(pair.PlatformFields),
+		from: pair.Workspace, to: pair.Service, identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup,
+		syncStatus: spec.SyncStatus, platform: newPlatformFields(pair.PlatformFields),
+	}
+	if r.origin == v1alpha1.OriginService {
+		r.from, r.to = r.to, r.from
 	}
 	var err error
 	if r.mutations, err = mutation.New(spec.Mutation); err != nil {
@@ -154,23 +157,8 @@ func newCopyRule(spec *v1alpha1.RelatedResource, pair Pair) (*copyRule, error) {
 	return r, err
 }
 
-// origins returns the API at the origin, and copies that of the copies.
-func (r *copyRule) origins() Resource {
-	if r.origin == v1alpha1.OriginService {
-		return r.Service
-	}
-	return r.Workspace
-}
-
-func (r *copyRule) copies() Resource {
-	if r.origin == v1alpha1.OriginService {
-		return r.Workspace
-	}
-	return r.Service
-}
-
 // relates reports whether a record may be of this related resource, as far as the APIs tell.
 func (r *copyRule) relates(x Record) bool {
-	return r.origin == x.Origin && r.origins().GroupResource() == x.From.GVR().GroupResource() &&
-		r.copies().GroupResource() == x.To.GVR().GroupResource()
+	return r.origin == x.Origin && r.from.GroupResource() == x.From.GVR().GroupResource() &&
+		r.to.GroupResource() == x.To.GVR().GroupResource()
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -131,21 +130,15 @@ func IsLasting(err error) bool {
 		slices.ContainsFunc(warnings, func(w warning) bool { return errors.Is(err, w.cause) })
 }
 
-// ReasonOf returns the reason of the Warning that a consumer gets for an error, empty if it gets none.
-func ReasonOf(err error) string {
-	reason, _ := warningOf(err)
-	return reason
-}
-
-// warningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.
-func warningOf(err error) (reason, message string) {
+// WarningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.
+func WarningOf(err error) (reason, message string) {
 	for _, w := range warnings {
 		if errors.Is(err, w.cause) {
 			return w.reason, w.message
 		}
 	}
 	switch r := RefusalOf(err); {
-	case err == nil, apierrors.IsConflict(err), errors.Is(err, ErrEnding):
+	case err == nil, apierrors.IsConflict(err):
 		return "", ""
 	case r != nil:
 		return refusalWarning(r)
@@ -211,22 +204,10 @@ func newHiddenRefusal(o Ref) *RefusalError {
 	}
 }
 
-// RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
-func RefusalOf(err error) *RefusalError {
-	var r *RefusalError
-	if errors.As(err, &r) {
-		return r
-	}
-	var all kerrors.Aggregate
-	if !errors.As(err, &all) {
-		return nil
-	}
-	for _, one := range all.Errors() {
-		if r := RefusalOf(one); r != nil {
-			return r
-		}
-	}
-	return nil
+// RefusalOf returns the refusal that an error is caused by, nil if there is none.
+func RefusalOf(err error) (r *RefusalError) {
+	errors.As(err, &r)
+	return r
 }
 
 // refusalOf wraps an error of a write that the server has decided against. All other errors stay as they are.
@@ -258,17 +239,12 @@ type refusalWriter struct {
 
 // withRefusals has the writers of both sides recognize refusals.
 func (in Input) withRefusals() Input {
+	in.Workspace.ofWorkspace = true
 	if in.Workspace.Writer != nil {
 		in.Workspace.Writer = refusalWriter{in.Workspace.Writer, true}
 	}
 	in.Service.Writer = refusalWriter{in.Service.Writer, false}
 	return in
-}
-
-// writesToWorkspace reports whether a writer writes to the workspace.
-func writesToWorkspace(w Writer) bool {
-	r, ok := w.(refusalWriter)
-	return ok && r.workspace
 }
 
 // Create creates an object.

@@ -114,7 +114,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	case c.isPrimary():
 		err = p.meet(ctx, plan)
 	default:
-		err = confirmHidden(ctx, other.Writer, c.to)
+		err = confirmHidden(ctx, other, c.to)
 	}
 	if err != nil {
 		return c.named(errors.Wrapf(err, "cannot create %s", c.to))
@@ -178,7 +178,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 func (p *pass) isThere(ctx context.Context) (bool, error) {
 	at := p.syncer.copyRef(p.view.stored.copy.NamespacedName)
 	u, err := p.in.Service.Writer.Live(ctx, at)
-	if isMissing(err, at.Name) {
+	if IsMissing(err, at.Name) {
 		return false, nil
 	}
 	return err == nil && p.view.isCopy(u), errors.Wrapf(err, "cannot read %s", at)
@@ -213,11 +213,9 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	plans, unread := p.planner.planAll(all, &p.state)
 	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx),
 		p.holdOrigins(ctx, plans))
-	body, err := p.planner.planAnnotations(all, unknown, &p.state)
-	if err == nil && body != nil {
-		err = patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body)
+	if body := p.planner.planAnnotations(all, unknown, &p.state); body != nil {
+		errs = append(errs, patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body))
 	}
-	errs = append(errs, err)
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
 		h.Kept = p.state.isMade(h.Record)

@@ -44,8 +44,7 @@ func stopping(in objectsync.Input, f *fault) objectsync.Input {
 
 // TestKilled shows that it does not matter between which two writes the program ends: the next brings the same about.
 func TestKilled(t *testing.T) {
-	phases := []string{"create", "update", "delete"}
-	for _, phase := range phases {
+	for _, phase := range []string{"create", "update", "delete"} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s,answered=%t", phase, !after), func(t *testing.T) {
 				for n := 1; ; n++ {

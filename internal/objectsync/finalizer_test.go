@@ -8,112 +8,47 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-const othersFinalizer = "example.org/other"
-
-// TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object or taken off it is not
-// lost, although the list is written as a whole.
+// TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object, or taken off one that
+// has left the filter, is not lost, although the list is written as a whole.
 func TestOthersFinalizers(t *testing.T) {
-	things, secret := things.Workspace.GroupVersionResource, objectsync.Secrets
-	for name, tc := range map[string]struct {
-		reason   string
-		resource schema.GroupVersionResource
-		name     string
-		before   func(w *world, s *objectsync.Syncer)
-	}{
-		"Hold": {
-			reason:   "It is put on an object.",
-			resource: things,
-			name:     "web",
-			before:   func(*world, *objectsync.Syncer) {},
-		},
-		"LetGo": {
-			reason:   "It is taken off an object that has left the filter.",
-			resource: things,
-			name:     "web",
-			before:   (*world).leaveFilter,
-		},
-		"HoldRelated": {
-			reason:   "It is put on a related object.",
-			resource: secret,
-			name:     "tls",
-			before: func(w *world, s *objectsync.Syncer) {
-				w.mustSync(s, w.input)
-				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
-			},
-		},
-		"LetGoRelated": {
-			reason:   "It is taken off one that nobody refers to any more.",
-			resource: secret,
-			name:     "tls",
-			before: func(w *world, s *objectsync.Syncer) {
-				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
-				w.mustSync(s, w.input)
-				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
-			},
-		},
-	} {
+	const other = "example.org/other"
+	for name, leaves := range map[string]bool{"Hold": false, "LetGo": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			s := w.unlessLeft()
-			tc.before(w, s)
-			n := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: tc.name}
+			s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
+				Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"sync": "yes"}},
+			}})
+			w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+				u.SetLabels(map[string]string{"sync": "yes"})
+			}))
+			if leaves {
+				w.mustSync(s, w.input)
+				w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":null}}`)
+			}
 			in := w.input
-			in.Workspace.Side = w.lately(in.Workspace.Side, tc.resource, n)
-			u := w.held(tc.resource, n)
-			all := append(u.GetFinalizers(), othersFinalizer)
+			in.Workspace.Side = w.lately(in.Workspace.Side, things.Workspace.GroupVersionResource, in.Object)
+			u := w.source(w.input)
+			all := append(u.GetFinalizers(), other)
 			u.SetFinalizers(all)
 			kube.Update(t, w.above, u)
 			if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
-				t.Errorf("%s Want a conflict, got %v", tc.reason, err)
+				t.Errorf("want a conflict, got %v", err)
 			}
-			if got := w.held(tc.resource, n).GetFinalizers(); !slices.Equal(got, all) {
-				t.Errorf("%s Want %v as they were, got %v", tc.reason, all, got)
+			if got := w.source(w.input).GetFinalizers(); !slices.Equal(got, all) {
+				t.Errorf("want %v as they were, got %v", all, got)
 			}
 			w.mustSync(s, w.input)
-			if got := w.held(tc.resource, n).GetFinalizers(); !slices.Contains(got, othersFinalizer) || len(got) == len(all) {
-				t.Errorf("%s After the next look want the other's, and ours as it is to be, got %v", tc.reason, got)
+			if got := w.source(w.input).GetFinalizers(); !slices.Contains(got, other) || len(got) == len(all) {
+				t.Errorf("after the next look want the other's, and ours as it is to be, got %v", got)
 			}
 		})
 	}
-}
-
-// unlessLeft returns the syncer of things that have not left by a label, and creates one that names no Secret yet, and
-// a Secret.
-func (w *world) unlessLeft() *objectsync.Syncer {
-	w.Helper()
-	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-	spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
-		},
-	}}
-	w.create(w.above, thing(w.input.Object, set("secretName", nil)))
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
-	return w.syncer(spec)
-}
-
-func (w *world) leaveFilter(s *objectsync.Syncer) {
-	w.Helper()
-	w.mustSync(s, w.input)
-	w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":{"left":"yes"}}}`)
-}
-
-// held reads an object of the workspace.
-func (w *world) held(r schema.GroupVersionResource, n types.NamespacedName) *unstructured.Unstructured {
-	w.Helper()
-	u, err := w.input.Workspace.Cache(r).Get(n)
-	if err != nil || u == nil {
-		w.Fatalf("want %s, got %v", n, err)
-	}
-	return u
 }
 
 // TestFinalizerIsTakenOff shows that nothing is made of an object that is not held, as it could go without a word, and

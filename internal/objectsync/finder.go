@@ -46,7 +46,7 @@ func newFinder(p *pass, both related.View) *finder {
 	f := &finder{view: p.view, in: p.in, both: both, name: p.secret.name, made: map[Record]bool{}}
 	s, namespace := p.planner.syncer, both.Service.GetNamespace()
 	_, by := s.namer.Who()
-	at, err := s.namer.Name(p.view.naming())
+	at, err := p.view.name(s.namer)
 	// A namespace that naming gives to no other workspace is its own while the copy is in it. So is one with the name of
 	// the logical cluster: that is the default, which may be that of an earlier spec.
 	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace
@@ -95,7 +95,7 @@ func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
 			return origin.Cache(Namespaces).Select("", s)
 		},
 		Objects: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
-			at := r.origins().ref(types.NamespacedName{Namespace: namespace})
+			at := r.from.ref(types.NamespacedName{Namespace: namespace})
 			if err := f.checkSelect(r, at.Namespace); err != nil {
 				return nil, err
 			}
@@ -105,7 +105,7 @@ func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
 	var all []*copySync
 	for _, n := range names {
 		c := &copySync{
-			rule: r, cluster: clusterOf(r.origin, f.view.id.Cluster), from: r.origins().ref(n.From), to: r.copies().ref(n.To),
+			rule: r, cluster: clusterOf(r.origin, f.view.id.Cluster), from: r.from.ref(n.From), to: r.to.ref(n.To),
 		}
 		if !f.learn(c) {
 			all = append(all, c)
@@ -157,7 +157,7 @@ func (f *finder) read(c *copySync) (err error) {
 		if c.origin, err = origin.Cache(c.from.GVR()).Get(c.from.NamespacedName()); err != nil {
 			return err
 		}
-		c.origin = c.rule.platform.withoutSpec(c.origin)
+		c.origin = c.rule.platform.without(specField, c.origin)
 	}
 	if c.unread != nil {
 		return nil //nolint:nilerr // Whether that matters the plan decides.
@@ -165,15 +165,15 @@ func (f *finder) read(c *copySync) (err error) {
 	if c.copied, err = other.Cache(c.to.GVR()).Get(c.to.NamespacedName()); err != nil {
 		return err
 	}
-	c.owned = owns(f.view.copied, c.origin)
 	below, u := c.onService()
-	refused, err := c.rule.names.Admits(f.tenant, below.NamespacedName(), owns(f.view.copied, u))
+	c.owned = owns(f.view.copied, u)
+	refused, err := c.rule.names.Admits(f.tenant, below.NamespacedName(), c.owned)
 	if c.closed = err; refused != nil {
 		c.closed = errors.Wrapf(ErrClosed, "%s: %v", below, refused)
 	}
 	switch {
 	case c.closed == nil, was:
-		f.holdings = append(f.holdings, Holding{Primary: f.view.id.primary(), State: f.name, Record: c.record()})
+		f.holdings = append(f.holdings, Holding{Primary: f.view.id.Primary, State: f.name, Record: c.record()})
 	case !errors.Is(c.closed, ErrClosed):
 		return c.closed
 	}

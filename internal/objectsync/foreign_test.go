@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pkg/errors"
@@ -94,58 +95,25 @@ func TestStatesStay(t *testing.T) {
 	})
 }
 
-// TestStateOfAnother shows that an object is not synced by the state that another owner has left of one of the same
-// name, and that our own state tells whose it is.
-func TestStateOfAnother(t *testing.T) {
-	w := newWorld(t)
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(w.syncer(&v1alpha1.PublishedResourceSpec{}), w.input)
-	was := w.states()[0]
-	if got := was.Labels[v1alpha1.LabelKeyAgentName]; got != "agent" {
-		t.Errorf("owner of the state: got %q", got)
-	}
-	second := w.newSyncer(objectsync.Config{
-		Spec:  &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "second-$remoteNameHash"}},
-		Agent: "second", StateNamespace: w.state, Primary: things,
-	})
-	w.patch(w.above, thing(w.input.Object), `{"metadata":{"finalizers":null}}`)
-	all, err := w.sync(second, w.input)
-	if !errors.Is(err, objectsync.ErrForeign) || reasons(all) != objectsync.ReasonNameTaken {
-		t.Errorf("want ErrForeign and a warning, got %v, %q", err, reasons(all))
-	}
-	if is := w.states()[0]; is.ResourceVersion != was.ResourceVersion || len(w.copies(w.cluster)) != 1 ||
-		len(w.source(w.input).GetFinalizers()) != 0 {
-		t.Error("want nothing written")
-	}
-	primary := objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object}
-	state := &unstructured.Unstructured{Object: map[string]any{}}
-	state.SetLabels(was.Labels)
-	if second.Owns(state) || second.Held(primary, state) != nil {
-		t.Error("want nothing read from the state of another")
-	}
-}
-
 // TestNoTokens shows that no Secret is copied down that a cluster would fill with a token, or take for one.
 func TestNoTokens(t *testing.T) {
-	for name, change := range map[string]func(s *corev1.Secret){
-		"Type":       func(s *corev1.Secret) { s.Type = corev1.SecretTypeServiceAccountToken },
-		"Annotation": func(*corev1.Secret) {},
-		"Bootstrap":  func(s *corev1.Secret) { s.Type = corev1.SecretTypeBootstrapToken },
+	for name, change := range map[string]func(s *unstructured.Unstructured){
+		"Type":      func(s *unstructured.Unstructured) { s.Object["type"] = "kubernetes.io/service-account-token" },
+		"Bootstrap": func(s *unstructured.Unstructured) { s.Object["type"] = "bootstrap.kubernetes.io/token" },
+		"Annotation": func(s *unstructured.Unstructured) {
+			s.SetAnnotations(map[string]string{corev1.ServiceAccountNameKey: "default"})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-			w.create(w.above, thing(w.input.Object))
-			origin := newSecret(w.input.Object.Namespace, "tls", "one")
-			origin.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
-			change(origin)
-			w.create(w.above, origin)
-			all, err := w.sync(s, w.input)
-			if got := all[len(all)-1].Events; !errors.Is(err, objectsync.ErrCredential) || len(got) == 0 ||
-				got[len(got)-1].Reason != objectsync.ReasonRefused {
-				t.Errorf("want ErrCredential and a warning, got %v, %v", err, got)
+			w, below := withoutServers(t)
+			enter(w.input, map[string]any{"secretName": "tls"})
+			workspaceOf(w.input).secretIn("default", "tls", "b25l", change)
+			r, err := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))).Sync(t.Context(), w.input)
+			if got := reasons([]objectsync.Result{r}); !errors.Is(err, objectsync.ErrCredential) ||
+				!strings.HasSuffix(got, objectsync.ReasonRefused) {
+				t.Errorf("want ErrCredential and a warning, got %v, %s", err, got)
 			}
-			if got := w.secretOf(w.below, w.cluster, "tls"); got != nil {
+			if got := below.valueOf(w.cluster, "tls"); got != "" {
 				t.Errorf("copied: %v", got)
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -18,31 +17,10 @@ var composites = objectsync.Pair{
 	PlatformFields: []string{"spec.crossplane", "spec.resourceRef", "status.connectionDetails"},
 }
 
-// composites returns the syncer of an API with fields that are the platform's.
-func (w *world) composites(steps ...v1alpha1.ResourceMutation) *objectsync.Syncer {
-	w.Helper()
-	return w.newSyncer(objectsync.Config{
-		Spec: &v1alpha1.PublishedResourceSpec{
-			EnableWorkspacePaths: true, Mutation: &v1alpha1.ResourceMutations{Spec: steps},
-		},
-		Primary: composites,
-	})
-}
-
-// specOf reads the spec of the copy.
-func (w *world) specOf() map[string]any {
-	w.Helper()
-	spec, _, err := unstructured.NestedMap(w.theCopy(w.cluster).Object, "spec")
-	if err != nil {
-		w.Fatal(err)
-	}
-	return spec
-}
-
 // wantSpec fails unless the copy has a spec.
 func (w *world) wantSpec(when string, want map[string]any) {
 	w.Helper()
-	if diff := cmp.Diff(want, w.specOf()); diff != "" {
+	if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
 		w.Errorf("spec of the copy %s: -want, +got:\n%s", when, diff)
 	}
 }
@@ -52,8 +30,12 @@ func (w *world) wantSpec(when string, want map[string]any) {
 // has written there stays, and does not come up.
 func TestForgedFields(t *testing.T) {
 	w := newWorld(t)
-	s := w.composites(byTemplate("spec.place", `{{ .ClusterPath.Base }} {{ hasKey .LocalObject.spec "crossplane" }}`),
-		byTemplate("spec.crossplane.compositionRef.name", "of-{{ .ClusterName }}"))
+	s := w.newSyncer(objectsync.Config{Primary: composites, Spec: &v1alpha1.PublishedResourceSpec{
+		EnableWorkspacePaths: true, Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
+			byTemplate("spec.place", `{{ .ClusterPath.Base }} {{ hasKey .LocalObject.spec "crossplane" }}`),
+			byTemplate("spec.crossplane.compositionRef.name", "of-{{ .ClusterName }}"),
+		}},
+	}})
 	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
 		spec := u.Object["spec"].(map[string]any)
 		spec["crossplane"] = map[string]any{
@@ -109,58 +91,44 @@ func TestForgedFields(t *testing.T) {
 func TestForgedRelatedFields(t *testing.T) {
 	for name, origin := range map[string]v1alpha1.Origin{"Down": v1alpha1.OriginKCP, "Up": v1alpha1.OriginService} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w, to := withoutServers(t)
 			spec := related(origin, byReference("spec.thing"))
 			spec.Related[0].SyncStatus = true
 			s := w.newSyncer(objectsync.Config{
-				Spec: spec, Primary: plains,
-				Related: map[string]objectsync.Pair{spec.Related[0].Name(): composites},
+				Spec: spec, Primary: plains, Related: map[string]objectsync.Pair{"tls": composites},
 			})
-			w.create(w.above, objectOf(plains.Workspace, w.input.Object,
-				map[string]any{"spec": map[string]any{"thing": "part"}}))
-			w.mustSync(s, w.input)
-			ns := w.input.Object.Namespace
-			at, to := w.endOf(things.Workspace, ns), w.endOf(things.Service, w.cluster)
+			from, is, copied := workspaceOf(w.input), things.Workspace, things.Service
+			at, copyAt := types.NamespacedName{Namespace: "default", Name: "part"},
+				types.NamespacedName{Namespace: w.cluster, Name: "part"}
+			from.put(plains.Workspace.GroupVersionResource,
+				objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
 			if origin == v1alpha1.OriginService {
-				at, to = to, at
+				from, to, is, copied, at, copyAt = to, from, copied, is, copyAt, at
 			}
-			w.create(at.client, objectOf(at.resource, at.name, map[string]any{"spec": map[string]any{
-				"size": "L", "crossplane": map[string]any{"compositionRef": map[string]any{"name": "theirs"}},
-			}}))
-			w.patchStatus(at.client, at.object(), `{"status":{"phase":"x","connectionDetails":{"lastPublishedTime":"now"}}}`)
-			w.mustSync(s, w.input)
-			w.patch(to.client, to.object(), `{"spec":{"resourceRef":{"name":"composed"}}}`)
-			w.patch(at.client, at.object(), `{"spec":{"size":"XL","resourceRef":{"name":"theirs"}}}`)
-			w.mustSync(s, w.input)
-			got := w.read(to.side, to.resource, to.name)
+			for _, fields := range []map[string]any{
+				{"size": "L", "crossplane": map[string]any{"compositionRef": map[string]any{"name": "theirs"}}},
+				{"size": "XL", "resourceRef": map[string]any{"name": "theirs"}},
+			} {
+				u := objectOf(is, at, map[string]any{"spec": fields, "status": map[string]any{
+					"phase": "x", "connectionDetails": map[string]any{"lastPublishedTime": "now"},
+				}})
+				u.SetUID("part")
+				from.put(is.GroupVersionResource, u)
+				if err := w.resync(s, w.input); err != nil {
+					t.Fatal(err)
+				}
+				composed := to.get(copied.GroupVersionResource, copyAt).DeepCopy()
+				set("resourceRef", map[string]any{"name": "composed"})(composed)
+				to.put(copied.GroupVersionResource, composed)
+			}
+			got := to.get(copied.GroupVersionResource, copyAt).Object
 			want := map[string]any{
 				"spec":   map[string]any{"size": "XL", "resourceRef": map[string]any{"name": "composed"}},
 				"status": map[string]any{"phase": "x"},
 			}
-			if diff := cmp.Diff(want, map[string]any{"spec": got.Object["spec"], "status": got.Object["status"]}); diff != "" {
+			if diff := cmp.Diff(want, map[string]any{"spec": got["spec"], "status": got["status"]}); diff != "" {
 				t.Errorf("on the other side: -want, +got:\n%s", diff)
 			}
 		})
 	}
-}
-
-// An end is a related thing on one side.
-type end struct {
-	client   client.Client
-	side     objectsync.Side
-	resource objectsync.Resource
-	name     types.NamespacedName
-}
-
-// endOf returns the related thing in a namespace of the side that has a resource.
-func (w *world) endOf(r objectsync.Resource, namespace string) end {
-	e := end{w.above, w.input.Workspace.Side, r, types.NamespacedName{Namespace: namespace, Name: "part"}}
-	if r == things.Service {
-		e.client, e.side = w.below, w.input.Service
-	}
-	return e
-}
-
-func (e end) object() *unstructured.Unstructured {
-	return objectOf(e.resource, e.name, map[string]any{})
 }

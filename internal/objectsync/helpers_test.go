@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
@@ -80,7 +81,8 @@ func newWorld(t *testing.T) *world {
 	w.cluster = "c" + ns[len(ns)-8:]
 	w.input = objectsync.Input{
 		Workspace: objectsync.Workspace{
-			Side: side(t, &workspaces), Cluster: w.cluster, Path: "root:org", ShowsAll: sides.ShowsAll,
+			Side: side(t, &workspaces), ShowsAll: sides.ShowsAll,
+			Workspace: gotemplate.Workspace{Cluster: w.cluster, Path: "root:org"},
 		},
 		Service: side(t, &service), Holders: w,
 		Object: types.NamespacedName{Namespace: ns, Name: "web"},

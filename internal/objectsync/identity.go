@@ -6,7 +6,6 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -61,38 +60,31 @@ var (
 	ErrExists = errors.New("it exists already, and spec.existingObjects does not let it become the copy")
 	// ErrAmbiguous means that several objects could be the copy.
 	ErrAmbiguous = errors.New("take the labels syncagent.kcp.io/ off all but one of them")
-	// ErrEnding means that an object is being deleted whose name is needed. The deletion of it will tell when to try
-	// again.
-	ErrEnding = errors.New("object is being deleted")
 )
 
 // An Identity says which object of which workspace a copy is of.
 type Identity struct {
-	types.NamespacedName
+	Primary
 
-	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not to be noted.
-	Cluster, Path string
+	// Path is that of the workspace, empty if it is not to be noted.
+	Path string
 	// Kind of the object in the workspace.
 	Kind schema.GroupKind
 	// Agent is the name of the owner, and Publication tells by which PublishedResource and APIExport the object comes.
 	Agent, Publication string
 }
 
-func (i Identity) primary() Primary {
-	return Primary{NamespacedName: i.NamespacedName, Cluster: i.Cluster}
-}
-
 // Labels returns those of a copy.
 func (i Identity) Labels() map[string]string {
-	m := i.stateLabels()
+	m := i.labels()
 	m[v1alpha1.LabelKeyAgentName] = i.Agent
 	return m
 }
 
-func (i Identity) stateLabels() map[string]string {
-	m := map[string]string{LabelCluster: i.Cluster, LabelNameHash: gotemplate.SHA1(i.Name)}
-	if i.Namespace != "" {
-		m[LabelNamespaceHash] = gotemplate.SHA1(i.Namespace)
+func (p Primary) labels() map[string]string {
+	m := map[string]string{LabelCluster: p.Cluster, LabelNameHash: gotemplate.SHA1(p.Name)}
+	if p.Namespace != "" {
+		m[LabelNamespaceHash] = gotemplate.SHA1(p.Namespace)
 	}
 	return m
 }
@@ -110,7 +102,7 @@ func (i Identity) Annotations() map[string]string {
 }
 
 // Key returns what copies and states are indexed by. Other than the name of a state it does not change with versions.
-func (i Identity) Key() string { return keyOf(i.stateLabels()) }
+func (p Primary) Key() string { return keyOf(p.labels()) }
 
 // KeyOf returns what a copy or a state is indexed by, empty if it is none.
 func KeyOf(u *unstructured.Unstructured) string {
@@ -132,8 +124,7 @@ func SourceOf(copied *unstructured.Unstructured) (p Primary, ok bool) {
 	}
 	a := copied.GetAnnotations()
 	p.Cluster, p.Namespace, p.Name = copied.GetLabels()[LabelCluster], a[AnnotationNamespace], a[AnnotationName]
-	return p, p.Cluster != "" && p.Name != "" &&
-		KeyOf(copied) == Identity{NamespacedName: p.NamespacedName, Cluster: p.Cluster}.Key()
+	return p, p.Cluster != "" && p.Name != "" && KeyOf(copied) == p.Key()
 }
 
 // An ownership tells whose copy an object is.
@@ -168,11 +159,11 @@ func (i Identity) ownershipOf(u *unstructured.Unstructured) ownership {
 	return ours
 }
 
-// hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
-func hashJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "" // Structs and maps of texts can be encoded.
-	}
-	return gotemplate.SHA1(string(b) + "\n")
+// encoded returns a value as JSON. It has come from JSON, or is made of texts and flags, so that nothing can fail.
+func encoded(v any) []byte {
+	b, _ := json.Marshal(v) //nolint:errchkjson // See above.
+	return b
 }
+
+// hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
+func hashJSON(v any) string { return gotemplate.SHA1(string(encoded(v)) + "\n") }

@@ -13,9 +13,8 @@ import (
 
 func identity(namespace, name string) Identity {
 	return Identity{
-		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent",
-		Publication: "a/b/c",
-		Kind:        schema.GroupKind{Group: "example.org", Kind: "Thing"},
+		Primary: Primary{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1"},
+		Agent:   "agent", Publication: "a/b/c", Kind: schema.GroupKind{Group: "example.org", Kind: "Thing"},
 	}
 }
 
@@ -62,109 +61,99 @@ func TestIdentityIsTheAgents(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, i.Annotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
-	want := Primary{Cluster: "cluster1", NamespacedName: i.NamespacedName}
-	if p, ok := SourceOf(of(i.Labels(), i.Annotations())); !ok || p != want {
+	if p, ok := SourceOf(of(i.Labels(), i.Annotations())); !ok || p != i.Primary {
 		t.Errorf("SourceOf: got %v, %t", p, ok)
 	}
 }
 
-func TestStandingOf(t *testing.T) {
+func TestOwnershipOf(t *testing.T) {
 	i := identity("default", "web")
-	other := identity("default", "other")
-	cluster := identity("", "web")
-	kind := i
+	other, cluster, kind := identity("default", "other"), identity("", "web"), i
 	kind.Kind.Kind = "Other"
 	for name, tc := range map[string]struct {
 		reason string
-		i      Identity
+		i      Identity // that of the object by default
 		u      *unstructured.Unstructured
 		want   ownership
 	}{
-		"Whole": {reason: "What has all is ours.", i: i, u: of(i.Labels(), i.Annotations()), want: ours},
+		"Whole": {reason: "What has all is ours.", u: of(i.Labels(), i.Annotations()), want: ours},
 		"Agents": {
-			reason: "What the agent has left does not tell the kind.",
-			i:      i,
-			u:      of(i.Labels(), without(i.Annotations(), AnnotationKind)),
-			want:   ours,
+			reason: "What the agent has left does not tell the kind.", want: ours,
+			u: of(i.Labels(), without(i.Annotations(), AnnotationKind)),
 		},
 		"Mangled": {
-			reason: "What is missing can be repaired.",
-			i:      i,
-			u:      of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()),
-			want:   ours,
+			reason: "What is missing can be repaired.", want: ours,
+			u: of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()),
 		},
 		"NewPath": {
-			reason: "A workspace can have another path.",
-			i:      i,
-			u:      of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")),
-			want:   ours,
+			reason: "A workspace can have another path.", want: ours,
+			u: of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")),
 		},
-		"Nothing": {
-			reason: "What says nothing belongs to no one.",
-			i:      i,
-			u:      of(map[string]string{"a": "b"}, nil),
-			want:   unowned,
-		},
+		"Nothing": {reason: "What says nothing belongs to no one.", u: of(map[string]string{"a": "b"}, nil), want: unowned},
 		"OtherName": {
-			reason: "The copy of another object is foreign.",
-			i:      i,
-			u:      of(other.Labels(), other.Annotations()),
-			want:   foreign,
+			reason: "The copy of another object is foreign.", u: of(other.Labels(), other.Annotations()), want: foreign,
 		},
 		"OtherAgent": {
-			reason: "What another agent owns is foreign.",
-			i:      i,
-			u:      of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()),
-			want:   foreign,
+			reason: "What another agent owns is foreign.", want: foreign,
+			u: of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()),
 		},
 		"OtherPublication": {
-			reason: "What comes by another APIExport is foreign, whatever its name.",
-			i:      i,
-			u:      of(i.Labels(), set(i.Annotations(), AnnotationPublication, "a/other/c")),
-			want:   foreign,
+			reason: "What comes by another APIExport is foreign, whatever its name.", want: foreign,
+			u: of(i.Labels(), set(i.Annotations(), AnnotationPublication, "a/other/c")),
 		},
 		"NoPublication": {
-			reason: "What no publication has belongs to who has the object.",
-			i:      i,
-			u:      of(i.Labels(), without(i.Annotations(), AnnotationPublication)),
-			want:   ours,
+			reason: "What no publication has belongs to who has the object.", want: ours,
+			u: of(i.Labels(), without(i.Annotations(), AnnotationPublication)),
 		},
 		"OtherCluster": {
-			reason: "The copy of another tenant is foreign, whatever its name.",
-			i:      i,
-			u:      of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()),
-			want:   foreign,
+			reason: "The copy of another tenant is foreign, whatever its name.", want: foreign,
+			u: of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()),
 		},
 		"OtherKind": {
-			reason: "The copy of an object of another kind is foreign, which the labels do not tell.",
-			i:      i,
-			u:      of(kind.Labels(), kind.Annotations()),
-			want:   foreign,
+			reason: "The copy of an object of another kind is foreign, which the labels do not tell.", want: foreign,
+			u: of(kind.Labels(), kind.Annotations()),
 		},
 		"Namespaced": {
-			reason: "The copy of an object with a namespace is foreign to one without.",
-			i:      cluster,
-			u:      of(i.Labels(), i.Annotations()),
-			want:   foreign,
+			reason: "The copy of an object with a namespace is foreign to one without.", want: foreign,
+			i: cluster, u: of(i.Labels(), i.Annotations()),
 		},
 		"ClusterScoped": {
-			reason: "And the other way round.",
-			i:      i,
-			u:      of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()),
-			want:   foreign,
+			reason: "And the other way round.", want: foreign,
+			u: of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()),
 		},
-		"State": {
-			reason: "A state is nobody's copy.",
-			i:      i,
-			u:      of(set(i.stateLabels(), LabelState, "true"), nil),
-			want:   foreign,
-		},
+		"State": {reason: "A state is nobody's copy.", u: of(set(i.labels(), LabelState, "true"), nil), want: foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.i.Name == "" {
+				tc.i = i
+			}
 			if got := tc.i.ownershipOf(tc.u); got != tc.want {
 				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestOwns shows whose states are read.
+func TestOwns(t *testing.T) {
+	p, _ := planning("", "")
+	state := func(agent, publication string) *unstructured.Unstructured {
+		return of(map[string]string{LabelState: "true", v1alpha1.LabelKeyAgentName: agent},
+			map[string]string{AnnotationPublication: publication})
+	}
+	for reason, tc := range map[string]struct {
+		u    *unstructured.Unstructured
+		want bool
+	}{
+		"It is ours.":                            {u: state("agent", "a/b/c"), want: true},
+		"Those of api-syncagent say nothing.":    {u: state("", ""), want: true},
+		"It is another owner's.":                 {u: state("another", "a/b/c")},
+		"It is of another publication.":          {u: state("agent", "a/other/c")},
+		"A Secret that is no state is nobody's.": {u: of(nil, nil)},
+	} {
+		if got := p.syncer.Owns(tc.u); got != tc.want {
+			t.Errorf("%s Want %t, got %t", reason, tc.want, got)
+		}
 	}
 }
 
@@ -201,40 +190,16 @@ func TestContent(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	with := func(metadata object) object { return object{"metadata": metadata} }
-	for name, tc := range map[string]struct {
-		reason         string
-		from, to, want object
-	}{
-		"Same": {
-			reason: "Nothing has changed.",
-			from:   with(object{"labels": object{"a": "b"}}),
-			to:     with(object{"labels": object{"a": "b"}}),
-		},
-		"None": {reason: "There never were any.", from: object{"spec": "x"}, to: object{"spec": "x"}},
-		"New": {
-			reason: "A first label comes.",
-			from:   object{},
-			to:     with(object{"labels": object{"a": "b"}}),
-			want:   with(object{"labels": object{"a": "b"}}),
-		},
-		"LastLabel": {
-			reason: "Others may have labels, too.",
-			from:   with(object{"labels": object{"a": "b"}}),
-			to:     object{},
-			want:   with(object{"labels": object{"a": nil}}),
-		},
-		"LastOfBoth": {
-			reason: "One kind of them may stay.",
-			from:   with(object{"labels": object{"a": "b"}, "annotations": object{"c": "d"}}),
-			to:     with(object{"labels": object{"a": "b"}}),
-			want:   with(object{"annotations": object{"c": nil}}),
-		},
+	labels := object{"metadata": object{"labels": object{"a": "b"}}}
+	both := object{"metadata": object{"labels": object{"a": "b"}, "annotations": object{"c": "d"}}}
+	for reason, tc := range map[string]struct{ from, to, want object }{
+		"Nothing has changed.":         {from: labels, to: labels},
+		"A first label comes.":         {from: object{}, to: labels, want: labels},
+		"Others may have labels, too.": {from: labels, to: object{}, want: at([]string{"metadata", "labels", "a"}, nil)},
+		"One kind of them may stay.":   {from: both, to: labels, want: at([]string{"metadata", "annotations", "c"}, nil)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, changed(tc.from, tc.to)); d != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, d)
-			}
-		})
+		if d := cmp.Diff(tc.want, changed(tc.from, tc.to)); d != "" {
+			t.Errorf("%s\n-want, +got:\n%s", reason, d)
+		}
 	}
 }

@@ -49,13 +49,16 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 			t.Errorf("%s: want more than %d bytes asked for, got %d", reason, least, most)
 		}
 		full = true
+		was := m.below.valueOf(m.cluster, "s0")
 		grow(m)
 		res, err := m.syncer.Sync(t.Context(), m.input)
 		if !errors.Is(err, objectsync.ErrNoRoom) || !slices.ContainsFunc(res.Events,
 			func(e objectsync.Event) bool { return e.Reason == objectsync.ReasonWorkspaceLimit }) {
 			t.Errorf("%s: want it refused, and the consumer told, got %v, %v", reason, err, res.Events)
 		}
-		m.copies(many)
+		if m.copies(many); m.below.valueOf(m.cluster, "s0") != was {
+			t.Errorf("%s: written to the copy and not remembered", reason)
+		}
 		full = false
 		m.pass(many)
 		full = true
@@ -127,17 +130,14 @@ func (m *manyRelated) name(n int) {
 // fill gives a number of Secrets a value.
 func (m *manyRelated) fill(n int, value string) {
 	for i := range n {
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": value},
-		}}
-		u.SetNamespace(m.namespace)
-		u.SetName(fmt.Sprintf("s%d", i))
-		u.SetUID(types.UID(fmt.Sprint("uid of ", i)))
-		if was := m.origin.get(objectsync.Secrets,
-			types.NamespacedName{Namespace: m.namespace, Name: u.GetName()}); was != nil {
-			u.SetFinalizers(was.GetFinalizers())
-		}
-		m.origin.put(objectsync.Secrets, u)
+		name := fmt.Sprintf("s%d", i)
+		m.origin.secretIn(m.namespace, name, value, func(u *unstructured.Unstructured) {
+			u.SetUID(types.UID("uid of " + name))
+			was := m.origin.get(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: name})
+			if was != nil {
+				u.SetFinalizers(was.GetFinalizers())
+			}
+		})
 	}
 }
 
@@ -160,9 +160,7 @@ func (m *manyRelated) lives(n int) {
 // end deletes the object.
 func (m *manyRelated) end() {
 	m.Helper()
-	source := m.above.get(things.Workspace.GroupVersionResource, m.input.Object).DeepCopy()
-	source.SetDeletionTimestamp(new(now()))
-	m.above.put(things.Workspace.GroupVersionResource, source)
+	m.above.end(things.Workspace.GroupVersionResource, m.input.Object)
 	m.pass(0)
 }
 

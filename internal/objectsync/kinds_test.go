@@ -77,7 +77,6 @@ func TestScopes(t *testing.T) {
 			reason: "Or none where it has one.",
 			pair:   objectsync.Pair{Workspace: things.Workspace, Service: wides.Service},
 		},
-		"Namespaced": {reason: "Or both have.", pair: things},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -40,8 +40,8 @@ func newForger(t *testing.T) (*forger, *objectsync.Syncer, types.NamespacedName)
 // identity returns that of the victim's object.
 func (f *forger) identity() objectsync.Identity {
 	return objectsync.Identity{
-		NamespacedName: f.input.Object, Cluster: f.cluster, Agent: "agent", Publication: "publication",
-		Kind: schema.GroupKind{Group: "ws.example.com", Kind: "Thing"},
+		Primary: objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster},
+		Agent:   "agent", Publication: "publication", Kind: schema.GroupKind{Group: "ws.example.com", Kind: "Thing"},
 	}
 }
 

@@ -5,21 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
-
-// now returns the time of a deletion.
-func now() metav1.Time { return metav1.NewTime(time.Now()) }
 
 // A memory is one side without a server: it has what is put there.
 type memory struct {
@@ -42,10 +38,6 @@ func (m *memory) side() objectsync.Side {
 	}
 }
 
-func nameIn(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-}
-
 func (m *memory) get(r schema.GroupVersionResource, n types.NamespacedName) *unstructured.Unstructured {
 	return m.all[r][n]
 }
@@ -54,14 +46,14 @@ func (m *memory) put(r schema.GroupVersionResource, u *unstructured.Unstructured
 	if m.all[r] == nil {
 		m.all[r] = map[types.NamespacedName]*unstructured.Unstructured{}
 	}
-	m.all[r][nameIn(u)] = u
+	m.all[r][client.ObjectKeyFromObject(u)] = u
 }
 
 func (m *memory) drop(r schema.GroupVersionResource, n types.NamespacedName) { delete(m.all[r], n) }
 
 // Create is that of a writer.
 func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	if m.get(r, nameIn(u)) != nil {
+	if m.get(r, client.ObjectKeyFromObject(u)) != nil {
 		return apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
 	}
 	u = u.DeepCopy()

@@ -21,7 +21,7 @@ func diff(from, to map[string]any) map[string]any {
 		inner, _ := want.(map[string]any)
 		if is == nil || inner == nil {
 			if !same(from[field], want) {
-				patch[field] = pruned(want)
+				patch[field] = want
 			}
 		} else if p := diff(is, inner); p != nil {
 			patch[field] = p
@@ -36,21 +36,6 @@ func diff(from, to map[string]any) map[string]any {
 		return nil
 	}
 	return patch
-}
-
-// pruned returns a value without the fields of objects that are null, outside of lists. It shares lists with it.
-func pruned(v any) any {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	out := make(map[string]any, len(m))
-	for field, x := range m {
-		if x != nil {
-			out[field] = pruned(x)
-		}
-	}
-	return out
 }
 
 // needed returns the part of a JSON merge patch that would change an object, nil if nothing would. It shares values
@@ -123,53 +108,32 @@ func fromTexts(m map[string]string) map[string]any {
 // specField is the field with the desired state that platforms have fields in.
 const specField = "spec"
 
-// platformFields are the fields of an API in which consumers have no say, by their paths. Those of the status begin
-// below it.
-type platformFields struct{ spec, status [][]string }
+// platformFields are the fields of an API in which consumers have no say, by their paths.
+type platformFields [][]string
 
-func newPlatformFields(paths []string) platformFields {
-	var out platformFields
+func newPlatformFields(paths []string) (out platformFields) {
 	for _, path := range paths {
-		switch steps := strings.Split(path, "."); steps[0] {
-		case specField:
-			out.spec = append(out.spec, steps)
-		case statusField:
-			out.status = append(out.status, steps[1:])
-		}
+		out = append(out, strings.Split(path, "."))
 	}
 	return out
 }
 
-// withoutSpec returns an object of a consumer without the platform's fields of its spec. It does not change the
+// without returns an object without the platform's fields of its spec or status, nil for nil. It does not change the
 // object.
-func (f platformFields) withoutSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if len(f.spec) == 0 || u == nil {
-		return u
+func (f platformFields) without(field string, u *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, path := range f {
+		if u != nil && path[0] == field {
+			u = &unstructured.Unstructured{Object: removed(u.Object, path)}
+		}
 	}
-	content := u.Object
-	for _, path := range f.spec {
-		content = removed(content, path)
-	}
-	return &unstructured.Unstructured{Object: content}
-}
-
-// withoutStatus returns a status without the platform's fields. It does not change the status.
-func (f platformFields) withoutStatus(status any) any {
-	fields, ok := status.(map[string]any)
-	if !ok {
-		return status
-	}
-	for _, path := range f.status {
-		fields = removed(fields, path)
-	}
-	return fields
+	return u
 }
 
 // change returns the JSON merge patch that makes one content of another, as changed does, but takes away no field of
 // the platform, and no object with one: a copy keeps what it has there. Others may have made it, and what a consumer
 // once could write there may be what the copy lives by.
 func (f platformFields) change(from, to map[string]any) map[string]any {
-	for _, path := range f.spec {
+	for _, path := range f {
 		for i := 1; i < len(path); i++ {
 			_, was := valueAt(from, path[:i])
 			if _, is := valueAt(to, path[:i]); was && !is {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -93,10 +94,10 @@ func TestTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// beforePatch returns a side where something is done before each patch of what has a name.
-func beforePatch(s objectsync.Side, name string, do func()) objectsync.Side {
+// before returns a side where something is done before each write of what has a name.
+func before(s objectsync.Side, verb, name string, do func()) objectsync.Side {
 	return tap(s, func(w *write) error {
-		if w.verb == "patch" && w.name == name {
+		if w.verb == verb && w.name == name {
 			do()
 		}
 		return w.send()
@@ -114,10 +115,11 @@ func TestReplacedBeforeWrite(t *testing.T) {
 	w.patch(w.above, newSecret(w.input.Object.Namespace, "tls", ""), `{"data":{"k":"dHdv"}}`)
 	w.patch(w.above, origin, `{"spec":{"size":7}}`)
 	copied, related := w.theCopy(w.cluster), newSecret(w.cluster, "tls", "the operator's")
-	operators := objectOf(things.Service, nameIn(copied), map[string]any{"spec": map[string]any{"of": "the operator"}})
+	at := client.ObjectKeyFromObject(copied)
+	operators := objectOf(things.Service, at, map[string]any{"spec": map[string]any{"of": "the operator"}})
 	for _, u := range []client.Object{operators, related} {
 		in := w.input
-		in.Service = beforePatch(in.Service, u.GetName(), func() {
+		in.Service = before(in.Service, "patch", u.GetName(), func() {
 			kube.Delete(t, w.below, u.DeepCopyObject().(client.Object))
 			w.create(w.below, u)
 		})
@@ -125,7 +127,7 @@ func TestReplacedBeforeWrite(t *testing.T) {
 			t.Errorf("%s: want a conflict, got %v", u.GetName(), err)
 		}
 	}
-	is := w.read(w.input.Service, things.Service, nameIn(copied))
+	is := w.read(w.input.Service, things.Service, at)
 	if diff := cmp.Diff(operators.Object["spec"], is.Object["spec"]); diff != "" {
 		t.Errorf("written: -want, +got:\n%s", diff)
 	}
@@ -142,19 +144,21 @@ func TestReplacedBeforeStatus(t *testing.T) {
 	s := w.syncerOf(plains, spec)
 	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
 	w.mustSync(s, w.input)
-	from, to := w.endOf(things.Workspace, w.input.Object.Namespace), w.endOf(things.Service, w.cluster)
-	w.create(w.above, from.object())
+	at := types.NamespacedName{Namespace: w.cluster, Name: "part"}
+	from, to := thing(w.input.Object), objectOf(things.Service, at, map[string]any{})
+	from.SetName(at.Name)
+	w.create(w.above, from)
 	w.mustSync(s, w.input)
-	w.patchStatus(w.above, from.object(), `{"status":{"phase":"x"}}`)
+	w.patchStatus(w.above, from, `{"status":{"phase":"x"}}`)
 	in := w.input
-	in.Service = beforePatch(in.Service, to.name.Name, func() {
-		kube.Delete(t, w.below, to.object())
-		w.create(w.below, to.object())
+	in.Service = before(in.Service, "patch", at.Name, func() {
+		kube.Delete(t, w.below, to.DeepCopy())
+		w.create(w.below, to.DeepCopy())
 	})
 	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, got %v", err)
 	}
-	if got := w.read(to.side, to.resource, to.name).Object["status"]; got != nil {
+	if got := w.read(w.input.Service, things.Service, at).Object["status"]; got != nil {
 		t.Errorf("written: %v", got)
 	}
 }

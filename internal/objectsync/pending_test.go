@@ -10,64 +10,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// meddled returns an input whose service cluster does something else before it makes Secret tls, and that may end with
-// that.
-func meddled(in objectsync.Input, do func(), ends bool) objectsync.Input {
-	hit := false
-	in.Service = tap(in.Service, func(w *write) error {
-		if w.verb == "create" && w.name == "tls" {
-			do()
-			hit = true
-		}
-		if w.verb == "patch" && ends && hit {
-			return errBoom
-		}
-		return w.send()
-	})
-	return in
-}
-
-// TestEndBeforeForgetting shows that a copy whose making was refused is not ours, and stays, if the program ends before
-// that is remembered.
-func TestEndBeforeForgetting(t *testing.T) {
-	for name, synced := range map[string]bool{"Synced": true, "DeletedAtOnce": false} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-			shared := inShared(w, open(spec))
-			s := w.syncer(spec)
-			late := w.tenant()
-			for _, in := range []objectsync.Input{w.input, late} {
-				w.create(w.above, thing(in.Object))
-				w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
-			}
-			if _, err := s.Sync(t.Context(), meddled(late, func() { w.mustSync(s, w.input) }, true)); err == nil {
-				t.Fatal("want an error")
-			}
-			if synced {
-				w.refused(s, late, objectsync.ErrForeign)
-				w.patch(w.above, newSecret(late.Object.Namespace, "tls", ""), `{"data":{"k":"dHdv"}}`)
-				w.refused(s, late, objectsync.ErrForeign)
-			}
-			kube.Delete(t, w.above, thing(late.Object))
-			w.mustSync(s, late)
-			if got := w.secretOf(w.below, shared, "tls")["k"]; got != w.cluster {
-				t.Errorf("want the copy of who was first, got %q", got)
-			}
-			if w.source(late) != nil {
-				t.Error("want the object gone")
-			}
-		})
-	}
-}
-
 // TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name
 // is taken.
 func TestSharedByNewOnes(t *testing.T) {
 	w := newWorld(t)
 	s, second, origin := w.shared()
 	w.create(w.above, origin)
-	r, err := s.Sync(t.Context(), meddled(second, func() { w.mustSync(s, w.input) }, false))
+	late := second
+	late.Service = before(late.Service, "create", "tls", func() { w.mustSync(s, w.input) })
+	r, err := s.Sync(t.Context(), late)
 	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
 	}
@@ -77,14 +28,6 @@ func TestSharedByNewOnes(t *testing.T) {
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want the copy to stay for the second")
 	}
-}
-
-// upward returns a spec that copies a Secret of the service cluster into the workspace, and deletes the copy with its
-// object.
-func upward() *v1alpha1.PublishedResourceSpec {
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	spec.Related[0].Cleanup = true
-	return spec
 }
 
 // delete deletes the object of the consumer.
@@ -97,7 +40,8 @@ func (w *world) delete(in objectsync.Input) {
 // copy was created, and has all of what the copy was to have, and more.
 func TestOwnBeforeCopy(t *testing.T) {
 	w := newWorld(t)
-	spec := upward()
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Related[0].Cleanup = true
 	spec.ExistingObjects = v1alpha1.ExistingObjectsRefuse
 	s := w.syncer(spec)
 	w.create(w.above, thing(w.input.Object))

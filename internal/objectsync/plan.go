@@ -3,6 +3,7 @@ package objectsync
 import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
@@ -29,13 +30,21 @@ type planner struct {
 	view   *view
 }
 
-// passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
+// passes reports whether the object passes the filter. One without a namespace passes none of namespaces. One that is
+// held stays so while its namespace is not known.
 func (p planner) passes() bool {
 	f, v := p.syncer.filter, p.view
-	if f.namespace.Labels != nil && v.id.Namespace != "" && v.namespace == nil {
-		return HasFinalizer(v.source)
+	switch {
+	case f.objects != nil && !f.objects.Matches(labels.Set(v.source.GetLabels())):
+		return false
+	case f.namespace.Name != "":
+		return v.id.Namespace == f.namespace.Name
+	case f.namespace.Labels == nil:
+		return true
+	case v.namespace == nil:
+		return v.id.Namespace != "" && HasFinalizer(v.source)
 	}
-	return f.passes(v.source, v.namespace)
+	return f.namespace.Labels.Matches(labels.Set(v.namespace.GetLabels()))
 }
 
 // primary returns the object as one that is copied to a place.
@@ -91,9 +100,9 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 		out.patch = p.bodyFor(c, c.copied, change)
 	}
 	if isNew {
-		out.remembered, out.refused = c.encode(out.content)
+		out.remembered = c.encode(out.content)
 	}
-	if c.copied != nil && c.rule.syncStatus && c.rule.copies().Status {
+	if c.copied != nil && c.rule.syncStatus && c.rule.to.Status {
 		var status any
 		status, out.noStatus = p.statusOf(c.rule, c.origin, c.copied)
 		out.status = statusPatch(c.copied, status)
@@ -164,7 +173,7 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 	case is == foreign:
 		return nil, ErrForeign
 	case found.GetDeletionTimestamp() != nil:
-		return nil, ErrEnding
+		return nil, awaited(plan.of.to)
 	case is == unowned && !p.view.isCopy(found) && !adopts:
 		return nil, ErrExists
 	}
@@ -182,7 +191,7 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 
 // destination returns where naming has the copy. An error beside it refuses that for a new copy.
 func (p planner) destination() (Ref, error) {
-	n, err := p.syncer.namer.Name(p.view.naming())
+	n, err := p.view.name(p.syncer.namer)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -254,7 +263,7 @@ func (p planner) madeByAgent(c *copySync) bool {
 		return false
 	}
 	is, err := p.contentOf(c, c.copied)
-	return err == nil && len(is) > 0 && diff(content(c.copied, c.rule.copies().Status), is) == nil
+	return err == nil && len(is) > 0 && diff(content(c.copied, c.rule.to.Status), is) == nil
 }
 
 // isAgents reports whether api-syncagent has made the copy of a related object. It has not recorded that.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,7 +33,7 @@ func seen(plan copyPlan) planned {
 
 // remembered has a state remember what was last copied.
 func remembered(s *state, c *copySync, last map[string]any) {
-	b, _ := c.encode(last)
+	b := c.encode(last)
 	s.contents[s.contentKey(c)] = b
 }
 
@@ -120,7 +121,7 @@ func TestPlanRelated(t *testing.T) {
 			reason: "A status is copied if that is asked for.",
 			change: both(func(_ planner, c *copySync, s *state) {
 				remembered(s, c, data("new"))
-				c.rule.syncStatus, c.rule.Service.Status, c.rule.Workspace.Status = true, true, true
+				c.rule.syncStatus, c.rule.to.Status, c.rule.from.Status = true, true, true
 				c.origin.Object["status"] = map[string]any{"phase": "Ready"}
 				c.copied.Object["status"] = map[string]any{"phase": "Pending"}
 			}),
@@ -162,6 +163,11 @@ func TestPlanPrimary(t *testing.T) {
 		u.Object["spec"] = size(n)["spec"]
 		return u
 	}
+	agents := func(p planner, n int64) *unstructured.Unstructured {
+		u := copied(p, n)
+		u.SetAnnotations(map[string]string{AnnotationName: "web", AnnotationNamespace: "default"})
+		return u
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		last   map[string]any
@@ -193,11 +199,7 @@ func TestPlanPrimary(t *testing.T) {
 		},
 		"Agents": {
 			reason: "What the agent has left without a state is written, and says whose it is.",
-			copied: func(p planner) *unstructured.Unstructured {
-				u := copied(p, 7)
-				u.SetAnnotations(map[string]string{AnnotationName: "web", AnnotationNamespace: "default"})
-				return u
-			},
+			copied: func(p planner) *unstructured.Unstructured { return agents(p, 7) },
 			want: planned{Remember: true, Patch: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{
 					AnnotationKind: "Thing", AnnotationPublication: "a/b/c",
@@ -207,11 +209,7 @@ func TestPlanPrimary(t *testing.T) {
 		},
 		"AgentsSame": {
 			reason: "Marks that the agent does not write are no reason for a write.", last: size(2),
-			copied: func(p planner) *unstructured.Unstructured {
-				u := copied(p, 2)
-				u.SetAnnotations(map[string]string{AnnotationName: "web", AnnotationNamespace: "default"})
-				return u
-			},
+			copied: func(p planner) *unstructured.Unstructured { return agents(p, 2) },
 		},
 		"Orphaned": {
 			reason: "One that was left behind is so no more.", last: size(2),
@@ -257,6 +255,7 @@ func TestAdopt(t *testing.T) {
 		found  func(p planner) *unstructured.Unstructured
 		want   any // the spec in the patch, if there is one
 		patch  bool
+		ends   bool // It is in deletion, which is a conflict.
 		err    error
 	}{
 		"Nobodys": {
@@ -272,7 +271,7 @@ func TestAdopt(t *testing.T) {
 			found: func(planner) *unstructured.Unstructured { return of(map[string]string{LabelCluster: "other"}, nil) },
 		},
 		"Ending": {
-			reason: "The name is waited for.", policy: v1alpha1.ExistingObjectsOverwrite, err: ErrEnding,
+			reason: "The name is waited for.", policy: v1alpha1.ExistingObjectsOverwrite, ends: true,
 			found: func(planner) *unstructured.Unstructured {
 				u := of(nil, nil)
 				u.SetDeletionTimestamp(new(metav1.Now()))
@@ -309,11 +308,8 @@ func TestAdopt(t *testing.T) {
 			found := tc.found(p)
 			found.SetResourceVersion("7")
 			got, err := p.adopt(plan, found)
-			if !errors.Is(err, tc.err) {
+			if apierrors.IsConflict(err) != tc.ends || !tc.ends && !errors.Is(err, tc.err) {
 				t.Errorf("%s Want %v, got %v", tc.reason, tc.err, err)
-			}
-			if reason, _ := warningOf(err); errors.Is(tc.err, ErrEnding) && reason != "" {
-				t.Errorf("%s Want no warning, got %s", tc.reason, reason)
 			}
 			if diff := cmp.Diff(tc.want, got["spec"]); diff != "" || (got != nil) != tc.patch ||
 				tc.patch && asMap(got["metadata"])["resourceVersion"] != "7" {
@@ -355,6 +351,31 @@ func TestPlanAll(t *testing.T) {
 				t.Errorf("%s Want %d plans and %d errors, got %v, %v", tc.reason, tc.planned, tc.unread, plans, unread)
 			}
 		})
+	}
+}
+
+// TestPlanAnnotations shows that the consumer is told of what there is: by its kind in the workspace, without gaps.
+// What is told of a rule whose objects are not all known stays.
+func TestPlanAnnotations(t *testing.T) {
+	p, c := planning(v1alpha1.OriginService, "")
+	gone, second, s := *c, *c, p.view.stored.clone()
+	gone.to.Name, gone.origin = "gone", nil
+	second.to.Name, second.to.Kind = "b", "Other"
+	all := []*copySync{&gone, c, &second}
+	for _, c := range all {
+		s.remember(c, nil, false)
+	}
+	p.view.source.SetAnnotations(map[string]string{
+		AnnotationRelatedPrefix + "tls.0": "former", AnnotationRelatedPrefix + "tls.2": "former",
+		AnnotationRelatedPrefix + "other.0": "x", "note": "x",
+	})
+	want := at([]string{"metadata", "annotations"}, map[string]any{
+		AnnotationRelatedPrefix + "tls.0": `{"namespace":"x","name":"a","apiVersion":"v1","kind":"Secret"}`,
+		AnnotationRelatedPrefix + "tls.1": `{"namespace":"x","name":"b","apiVersion":"v1","kind":"Other"}`,
+		AnnotationRelatedPrefix + "tls.2": nil,
+	})
+	if diff := cmp.Diff(want, p.planAnnotations(all, map[string]bool{"other": true}, &s)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -72,11 +71,12 @@ func (w *world) restsBeside(one, another *objectsync.Syncer) {
 			w.Errorf("want ErrForeign and a warning, got %v, %q", err, reasons(all))
 		}
 		_, released := another.Release(w.Context(), w.input)
-		abandoned := another.Abandon(w.Context(), w.input)
-		if err := kerrors.NewAggregate([]error{
-			released, abandoned, another.RemoveFinalizers(w.Context(), w.input),
-		}); err != nil {
-			w.Error(err)
+		for _, err := range []error{
+			released, another.Abandon(w.Context(), w.input), another.RemoveFinalizers(w.Context(), w.input),
+		} {
+			if err != nil {
+				w.Error(err)
+			}
 		}
 	})
 	if len(below) != 0 {

@@ -20,15 +20,6 @@ func (w *world) shared() (s *objectsync.Syncer, second objectsync.Input, origin 
 		newSecret(w.input.Object.Namespace, "tls", "one")
 }
 
-// isLetGo fails unless the Secret is there without a finalizer, and without a copy.
-func (w *world) isLetGo(origin *corev1.Secret) {
-	w.Helper()
-	kube.Get(w, w.above, client.ObjectKeyFromObject(origin), origin)
-	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
-		w.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
-	}
-}
-
 // TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
 // keeps it for the other.
 func TestSharedRelatedGoes(t *testing.T) {
@@ -61,5 +52,8 @@ func TestSharedRelatedNotKept(t *testing.T) {
 	}
 	w.delete(second)
 	w.mustSync(s, second)
-	w.isLetGo(origin)
+	kube.Get(t, w.above, client.ObjectKeyFromObject(origin), origin)
+	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+		t.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
+	}
 }

@@ -1,16 +1,11 @@
 package objectsync_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,23 +106,18 @@ func TestRelatedFromService(t *testing.T) {
 func TestRelatedCleanup(t *testing.T) {
 	for name, cleanup := range map[string]bool{"Keep": false, "Cleanup": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w, below := withoutServers(t)
 			spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
 			spec.Related[0].Cleanup = cleanup
-			s := w.syncer(spec)
-			src := thing(w.input.Object)
-			w.create(w.above, src)
-			w.ensureNamespace(w.cluster)
-			w.create(w.below, newSecret(w.cluster, "tls", "one"))
-			w.mustSync(s, w.input)
-			if w.secretOf(w.above, w.input.Object.Namespace, "tls") == nil {
-				t.Fatal("want a copy")
+			s, above := w.syncer(spec), workspaceOf(w.input)
+			enter(w.input, map[string]any{"secretName": "tls"})
+			below.secretIn(w.cluster, "tls", "b25l")
+			if err := w.resync(s, w.input); err != nil || above.valueOf("default", "tls") != "b25l" {
+				t.Fatalf("want a copy, got %v", err)
 			}
-			kube.Delete(t, w.above, src)
-			w.mustSync(s, w.input)
-			if is := w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil; is == cleanup ||
-				w.source(w.input) != nil || len(w.states()) != 0 {
-				t.Errorf("the copy is there: %t, the object: %v", is, w.source(w.input))
+			w.remove(s, w.input)
+			if is := above.valueOf("default", "tls") != ""; is == cleanup || len(below.secretNames("states")) > 0 {
+				t.Errorf("the copy is there: %t, states: %v", is, below.secretNames("states"))
 			}
 		})
 	}
@@ -216,55 +206,5 @@ func TestRelatedIsolation(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is
-// told of what there is: by its kind in the workspace, without gaps.
-func TestSelectedNoMore(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService,
-		located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "found"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Name }}"}},
-		}}))
-	s := w.newSyncer(objectsync.Config{
-		Spec: spec, Primary: things,
-		Related: map[string]objectsync.Pair{"tls": {Workspace: plains.Workspace, Service: things.Service}},
-	})
-	w.create(w.above, thing(w.input.Object))
-	w.hasFound(s)
-	selected := map[string]*unstructured.Unstructured{}
-	for _, name := range []string{"a", "b"} {
-		selected[name] = objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: name},
-			map[string]any{})
-		selected[name].SetLabels(map[string]string{"app": "found"})
-		w.create(w.below, selected[name])
-	}
-	w.hasFound(s, "a", "b")
-	w.patch(w.below, selected["a"], `{"metadata":{"labels":null}}`)
-	w.hasFound(s, "b")
-	kube.Delete(t, w.below, selected["b"])
-	w.hasFound(s)
-}
-
-// hasFound syncs, and checks which copies of selected objects there are, and that the consumer is told of these.
-func (w *world) hasFound(s *objectsync.Syncer, names ...string) {
-	w.Helper()
-	w.mustSync(s, w.input)
-	ns, want := w.input.Object.Namespace, map[string]string{}
-	for i, name := range names {
-		want[fmt.Sprintf("%stls.%d", objectsync.AnnotationRelatedPrefix, i)] = fmt.Sprintf(
-			`{"namespace":%q,"name":"found-%s","apiVersion":"ws.example.com/v1","kind":"Plain"}`, ns, name)
-	}
-	if diff := cmp.Diff(want, w.source(w.input).GetAnnotations(), cmpopts.EquateEmpty()); diff != "" {
-		w.Errorf("annotations of the object: -want, +got:\n%s", diff)
-	}
-	for _, name := range []string{"a", "b"} {
-		u := w.read(w.input.Workspace.Side, plains.Workspace,
-			types.NamespacedName{Namespace: ns, Name: "found-" + name})
-		if there, wanted := u != nil, slices.Contains(names, name); there != wanted {
-			w.Errorf("copy of %s: want it %t, it is %t", name, wanted, there)
-		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,14 +15,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// builtIn returns a namespaced API that both sides have.
-func builtIn(group, plural, kind string) objectsync.Resource {
-	return objectsync.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}, Kind: kind,
-		Scope: v1alpha1.ScopeNamespaced,
-	}
-}
 
 // role returns the content of a RoleBinding.
 func role(name string) map[string]any {
@@ -45,8 +37,8 @@ func (w *world) relates(origin v1alpha1.Origin, r objectsync.Resource) *objectsy
 // TestReplacedOrigin shows that a related object which has been replaced unseen, by one into which its copy cannot be
 // changed, gets a copy of its own, once for all objects that share it. A copy that can be changed stays.
 func TestReplacedOrigin(t *testing.T) {
-	opaque := func(value string, immutable bool) map[string]any {
-		return map[string]any{"type": "Opaque", "immutable": immutable, "data": map[string]any{"k": value}}
+	opaque := func(value string) map[string]any {
+		return map[string]any{"type": "Opaque", "data": map[string]any{"k": value}}
 	}
 	cases := map[string]struct {
 		reason   string
@@ -55,35 +47,19 @@ func TestReplacedOrigin(t *testing.T) {
 		stays    bool
 	}{
 		"Type": {
-			reason:   "The type of a Secret cannot be changed.",
-			resource: secret,
-			was:      opaque("b25l", false),
-			is:       map[string]any{"type": "example.org/other", "data": map[string]any{"k": "dHdv"}},
-		},
-		"Immutable": {
-			reason:   "Nor what is in an immutable one.",
-			resource: secret,
-			was:      opaque("b25l", true),
-			is:       opaque("dHdv", true),
-		},
-		"ConfigMap": {
-			reason:   "It is the same with other kinds.",
-			resource: builtIn("", "configmaps", "ConfigMap"),
-			was:      map[string]any{"immutable": true, "data": map[string]any{"k": "one"}},
-			is:       map[string]any{"data": map[string]any{"k": "two"}},
+			reason: "The type of a Secret cannot be changed.", resource: secret, was: opaque("b25l"),
+			is: map[string]any{"type": "example.org/other", "data": map[string]any{"k": "dHdv"}},
 		},
 		"Field": {
-			reason:   "And with fields that a server calls otherwise than immutable.",
-			resource: builtIn("rbac.authorization.k8s.io", "rolebindings", "RoleBinding"),
-			was:      role("one"),
-			is:       role("two"),
+			reason: "Nor some fields of other kinds.", was: role("one"), is: role("two"),
+			resource: objectsync.Resource{
+				GroupVersionResource: rbacv1.SchemeGroupVersion.WithResource("rolebindings"), Kind: "RoleBinding",
+				Scope: v1alpha1.ScopeNamespaced,
+			},
 		},
 		"Changed": {
-			reason:   "What others have added to a copy that can be changed stays.",
-			resource: secret,
-			was:      opaque("b25l", false),
-			is:       opaque("dHdv", false),
-			stays:    true,
+			reason: "What others have added to a copy that can be changed stays.", resource: secret, stays: true,
+			was: opaque("b25l"), is: opaque("dHdv"),
 		},
 	}
 	for name, tc := range cases {

@@ -52,40 +52,21 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 		answer  error
 		says    string
 		refused bool
-		cause   RefusalCause
+		cause   RefusalCause // RefusedByPolicy by default
 	}{
 		"Webhook": {
-			reason:  "The words of a webhook are left out.",
-			answer:  webhook,
-			says:    "reason Forbidden",
-			refused: true,
-			cause:   RefusedByPolicy,
+			reason: "The words of a webhook are left out.", answer: webhook, says: "reason Forbidden", refused: true,
 		},
 		"Field": {
-			reason:  "A field that was not sent is not named.",
-			answer:  field,
-			says:    "reason BadRequest",
-			refused: true,
-			cause:   RefusedByPolicy,
+			reason: "A field that was not sent is not named.", answer: field, says: "reason BadRequest", refused: true,
 		},
-		"Broken": {
-			reason: "So are those of a webhook that fails.",
-			answer: broken,
-			says:   "reason InternalError",
-		},
+		"Broken": {reason: "So are those of a webhook that fails.", answer: broken, says: "reason InternalError"},
 		"Rights": {
-			reason:  "A right that is missing is named.",
-			answer:  rights,
-			says:    `cannot create resource "secrets"`,
-			refused: true,
-			cause:   RefusedByRights,
+			reason: "A right that is missing is named.", answer: rights, says: `cannot create resource "secrets"`,
+			refused: true, cause: RefusedByRights,
 		},
 		"Quota": {
-			reason:  "So is a quota.",
-			answer:  quota,
-			says:    "exceeded quota: q",
-			refused: true,
-			cause:   RefusedByQuota,
+			reason: "So is a quota.", answer: quota, says: "exceeded quota: q", refused: true, cause: RefusedByQuota,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,19 +1,17 @@
 package objectsync
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -50,7 +48,7 @@ func (in Input) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) 
 	}
 	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
 	err := in.setFinalizers(ctx, o, u, rest)
-	if isMissing(err, o.Name) {
+	if IsMissing(err, o.Name) {
 		return nil
 	}
 	return err
@@ -72,10 +70,10 @@ func (in Input) create(ctx context.Context, side Side, r schema.GroupVersionReso
 		return err
 	}
 	t := in.namespaces
-	if writesToWorkspace(side.Writer) {
+	if side.ofWorkspace {
 		t = namespaceTemplate{}
 	}
-	ns, err := t.make(u.GetNamespace(), in.Workspace.Cluster, in.Workspace.Path)
+	ns, err := t.make(u.GetNamespace(), in.Workspace.Data())
 	if err != nil {
 		return err
 	}
@@ -88,10 +86,10 @@ func (in Input) create(ctx context.Context, side Side, r schema.GroupVersionReso
 // releaseOrigin takes our finalizer off a related object, unless that has a copy of its own by another rule, without
 // which it goes.
 func (in Input) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	id := Identity{NamespacedName: o.NamespacedName(), Cluster: in.Workspace.Cluster, Kind: o.groupKind()}
-	keyed, err := in.Service.Cache(Secrets).States(id.Key())
+	p := Primary{NamespacedName: o.NamespacedName(), Cluster: in.Workspace.Cluster}
+	keyed, err := in.Service.Cache(Secrets).States(p.Key())
 	if err != nil || slices.ContainsFunc(keyed,
-		func(u *unstructured.Unstructured) bool { return slotIn(u, id.Cluster, o) != nil }) {
+		func(u *unstructured.Unstructured) bool { return slotIn(u, p.Cluster, o) != nil }) {
 		return err
 	}
 	return in.letGo(ctx, o, u)
@@ -111,7 +109,7 @@ func (in Input) confirmGone(ctx context.Context, now Record) error {
 	if err != nil {
 		return err
 	}
-	return confirmMissing(ctx, in.Workspace.Writer, now.From)
+	return confirmMissing(ctx, in.Workspace.Side, now.From)
 }
 
 // confirmCopyGone returns an error if the server does not confirm that the copy of a related object is gone, which a
@@ -129,13 +127,13 @@ func (in Input) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
 	if err != nil {
 		return err
 	}
-	return confirmMissing(ctx, other.Writer, to)
+	return confirmMissing(ctx, other, to)
 }
 
 // get returns an object, nil if it is not there. What the service cluster does not serve is not there.
 func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
-	if apierrors.IsNotFound(err) && !writesToWorkspace(side.Writer) {
+	if apierrors.IsNotFound(err) && !side.ofWorkspace {
 		return nil, nil //nolint:nilnil // So is none told.
 	}
 	return u, err
@@ -161,22 +159,18 @@ func patchStatus(ctx context.Context, side Side, o Ref, u *unstructured.Unstruct
 
 // patch sends a JSON merge patch.
 func patch(ctx context.Context, w Writer, o Ref, body map[string]any, subresources ...string) error {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return errors.Errorf("cannot encode patch of %s", o)
-	}
-	return errors.Wrapf(w.Patch(ctx, o, b, subresources...), "cannot patch %s", o)
+	return errors.Wrapf(w.Patch(ctx, o, encoded(body), subresources...), "cannot patch %s", o)
 }
 
 // confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.
-func confirmMissing(ctx context.Context, w Writer, o Ref) error {
-	_, err := w.Live(ctx, o)
+func confirmMissing(ctx context.Context, side Side, o Ref) error {
+	_, err := side.Writer.Live(ctx, o)
 	switch {
-	case isMissing(err, o.Name):
+	case IsMissing(err, o.Name):
 		return nil
 	case err == nil: // It is about to be shown again.
 		return awaited(o)
-	case apierrors.IsForbidden(err) && writesToWorkspace(w):
+	case apierrors.IsForbidden(err) && side.ofWorkspace:
 		return NewClaimRefusal(o.GVR().GroupResource())
 	}
 	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
@@ -184,23 +178,25 @@ func confirmMissing(ctx context.Context, w Writer, o Ref) error {
 
 // confirmHidden returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides
 // it. A permission claim may show only objects with some labels.
-func confirmHidden(ctx context.Context, w Writer, o Ref) error {
-	if writesToWorkspace(w) && confirmMissing(ctx, w, o) == nil {
+func confirmHidden(ctx context.Context, side Side, o Ref) error {
+	if side.ofWorkspace && confirmMissing(ctx, side, o) == nil {
 		return newHiddenRefusal(o)
 	}
 	return awaited(o)
 }
 
-// awaited is the error that an object is there which is not shown yet. It is a conflict, of which nobody is told.
+// awaited is the error that an object is there which is not shown yet, or which goes. It is a conflict, of which nobody
+// is told.
 func awaited(o Ref) error {
 	return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
 }
 
-// isMissing reports whether an error means that the server has no object of a name. It is false if something else is
-// missing that a write needs, such as a namespace.
-func isMissing(err error, name string) bool {
+// IsMissing reports whether an error means that the server has no object of a name. It is false if something else is
+// missing that a write needs, such as a namespace, and if the server knows no such workspace, as a kcp that has just
+// started.
+func IsMissing(err error, name string) bool {
 	d := missing(err)
-	return d != nil && d.Name == name
+	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
 // missing returns what a server that has not found something says of that, nil if an error means something else.
@@ -217,17 +213,12 @@ func HasFinalizer(u *unstructured.Unstructured) bool {
 	return slices.Contains(u.GetFinalizers(), Finalizer)
 }
 
-// oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide
-// it, and the next pass finds the others again.
+// oneOf returns the first error but for conflicts, which stand for all others: the next pass finds those again.
 func oneOf(errs ...error) error {
 	if i := slices.IndexFunc(errs, apierrors.IsConflict); i >= 0 {
 		return errs[i]
 	}
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return kerrors.NewAggregate(errs)
+	return cmp.Or(errs...)
 }
 
 // Namespaces is the resource of namespaces, on both sides.
@@ -266,8 +257,7 @@ func parseValues(m map[string]string) (map[string]*gotemplate.Template, error) {
 }
 
 // make returns a namespace for copies of the objects of a workspace.
-func (t namespaceTemplate) make(name, cluster, path string) (*unstructured.Unstructured, error) {
-	data := map[string]any{"ClusterName": cluster, "ClusterPath": logicalcluster.NewPath(path)}
+func (t namespaceTemplate) make(name string, data map[string]any) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	u.SetName(name)
 	l, err := renderValues(t.labels, data)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
 // Secrets is the resource of the Secrets that hold states.
@@ -51,14 +52,15 @@ type Side struct {
 	Cache func(r schema.GroupVersionResource) Cache
 	// Writer writes.
 	Writer Writer
+
+	ofWorkspace bool
 }
 
 // A Workspace is where an object of a consumer is.
 type Workspace struct {
 	Side
+	gotemplate.Workspace
 
-	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
-	Cluster, Path string
 	// ShowsAll asks whether the workspace shows all that it has of a claimed resource, and not only some labels.
 	ShowsAll func(ctx context.Context, r schema.GroupResource) (bool, error)
 }

@@ -248,22 +248,18 @@ func (s *state) last(c *copySync) map[string]any {
 	if err := utiljson.Unmarshal(s.contents[s.contentKey(c)], &u.Object); err != nil || u.Object == nil {
 		return nil
 	}
-	return content(u, c.rule.origins().Status)
+	return content(u, c.rule.from.Status)
 }
 
 // encode returns how it is remembered what is copied of an object.
-func (c *copySync) encode(content map[string]any) ([]byte, error) {
+func (c *copySync) encode(content map[string]any) []byte {
 	metadata := merged(asMap(content["metadata"]), map[string]any{"name": c.from.Name})
 	if c.from.Namespace != "" {
 		metadata["namespace"] = c.from.Namespace
 	}
-	b, err := json.Marshal(merged(content, map[string]any{
+	return encoded(merged(content, map[string]any{
 		"apiVersion": c.from.apiVersion(), "kind": c.from.Kind, "metadata": metadata,
 	}))
-	if err != nil {
-		return nil, errors.New("cannot encode object")
-	}
-	return b, nil
 }
 
 // checkRoom fails if there is no room for what encode has returned: what cannot be remembered of a copy would never be
@@ -333,26 +329,19 @@ func (s *state) prune(used map[string]bool) {
 }
 
 // data returns the values of the Secret.
-func (s *state) data() (map[string]any, error) {
-	out := map[string]any{}
-	for key, b := range s.contents {
-		out[key] = base64.StdEncoding.EncodeToString(b)
-	}
-	values := map[string]any{}
+func (s *state) data() map[string]any {
+	all := maps.Clone(s.contents)
 	if s.copy.Name != "" {
-		values[keyCopy] = s.copy
+		all[keyCopy] = encoded(s.copy)
 	}
 	if len(s.records) > 0 {
-		values[keyRecords] = s.list()
+		all[keyRecords] = encoded(s.list())
 	}
-	for key, value := range values {
-		b, err := json.Marshal(value)
-		if err != nil {
-			return nil, errors.New("cannot encode what is remembered")
-		}
+	out := map[string]any{}
+	for key, b := range all {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
-	return out, nil
+	return out
 }
 
 // secret returns the Secret that holds the state. It keeps the map of labels.
@@ -360,12 +349,8 @@ func (s *state) secret(name types.NamespacedName, labels map[string]string) (*un
 	if err := s.checkSize(s.size()); err != nil {
 		return nil, err
 	}
-	data, err := s.data()
-	if err != nil {
-		return nil, err
-	}
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": s.data(),
 	}}
 	u.SetNamespace(name.Namespace)
 	u.SetName(name.Name)

@@ -36,7 +36,7 @@ func (s *stateSecret) find(states Cache) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := s.syncer.ChooseState(s.id.primary(), nil, keyed)
+	found := s.syncer.ChooseState(s.id.Primary, nil, keyed)
 	if found != nil {
 		s.name = nameOf(found)
 	}
@@ -109,12 +109,7 @@ func (s *stateSecret) notOurs() error {
 
 // patch writes the values that differ from those the Secret has.
 func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructured) error {
-	was, err := s.stored.data()
-	if err != nil {
-		return err
-	}
-	is, _, _ := unstructured.NestedMap(secret.Object, "data")
-	body := map[string]any{"data": diff(was, is)}
+	body := map[string]any{"data": diff(s.stored.data(), asMap(secret.Object["data"]))}
 	if !s.marked {
 		body["metadata"] = map[string]any{"labels": secret.GetLabels(), "annotations": secret.GetAnnotations()}
 	}
@@ -141,14 +136,14 @@ func (s *stateSecret) remove(ctx context.Context) error {
 }
 
 // RefOf names the object of a consumer.
-func (s *Syncer) RefOf(p Primary) Ref { return s.primary.Workspace.ref(p.NamespacedName) }
+func (s *Syncer) RefOf(p Primary) Ref { return s.primary.from.ref(p.NamespacedName) }
 
 // copyRef names a copy of an object.
-func (s *Syncer) copyRef(n types.NamespacedName) Ref { return s.primary.Service.ref(n) }
+func (s *Syncer) copyRef(n types.NamespacedName) Ref { return s.primary.to.ref(n) }
 
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
+	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.from.Version)}
 }
 
 // ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one
@@ -216,8 +211,8 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 // identity returns that of an object, without the path of its workspace.
 func (s *Syncer) identity(p Primary) Identity {
 	return Identity{
-		NamespacedName: p.NamespacedName, Cluster: p.Cluster, Agent: s.agent, Publication: s.publication,
-		Kind: schema.GroupKind{Group: s.primary.Workspace.Group, Kind: s.primary.Workspace.Kind},
+		Primary: p, Agent: s.agent, Publication: s.publication,
+		Kind: schema.GroupKind{Group: s.primary.from.Group, Kind: s.primary.from.Kind},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
@@ -52,7 +52,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	if err == nil && p.view.source != nil {
 		err = p.run(ctx)
 	}
-	if reason, message := warningOf(err); reason != "" {
+	if reason, message := WarningOf(err); reason != "" {
 		p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 	}
 	return p.result, err
@@ -195,8 +195,8 @@ func (p *pass) destination(ctx context.Context) (Ref, error) {
 // the copy will be.
 type view struct {
 	id        Identity
-	ref       Ref                        // in the workspace
-	path      string                     // of the workspace, empty if it is not known
+	ref       Ref // in the workspace
+	workspace gotemplate.Workspace
 	source    *unstructured.Unstructured // in the workspace, without what its consumer has no say in
 	namespace *unstructured.Unstructured // of the source; nil if it is not known or the filter does not ask
 	copied    *unstructured.Unstructured // on the service cluster, nil if there is none
@@ -210,16 +210,16 @@ type view struct {
 // and Secret are usable beside an error.
 func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	me := Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}
-	v := &view{id: s.identity(me), ref: s.RefOf(me), path: in.Workspace.Path}
+	v := &view{id: s.identity(me), ref: s.RefOf(me), workspace: in.Workspace.Workspace}
 	if s.paths {
-		v.id.Path = v.path
+		v.id.Path = v.workspace.Path
 	}
 	secret := &stateSecret{syncer: s, writer: in.Service.Writer, id: v.id, name: s.StateOf(me)}
-	source, err := in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
+	source, err := in.Workspace.Cache(s.primary.from.GroupVersionResource).Get(in.Object)
 	if err != nil || source == nil && !last {
 		return v, secret, err
 	}
-	v.source = s.primary.platform.withoutSpec(source)
+	v.source = s.primary.platform.without(specField, source)
 	last = last || source.GetDeletionTimestamp() != nil
 	if !last && s.filter.namespace.Labels != nil && in.Object.Namespace != "" {
 		v.namespace, err = in.Workspace.Cache(Namespaces).Get(types.NamespacedName{Name: in.Object.Namespace})
@@ -240,7 +240,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	if v.stored, err = secret.read(found, in.MayUse); err != nil {
 		return v, secret, err
 	}
-	v.copied, err = v.findCopy(s, in.Service.Cache(s.primary.Service.GroupVersionResource), secret.exists)
+	v.copied, err = v.findCopy(s, in.Service.Cache(s.primary.to.GroupVersionResource), secret.exists)
 	if err == nil && v.copied != nil && isForeign {
 		err = secret.notOurs()
 	}
@@ -257,7 +257,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.Unstructured, error) {
 	at := v.stored.copy.NamespacedName
 	if at.Name == "" {
-		at, _ = s.namer.Name(v.naming()) // Where it fails there is no such place.
+		at, _ = v.name(s.namer) // Where it fails there is no such place.
 	}
 	if at.Name != "" {
 		if u, err := copies.Get(at); err != nil || u != nil && v.isCopy(u) {
@@ -273,7 +273,7 @@ func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.U
 		return nil, err
 	}
 	if len(all) > 1 {
-		return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(all), v.id.primary())
+		return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(all), v.id.Primary)
 	}
 	return all[0], nil
 }
@@ -285,23 +285,18 @@ func (v *view) isCopy(u *unstructured.Unstructured) bool {
 	return is == ours || is == unowned && u.GetUID() == v.stored.copy.UID && u.GetUID() != ""
 }
 
-// naming returns the object as rules for names see it. Of one that is gone there are the names alone.
-func (v *view) naming() naming.Source {
+// name returns the name that a rule gives the copy. Of an object that is gone there are the names alone.
+func (v *view) name(by *naming.Namer) (types.NamespacedName, error) {
 	source := v.source
 	if source == nil {
 		source = &unstructured.Unstructured{Object: map[string]any{}}
 		source.SetNamespace(v.id.Namespace)
 		source.SetName(v.id.Name)
 	}
-	return naming.Source{Cluster: v.id.Cluster, Path: v.path, Object: source}
-}
-
-// workspace returns where the object is, as steps of mutation see it.
-func (v *view) workspace() mutation.Workspace {
-	return mutation.Workspace{Cluster: v.id.Cluster, Path: v.path}
+	return by.Name(v.workspace, source)
 }
 
 // both returns both sides of the object, as rules see them.
 func (v *view) both() related.View {
-	return related.View{Cluster: v.id.Cluster, Path: v.path, Workspace: v.source, Service: v.copied}
+	return related.View{In: v.workspace, Workspace: v.source, Service: v.copied}
 }

@@ -200,10 +200,6 @@ func TestFilterReleases(t *testing.T) {
 	is("with both labels", 1)
 	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"dev"}}}`)
 	is("with another label of the namespace", 0)
-	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"prod"}}}`)
-	is("with both again", 1)
-	w.patch(w.above, src, `{"metadata":{"labels":{"sync":null}}}`)
-	is("without the label of the object", 0)
 }
 
 // TestExisting shows what happens if the name of a new copy is taken: an object that belongs to nobody becomes the copy

@@ -8,11 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -132,43 +129,16 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 func TestTakeoverOfWhatIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	left(w)
-	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"metadata":{"labels":{"app":"web"}}}`)
-	spec := related(v1alpha1.OriginService,
-		located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .Value }}"}},
-		}}))
-	s := w.syncer(spec)
-	in := w.input
-	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errBoom)
-	in.Service = withoutSelect(in.Service, denied)
+	s, in := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName"))), w.input
+	in.Service = veil(in.Service, "tls", errBoom)
 	w.patch(w.above, thing(w.input.Object), `{"spec":{"new":true}}`)
-	w.refused(s, in, denied)
+	w.refused(s, in, errBoom)
 	w.mustSync(s, w.input)
 	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"k":"dHdv"}}`)
 	w.mustSync(s, w.input)
 	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "two" {
 		t.Errorf("want the copy kept in step, got %q", got)
 	}
-}
-
-// An unselecting is a cache of what may be looked at by name alone.
-type unselecting struct {
-	objectsync.Cache
-
-	err error
-}
-
-// Select returns the error.
-func (u unselecting) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {
-	return nil, u.err
-}
-
-// withoutSelect returns a side where nothing is found by labels but copies.
-func withoutSelect(s objectsync.Side, err error) objectsync.Side {
-	all := s.Cache
-	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return unselecting{all(r), err} }
-	return s
 }
 
 // TestAbandonTakeover shows that a copy of api-syncagent which is left behind before we have changed it tells its kind,

@@ -91,7 +91,7 @@ func veil(s objectsync.Side, name string, err error) objectsync.Side {
 		})
 }
 
-// blindTo returns a side where one resource cannot be looked at.
+// blindTo returns a side where one resource cannot be looked at, or shows nothing if there is no error.
 func blindTo(s objectsync.Side, r schema.GroupVersionResource, err error) objectsync.Side {
 	return through(s, r, func(types.NamespacedName, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -17,6 +15,15 @@ import (
 // located returns how related objects are found.
 func located(spec v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceObject {
 	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: spec}
+}
+
+// Steps of mutation.
+func byTemplate(path v1alpha1.MutationPath, text string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: path, Template: text}}
+}
+
+func byCEL(path v1alpha1.MutationPath, text string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{CEL: &v1alpha1.CELMutation{Path: path, Expression: text}}
 }
 
 // TestToldWhatToDo shows that a consumer who alone can cure a failure, or has to ask, is not told that it is tried
@@ -35,56 +42,42 @@ func TestToldWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"Name": {
-			reason: "A name cannot be made of a number.",
-			spec:   &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "{{ upper .Object.spec.size }}"}},
-			want:   objectsync.ReasonCannotMutate,
+			reason: "A name cannot be made of a number.", want: objectsync.ReasonCannotMutate,
+			spec: &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "{{ upper .Object.spec.size }}"}},
 		},
 		"Related": {
-			reason: "Nor that of a related object.",
-			spec:   byTemplate("{{ upper .Object.spec.size }}"),
-			want:   objectsync.ReasonCannotMutate,
+			reason: "Nor that of a related object.", want: objectsync.ReasonCannotMutate,
+			spec: byTemplate("{{ upper .Object.spec.size }}"),
 		},
 		"Reference": {
-			reason: "A boolean is no name.",
-			spec:   related(v1alpha1.OriginService, byReference("spec.on")),
-			want:   objectsync.ReasonInvalidRelated,
+			reason: "A boolean is no name.", want: objectsync.ReasonInvalidRelated,
+			spec: related(v1alpha1.OriginService, byReference("spec.on")),
 		},
 		"Long": {
-			reason: "A long text is not looked through.",
-			spec:   related(v1alpha1.OriginService, reference),
-			want:   objectsync.ReasonTooLarge,
+			reason: "A long text is not looked through.", want: objectsync.ReasonTooLarge,
+			spec: related(v1alpha1.OriginService, reference),
 		},
 		"Label": {
-			reason: "What is no label selects nothing.",
-			spec: related(v1alpha1.OriginService,
-				located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
-					Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
-				}})),
-			want: objectsync.ReasonInvalidRelated,
+			reason: "What is no label selects nothing.", want: objectsync.ReasonInvalidRelated,
+			spec: related(v1alpha1.OriginService, selecting("x", "{{ .RemoteObject.spec.secretName }}")),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-				u.Object["spec"] = map[string]any{
-					"size": int64(1), "on": true, "long": strings.Repeat("x", 20_000), "secretName": private,
-				}
-			}))
-			all, err := w.sync(w.syncer(tc.spec), w.input)
+			w, _ := withoutServers(t)
+			enter(w.input, map[string]any{
+				"size": int64(1), "on": true, "long": strings.Repeat("x", 20_000), "secretName": private,
+			})
+			r, err := w.syncer(tc.spec).Sync(t.Context(), w.input)
 			if err == nil || strings.Contains(err.Error(), private) {
 				t.Errorf("want an error without a value, got %v", err)
 			}
 			var got []string
-			for _, r := range all {
-				for _, e := range r.Events {
-					if e.Type != "Warning" {
-						continue
-					}
+			for _, e := range r.Events {
+				if e.Type == "Warning" {
 					got = append(got, e.Reason)
-					if strings.Contains(e.Message, "tried again") || strings.Contains(e.Message, private) {
-						t.Errorf("%s, got %q", tc.reason, e.Message)
-					}
+				}
+				if strings.Contains(e.Message, "tried again") || strings.Contains(e.Message, private) {
+					t.Errorf("%s, got %q", tc.reason, e.Message)
 				}
 			}
 			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {

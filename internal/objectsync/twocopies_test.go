@@ -24,17 +24,13 @@ func twice(origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
 		below = "service"
 	}
 	named := func(name string) v1alpha1.RelatedResourceObject {
-		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Template: &v1alpha1.TemplateExpression{
-				Template: fmt.Sprintf(`{{ if eq .Side %q }}%s{{ else }}tls{{ end }}`, below, name),
-			},
-		}}
+		return located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
+			Template: fmt.Sprintf(`{{ if eq .Side %q }}%s{{ else }}tls{{ end }}`, below, name),
+		}})
 	}
 	spec := related(origin, named("a"))
-	spec.Related[0].Cleanup = true
-	spec.Related = append(spec.Related, *spec.Related[0].DeepCopy())
-	second := named("b")
-	spec.Related[1].Identifier, spec.Related[1].Object = "again", &second
+	also(spec, "again", origin, named("b"))
+	spec.Related[0].Cleanup, spec.Related[1].Cleanup = true, true
 	return spec
 }
 
@@ -74,11 +70,15 @@ func TestTwoCopiesOfOneObject(t *testing.T) {
 			settle()
 			change("three")
 			check("changed, with one slot in the state", map[string]string{"a": "three", "b": "three"})
-			one := twice(origin)
+			kube.Get(t, from, client.ObjectKeyFromObject(tls), tls)
+			version, one := tls.ResourceVersion, twice(origin)
 			one.Related = one.Related[1:]
 			s = w.syncer(one)
 			settle()
 			check("without the first rule", map[string]string{"b": "three"})
+			if kube.Get(t, from, client.ObjectKeyFromObject(tls), tls); tls.ResourceVersion != version {
+				t.Errorf("want the Secret held all the time, got finalizers %v", tls.Finalizers)
+			}
 			change("four")
 			check("changed, without the first rule", map[string]string{"b": "four"})
 			s = w.syncer(twice(origin))

@@ -86,8 +86,7 @@ func (s *streams) close() {
 
 // state returns the state of an object, nil if there is none.
 func (s *streams) state(item objectsync.Primary) *unstructured.Unstructured {
-	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
-	return s.syncer.ChooseState(item, s.states.Get(s.syncer.StateOf(item)), s.states.Keyed(id.Key()))
+	return s.syncer.ChooseState(item, s.states.Get(s.syncer.StateOf(item)), s.states.Keyed(item.Key()))
 }
 
 // endpoint returns the endpoint with a URL, nil if there is none.

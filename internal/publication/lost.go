@@ -2,8 +2,6 @@ package publication
 
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -84,7 +82,7 @@ func (p *pass) confirm() (missing bool, err error) {
 	switch {
 	case clusters.IsBareNotFound(err):
 		return false, errNoBinding // So a virtual workspace answers for a workspace that has no binding any more.
-	case !isMissing(err, p.item.Name):
+	case !objectsync.IsMissing(err, p.item.Name):
 		return false, err // If it is there the stream will tell.
 	}
 	_, consumers, err := readBindings(p.ctx, p.workspace, p.worker.config.Sync.Primary.Workspace.GroupResource())
@@ -92,17 +90,6 @@ func (p *pass) confirm() (missing bool, err error) {
 		err = errNoBinding
 	}
 	return err == nil, err
-}
-
-// isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
-// a kcp does that has just started, tells nothing of the object.
-func isMissing(err error, name string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	d := status.Status().Details
-	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
 // left returns the copy of an object, and reports whether that or a state of it is left. What is looked at for that is

@@ -45,7 +45,8 @@ const (
 func observe(name string, err error, took time.Duration) {
 	durations.WithLabelValues(name).Observe(took.Seconds())
 	if err != nil {
-		failures.WithLabelValues(name, objectsync.ReasonOf(err)).Inc()
+		reason, _ := objectsync.WarningOf(err)
+		failures.WithLabelValues(name, reason).Inc()
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
@@ -40,9 +39,8 @@ func newTestPublication(t *testing.T) *publication {
 // for long after half a minute.
 func TestPauses(t *testing.T) {
 	boom := errors.New("boom")
-	beside := errors.WithStack(kerrors.NewAggregate([]error{boom, &objectsync.RefusalError{}}))
 	causes := map[error]time.Duration{
-		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost, beside: lastingMost,
+		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost,
 		objectsync.ErrForeign: lastingMost, objectsync.ErrAmbiguous: lastingMost, errPanic: lastingMost,
 	}
 	for err, most := range causes {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
@@ -47,7 +48,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 	w.objects.settle(item, err)
 	switch {
-	case isEarly(err), apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
+	case isEarly(err), apierrors.IsConflict(err):
 	case err == nil && !synced:
 		w.objects.unnote(item)
 	default:
@@ -225,12 +226,14 @@ func recoverPanic(err *error) {
 func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	w := p.worker
 	p.input = objectsync.Input{
-		Undone:    w.objects.restored.Load(),
-		MayLook:   p.mayLook,
-		MayUse:    p.mayUse,
-		Workspace: objectsync.Workspace{Side: emptySide, Cluster: p.item.Cluster, Path: p.home.Path},
-		Service:   (&side{pass: p, client: w.config.Service.Dynamic()}).of(),
-		Holders:   w.holders, Object: p.item.NamespacedName,
+		Undone:  w.objects.restored.Load(),
+		MayLook: p.mayLook,
+		MayUse:  p.mayUse,
+		Workspace: objectsync.Workspace{
+			Side: emptySide, Workspace: gotemplate.Workspace{Cluster: p.item.Cluster, Path: p.home.Path},
+		},
+		Service: (&side{pass: p, client: w.config.Service.Dynamic()}).of(),
+		Holders: w.holders, Object: p.item.NamespacedName,
 	}
 	if p.endpoint == nil || !p.home.shown {
 		return nil, nil //nolint:nilnil // So is none told.

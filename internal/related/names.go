@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 )
 
 // Max is how many related objects one object may refer to by one rule.
@@ -47,8 +47,7 @@ const noValue = "<no value>"
 // A View is both sides of a consumer's object: that of the workspace, and its copy as it is or will be. Neither is
 // changed.
 type View struct {
-	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
-	Cluster, Path      string
+	In                 gotemplate.Workspace
 	Workspace, Service *unstructured.Unstructured
 }
 
@@ -58,10 +57,6 @@ func (v View) at(o v1alpha1.Origin) (origin, other *unstructured.Unstructured) {
 		return v.Service, v.Workspace
 	}
 	return v.Workspace, v.Service
-}
-
-func (v View) data() map[string]any {
-	return map[string]any{"ClusterName": v.Cluster, "ClusterPath": logicalcluster.NewPath(v.Path)}
 }
 
 // A Finder finds what selectors select at the origin.
@@ -194,7 +189,7 @@ func (r reference) names(u *unstructured.Unstructured) ([]string, error) {
 
 func (r rendering) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
 	on := func(side v1alpha1.Origin, u *unstructured.Unstructured) (string, error) {
-		data := v.data()
+		data := v.In.Data()
 		data["Side"], data["Object"] = string(side), u.Object
 		name, err := r.template.Render(data)
 		if strings.Contains(name, noValue) {
@@ -218,7 +213,7 @@ func (r rendering) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error
 
 // locate returns the names of the objects that are selected, and what is made of them.
 func (s selector) locate(_ v1alpha1.Origin, v View, find finder) ([]pairing, error) {
-	data := v.data()
+	data := v.In.Data()
 	data["LocalObject"], data["RemoteObject"] = v.Service.Object, v.Workspace.Object
 	selects, err := s.render(data)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
@@ -28,8 +29,9 @@ func found(s labels.Selector) ([]*unstructured.Unstructured, error) {
 // view returns the two sides of one of many objects.
 func view(i int) related.View {
 	v := related.View{
-		Cluster: fmt.Sprint("c", i), Workspace: &unstructured.Unstructured{Object: map[string]any{}},
-		Service: &unstructured.Unstructured{Object: map[string]any{}},
+		In:        gotemplate.Workspace{Cluster: fmt.Sprint("c", i)},
+		Workspace: &unstructured.Unstructured{Object: map[string]any{}},
+		Service:   &unstructured.Unstructured{Object: map[string]any{}},
 	}
 	v.Workspace.SetName(fmt.Sprint("web", i))
 	v.Service.SetName(fmt.Sprint("copy", i))
@@ -201,7 +203,8 @@ func TestNames(t *testing.T) {
 				return u
 			}
 			v := related.View{
-				Cluster: "c1", Workspace: side("default", "web", "above-a"), Service: side("copies", "copy", "below-a"),
+				In:        gotemplate.Workspace{Cluster: "c1"},
+				Workspace: side("default", "web", "above-a"), Service: side("copies", "copy", "below-a"),
 			}
 			if tc.unplaced {
 				v.Workspace.SetNamespace("")
