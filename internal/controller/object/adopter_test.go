@@ -3,8 +3,6 @@ package object_test
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -47,14 +45,12 @@ func TestSharedResource(t *testing.T) {
 				if tc.change != nil {
 					tc.change(first)
 				}
-				for _, o := range []build.Object{first, other} {
-					createReady(t, w.c, o)
-				}
+				createReady(t, w.c, first, other)
 				was, is := w.kept("shared"), w.kept("shared")
 				w.exists(t, was, true)
 				if tc.moves {
 					setManifest(t, w.c, first, build.ConfigMap(w.target, "own"))
-					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
+					w.awaitData(t, "own")
 				} else {
 					kube.Remove(t, w.c, first)
 				}
@@ -64,7 +60,7 @@ func TestSharedResource(t *testing.T) {
 					if tc.other != nil {
 						want = nil // Nobody else has applied a field.
 					}
-					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
+					w.awaitMap(t, "shared", want)
 					if is.GetUID() != was.GetUID() {
 						t.Errorf("%s It is another one than before", tc.reason)
 					}
@@ -81,18 +77,10 @@ func TestSharedResource(t *testing.T) {
 func TestSharedByDeleted(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
-		for _, o := range all {
-			kube.Create(t, w.c, o)
-		}
-		for _, o := range all {
-			awaitReady(t, w.c, o)
-		}
-		for _, o := range all {
-			kube.Delete(t, w.c, o)
-		}
-		for _, o := range all {
-			kube.AwaitGone(t, w.c, o)
-		}
+		kube.Create(t, w.c, plain(all)...)
+		awaitReady(t, w.c, all...)
+		kube.Delete(t, w.c, plain(all)...)
+		kube.AwaitGone(t, w.c, plain(all)...)
 		w.exists(t, w.kept("shared"), false)
 	})
 }

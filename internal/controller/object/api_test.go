@@ -238,7 +238,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		return func(o build.Object) { o.SetManagementPolicies(p) }
 	}
 	query := func(text string) func(build.Object) {
-		return func(o build.Object) { queried(o, text) }
+		return func(o build.Object) { o.Desired().Readiness = queries(text) }
 	}
 	manifest := func(text string) func(build.Object) {
 		return func(o build.Object) { o.Desired().ForProvider.Manifest = runtime.RawExtension{Raw: []byte(text)} }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,16 +28,12 @@ import (
 func TestConfigIsReady(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-		kube.Create(t, tc, account, administrators(tns,
-			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
-		cfg := tokenOf(t, tc, account)
-		ns, pc := connect(t, c, s, cfg)
-		config := readConfig(t, c, s, ns, pc)
+		account, cfg := robot(t, tc)
+		w := newWorldOf(t, c, s, cfg)
+		config := readConfig(t, c, s, w.namespace, w.config)
 		config.awaitFinalizer(t)
 		mark := local.Audit(t).Mark()
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 		kube.Create(t, c, o)
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 		d, err := discovery.NewDiscoveryClientForConfig(cfg)
@@ -56,21 +51,20 @@ func TestConfigIsReady(t *testing.T) {
 		}
 
 		kube.Delete(t, tc, account)
-		awaitDenied(t, cfg, tns, apierrors.IsUnauthorized)
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		awaitDenied(t, cfg, w.target, apierrors.IsUnauthorized)
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
 
-		kube.Delete(t, c, build.Credentials(ns, "credentials", nil))
+		kube.Delete(t, c, build.Credentials(w.namespace, "credentials", nil))
 		config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
 
-		account = &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-		kube.Create(t, tc, account)
-		kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
+		_, cfg = robot(t, tc)
+		kube.Create(t, c, build.Credentials(w.namespace, "credentials", kube.Kubeconfig(t, cfg)))
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 		awaitReady(t, c, o)
 
 		kube.Remove(t, c, o)
-		collectUsages(t, c, s, ns, pc)
+		collectUsages(t, c, s, w.namespace, w.config)
 		delete(want, "users")
 		config.awaitStatus(t, want)
 		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
@@ -79,17 +73,16 @@ func TestConfigIsReady(t *testing.T) {
 
 // TestConfigIsReadyBeforeItsUse shows that a ProviderConfig which nobody uses says whether its target accepts its
 // credentials, as what waits for a Composition does before it makes the users: they may come later, be refused, and be
-// replaced. It costs one request with the credentials.
+// replaced. It costs one request with the credentials, also if each tenant is a ServiceAccount of its namespace.
 func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)
-	for _, s := range append(build.Scopes(), sharedScope()) {
+	for _, s := range append(build.Scopes(), sharedScope("Shared", nil),
+		sharedScope("EachTenant", &commonv1.Impersonation{ServiceAccountName: "tenant"})) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			tns, ns := target.Namespace(t), local.Namespace(t)
-			account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-			kube.Create(t, tc, account)
-			good := kube.Kubeconfig(t, tokenOf(t, tc, account))
+			account, cfg := robot(t, tc)
+			ns, good := local.Namespace(t), kube.Kubeconfig(t, cfg)
 			mark := target.Audit(t).Mark()
 			kube.Create(t, c, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 			config := readConfig(t, c, s, ns, ns)
@@ -97,7 +90,7 @@ func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 
 			kube.Create(t, c, build.Credentials(ns, "credentials", good))
 			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
-			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + tns + ":robot")
+			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + account.GetNamespace() + ":robot")
 			if diff := cmp.Diff(map[string]int{"get /version": 1}, got.Count()); diff != "" {
 				t.Errorf("requests for a ProviderConfig that nobody uses: -want, +got:\n%s\n%s", diff, got)
 			}
@@ -113,37 +106,15 @@ func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 	}
 }
 
-// TestConfigOfEachTenantIsReady shows that a ClusterProviderConfig by which each tenant is a ServiceAccount of its
-// namespace is ready if its own credentials are.
-func TestConfigOfEachTenantIsReady(t *testing.T) {
-	t.Parallel()
-	c, s := provide(t), sharedScope()
-	ns := local.Namespace(t)
-	spec := build.FromSecret(ns, "credentials")
-	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "tenant"}
-	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
-	readConfig(t, c, s, ns, ns).await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
-}
-
-// sharedScope is the namespaced scope with ProviderConfigs that all namespaces share.
-func sharedScope() build.Scope {
+// sharedScope is the namespaced scope with ProviderConfigs that all namespaces share, as somebody else if that is said.
+func sharedScope(name string, as *commonv1.Impersonation) build.Scope {
 	s := build.Namespaced()
-	s.Name = "Shared"
+	s.Name = name
 	s.Config = func(_, name string, spec commonv1.ProviderConfigSpec) client.Object {
+		spec.Impersonate = as
 		return build.ClusterConfig(name, spec)
 	}
 	return s
-}
-
-// TestConfigOfPlainHTTP shows that a ProviderConfig is not ready whose kubeconfig names a server with TLS by http://.
-func TestConfigOfPlainHTTP(t *testing.T) {
-	c, s := provide(t), build.Namespaced()
-	host := strings.Replace(target.Config().Host, "https://", "http://", 1)
-	ns, pc := connect(t, c, s, &rest.Config{Host: host})
-	o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
-	kube.Create(t, c, o)
-	awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "begins with https://")
-	readConfig(t, c, s, ns, pc).await(t, corev1.ConditionFalse, commonv1.ReasonTargetUnreachable)
 }
 
 // collectUsages deletes the records of use of a ProviderConfig, as the garbage collector does when users are gone.
@@ -196,9 +167,8 @@ func readConfig(t *testing.T, c client.Client, s build.Scope, namespace, name st
 // awaitFinalizer waits until the controller of ProviderConfigs has seen it.
 func (x config) awaitFinalizer(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, "the finalizer of ProviderConfig", func() (bool, string) {
-		err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc)
-		return err == nil && len(x.pc.GetFinalizers()) > 0, message(err)
+	kube.Await(t, x.c, x.pc, "the finalizer of ProviderConfig", func() (bool, string) {
+		return len(x.pc.GetFinalizers()) > 0, "none"
 	})
 }
 
@@ -214,26 +184,16 @@ func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionRe
 // awaitStatus waits for the status, without conditions.
 func (x config) awaitStatus(t *testing.T, want map[string]any) {
 	t.Helper()
-	kube.Eventually(t, "the status of ProviderConfig", func() (bool, string) {
-		err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc)
-		diff := cmp.Diff(want, x.status(t))
-		return err == nil && diff == "", message(err) + diff
+	kube.Await(t, x.c, x.pc, "the status of ProviderConfig", func() (bool, string) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(x.pc)
+		if err != nil {
+			return false, err.Error()
+		}
+		status, _, err := unstructured.NestedMap(content, "status")
+		delete(status, "conditions")
+		diff := cmp.Diff(want, status)
+		return diff == "", message(err) + diff
 	})
-}
-
-// status returns the status that was read last, without conditions.
-func (x config) status(t *testing.T) map[string]any {
-	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(x.pc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, _, err := unstructured.NestedMap(content, "status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(status, "conditions")
-	return status
 }
 
 // writes returns the writes of the status since a mark.

@@ -5,11 +5,8 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -93,9 +90,7 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 		kube.Create(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
 		kube.Remove(t, w.c, o)
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
-			t.Errorf("a resource this Object has not applied must survive: %v", err)
-		}
+		w.exists(t, theirs, true) // It has not applied that.
 	})
 }
 
@@ -104,8 +99,8 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 func TestDeletionBesideMuteWatch(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
-		ns, pc := connect(t, w.c, w.scope, server.Config())
-		o := w.scope.Object(ns, w.target+"-muted", pc, build.ConfigMap(w.target, "muted", "color", "blue"))
+		w.config = connectAs(t, w, server.Config())
+		o := w.keeper("muted")
 		createReady(t, w.c, o)
 		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
 		kube.Remove(t, w.c, o)
@@ -116,47 +111,26 @@ func TestDeletionBesideMuteWatch(t *testing.T) {
 // TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied
 // in is not served any more.
 func TestDeletionAfterVersionIsGone(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		group := tns + ".example.org"
-		ns, pc := connect(t, c, s, targetUser(t))
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		group := w.target + ".example.org"
 		crd := gadgets(group)
 		second := crd.Spec.Versions[0]
 		second.Name, second.Storage = "v2", false
 		crd.Spec.Versions = append(crd.Spec.Versions, second)
-		kube.Create(t, tc, crd)
-		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": group + "/v1", "kind": "Gadget",
-			"metadata": map[string]any{"name": "gadget", "namespace": tns},
-		})
-		createReady(t, c, o)
+		kube.Create(t, w.tc, crd)
+		o := w.keep(t, gadget(group, w.target))
 
-		serve(t, tc, crd, "v2")
-		gadget := &unstructured.Unstructured{}
-		gadget.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"})
-		gadget.SetNamespace(tns)
-		gadget.SetName("gadget")
+		edit(t, w.tc, crd, func() {
+			v := crd.Spec.Versions
+			v[0].Served, v[0].Storage, v[1].Storage = false, false, true
+		})
+		made := &unstructured.Unstructured{Object: gadget(group, w.target)}
 		kube.Eventually(t, "version v1 not to be served", func() (bool, string) {
-			err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget.DeepCopy())
-			return err != nil, "it is"
+			return w.tc.Get(t.Context(), client.ObjectKeyFromObject(made), made.DeepCopy()) != nil, "it is"
 		})
-		kube.Remove(t, c, o)
-		gadget.SetAPIVersion(group + "/v2")
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); client.IgnoreNotFound(err) != nil ||
-			err == nil {
-			t.Errorf("the resource must be gone before its Object is: %v", err)
-		}
-	})
-}
-
-// serve makes a CustomResourceDefinition serve and store one of its versions only.
-func serve(t *testing.T, tc client.Client, crd *apiextensionsv1.CustomResourceDefinition, version string) {
-	t.Helper()
-	edit(t, tc, crd, func() {
-		for i, v := range crd.Spec.Versions {
-			crd.Spec.Versions[i].Served, crd.Spec.Versions[i].Storage = v.Name == version, v.Name == version
-		}
+		kube.Remove(t, w.c, o)
+		made.SetAPIVersion(group + "/v2")
+		w.exists(t, made, false)
 	})
 }
 
@@ -182,9 +156,8 @@ func TestDeletionPropagation(t *testing.T) {
 				kube.Patch(t, w.c, o, patch)
 				awaitReady(t, w.c, o)
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
-				cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
-					map[string]string{"color": "red"})
-				holdDependents(t, w.tc, cm)
+				cm := w.awaitData(t, "settings", "color", "red")
+				release := hold(t, w.tc, cm)
 				kube.Delete(t, w.c, o)
 				kube.Await(t, w.tc, cm, "the ConfigMap to be deleted", func() (bool, string) {
 					return cm.DeletionTimestamp != nil, "it is not"
@@ -192,7 +165,7 @@ func TestDeletionPropagation(t *testing.T) {
 				if got := collector(cm.Finalizers); got != s.want {
 					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
 				}
-				letGo(t, w.tc, cm)
+				release()
 				kube.AwaitGone(t, w.c, o)
 			})
 		})
@@ -207,19 +180,6 @@ func collector(finalizers []string) string {
 		}
 	}
 	return ""
-}
-
-// holdDependents keeps a resource from going when it is deleted.
-func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
-	t.Helper()
-	patch := `{"metadata":{"finalizers":["example.org/hold"]}}`
-	kube.Patch(t, tc, cm, patch)
-}
-
-// letGo ends all that keeps a resource from going.
-func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
-	t.Helper()
-	kube.Patch(t, tc, cm, `{"metadata":{"finalizers":null}}`)
 }
 
 // deleting is condition Ready of an Object whose resource is not gone yet.
@@ -250,34 +210,6 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 		awaitMessage(t, w.c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")
 		staysUnwritten(t, w.c, o)
 		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":null}}`)
-		kube.AwaitGone(t, w.c, o)
-	})
-}
-
-// TestStuckNamespaceSaysWhy shows that a deleted Object repeats what a Namespace says that is not gone. No controller
-// works on this target: the test says and does what that of namespaces would.
-func TestStuckNamespaceSaysWhy(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		name := w.target + "-team"
-		o := w.keep(t, build.Namespace(name))
-		kube.Delete(t, w.c, o)
-		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
-		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
-		kube.PatchStatus(t, w.tc, ns, `{"status":{"conditions":[
-			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
-			`"message":"All resources successfully discovered"},
-			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain",`+
-			`"message":"Some content has finalizers: x in 1"},
-			{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain",`+
-			`"message":"Some resources are remaining: pods. has 1"}]}}`)
-		awaitMessage(t, w.c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
-			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; "+
-			"NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
-		kube.Get(t, w.tc, client.ObjectKeyFromObject(ns), ns)
-		ns.Spec.Finalizers = nil
-		if err := w.tc.SubResource("finalize").Update(t.Context(), ns); err != nil {
-			t.Fatal(err)
-		}
 		kube.AwaitGone(t, w.c, o)
 	})
 }

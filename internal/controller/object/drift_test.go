@@ -3,13 +3,9 @@ package object_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -21,50 +17,38 @@ func TestDriftIsReverted(t *testing.T) {
 	tc := target.Client(t)
 	for name, drift := range map[string]struct {
 		reason string
-		do     func(*testing.T, *corev1.ConfigMap) error
+		do     func(*testing.T, *corev1.ConfigMap)
 	}{
-		"Changed": {reason: "A changed value comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
-			cm.Data["color"] = "red"
-			return tc.Update(t.Context(), cm)
+		"Changed": {reason: "A changed value comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) {
+			kube.Patch(t, tc, cm, `{"data":{"color":"red"}}`)
 		}},
-		"Removed": {reason: "A removed key comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
-			cm.Data = nil
-			return tc.Update(t.Context(), cm)
+		"Removed": {reason: "A removed key comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) {
+			kube.Patch(t, tc, cm, `{"data":null}`)
 		}},
-		"Deleted": {reason: "A deleted resource comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
-			return tc.Delete(t.Context(), cm)
+		"Deleted": {reason: "A deleted resource comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) {
+			kube.Delete(t, tc, cm)
 		}},
 		"Unlabelled": {
 			reason: "A resource that lost our label is labelled again.",
-			do: func(t *testing.T, cm *corev1.ConfigMap) error {
-				cm.Labels, cm.Data["color"] = nil, "red"
-				return tc.Update(t.Context(), cm)
+			do: func(t *testing.T, cm *corev1.ConfigMap) {
+				kube.Patch(t, tc, cm, `{"metadata":{"labels":null},"data":{"color":"red"}}`)
 			},
 		},
 		"TakenOver": {
 			reason: "A field another manager has applied by force comes back.",
-			do: func(t *testing.T, cm *corev1.ConfigMap) error {
-				cm = &corev1.ConfigMap{
-					TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"},
-				}
-				cm.APIVersion, cm.Kind = "v1", "ConfigMap"
-				return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder"))
+			do: func(t *testing.T, cm *corev1.ConfigMap) {
+				applyAs(t, tc, build.ConfigMap(cm.GetNamespace(), cm.GetName(), "color", "red"), "intruder")
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-				key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 				want := map[string]string{"color": "blue"}
-				if err := drift.do(t, awaitData(t, w.tc, key, want)); err != nil {
-					t.Fatalf("%s\ncannot drift: %v", drift.reason, err)
-				}
-				kube.Eventually(t, "the label and data to come back", func() (bool, string) {
-					cm := &corev1.ConfigMap{}
-					if err := w.tc.Get(t.Context(), key, cm); err != nil {
-						return false, err.Error()
-					}
+				t.Log(drift.reason)
+				drift.do(t, w.awaitMap(t, "settings", want))
+				cm := emptySettings(w.target)
+				kube.Await(t, w.tc, cm, "the label and data to come back", func() (bool, string) {
 					return cmp.Equal(cm.Data, want) && len(cm.Labels) == 1, cmp.Diff(want, cm.Data)
 				})
 			})
@@ -76,24 +60,17 @@ func TestDriftIsReverted(t *testing.T) {
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		w, who := newWorldAs(t, c, s)
+		w := newWorldAs(t, c, s, "system:masters")
 		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
-			map[string]string{"color": "blue"})
+		cm := w.awaitData(t, "settings", "color", "blue")
 
-		audit := target.Audit(t)
-		mark := audit.Mark()
+		mark := target.Audit(t).Mark()
 		cm.Data["shape"] = "round"
 		cm.Labels["theirs"] = "yes"
 		kube.Update(t, w.tc, cm)
 		// The status shows the change, so it has been seen.
-		kube.Await(t, c, o, "the change to be observed", func() (bool, string) {
-			seen := observed(t, o)
-			return cmp.Equal(seen.Data, cm.Data), cmp.Diff(cm.Data, seen.Data)
-		})
-		if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("requests on the target: -want, +got:\n%s", diff)
-		}
+		awaitObserved(t, c, o, cm.Data)
+		w.checkAsked(t, mark, nil)
 	})
 }
 
@@ -116,9 +93,7 @@ func TestNamesakeSurvives(t *testing.T) {
 				// It is made again while the Object is paused, and the Object is deleted before it can look.
 				pause(t, w.c, o)
 				kube.Delete(t, w.tc, emptySettings(w.target))
-				theirs := &corev1.ConfigMap{
-					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
-				}
+				theirs := blue(w.target)
 				kube.Create(t, w.tc, theirs)
 				kube.Delete(t, w.c, o)
 				unpause(t, w.c, o)

@@ -2,7 +2,6 @@ package object_test
 
 import (
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -27,9 +27,7 @@ func TestDeletedAtOnce(t *testing.T) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings"))
 		release := hold(t, w.tc, emptySettings(w.target))
 		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		kube.Delete(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
-		kube.Delete(t, w.c, config)
-		kube.Delete(t, w.c, o)
+		kube.Delete(t, w.c, build.Credentials(w.namespace, "credentials", nil), config, o)
 		release()
 		kube.AwaitGone(t, w.c, o)
 		w.exists(t, emptySettings(w.target), false)
@@ -74,10 +72,7 @@ func TestKindIsGone(t *testing.T) {
 				group := w.target + ".example.org"
 				crd := gadgets(group)
 				kube.Create(t, w.tc, crd)
-				o := w.keep(t, build.Manifest{
-					"apiVersion": group + "/v1", "kind": "Gadget",
-					"metadata": map[string]any{"name": "gadget", "namespace": w.target},
-				})
+				o := w.keep(t, gadget(group, w.target))
 				inOrder(t, w, o, crd)
 				kube.AwaitGone(t, w.c, o)
 			})
@@ -95,11 +90,10 @@ func TestOthersHoldPartial(t *testing.T) {
 		createReady(t, w.c, o)
 		kube.Delete(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
-		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+		w.awaitData(t, "settings", "ours", "yes")
 		edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
 		kube.AwaitGone(t, w.c, o)
-		awaitData(t, w.tc, key, nil)
+		w.awaitData(t, "settings")
 	})
 }
 
@@ -167,22 +161,23 @@ type loss struct {
 }
 
 func losses() map[string]loss {
+	leads := func(to func(*testing.T) *rest.Config) func(*testing.T, world, build.Object) {
+		return func(t *testing.T, w world, _ build.Object) {
+			setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, to(t)))
+		}
+	}
 	return map[string]loss{
 		"TargetRefuses": {
-			lose: func(t *testing.T, w world, _ build.Object) {
-				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
-			},
+			lose: leads(func(t *testing.T) *rest.Config { return nowhere(kube.Refused(t)) }),
 			want: commonv1.ReasonTargetUnreachable,
 		},
 		"TargetIsSilent": {
-			lose: func(t *testing.T, w world, _ build.Object) {
-				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
-			},
+			lose: leads(func(t *testing.T) *rest.Config { return nowhere(kube.BlackHole(t)) }),
 			want: commonv1.ReasonTargetUnreachable,
 		},
 		"SecretDeleted": {
 			lose: func(t *testing.T, w world, _ build.Object) {
-				kube.Delete(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+				kube.Delete(t, w.c, build.Credentials(w.namespace, "credentials", nil))
 			},
 			want: commonv1.ReasonInvalidConnection,
 		},
@@ -199,8 +194,8 @@ func losses() map[string]loss {
 				config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 				kube.Delete(t, w.c, config)
 				kube.Eventually(t, "the ProviderConfig to be gone", func() (bool, string) {
-					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-					err := w.c.Patch(t.Context(), config, patch)
+					unpin(t, w.c, config)
+					err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 					return apierrors.IsNotFound(err), message(err)
 				})
 				unpause(t, w.c, o)
@@ -208,53 +203,43 @@ func losses() map[string]loss {
 			want: commonv1.ReasonInvalidConnection,
 		},
 		"CredentialsRefused": {
-			lose: func(t *testing.T, w world, _ build.Object) {
-				cfg := nowhere("")
-				direct := target.Config()
-				cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
-				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
-			},
+			lose: leads(func(*testing.T) *rest.Config {
+				cfg := rest.AnonymousClientConfig(target.Config())
+				cfg.BearerToken = "revoked"
+				return cfg
+			}),
 			want: commonv1.ReasonUnauthorized,
 		},
 	}
 }
 
 // TestUnreachableTarget shows for each way to lose a target that a deleted Object waits for it, says so and how it can
-// be let go, and goes at once when it is.
+// be let go, and goes when it is.
 //
 // Objects of provider-kubernetes stay for as long as the target cannot be reached (its #38 and #20).
 func TestUnreachableTarget(t *testing.T) {
 	t.Parallel()
-	c := provide(t)
 	for name, l := range losses() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for policy, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 				t.Run(policy, func(t *testing.T) {
-					forScopesBeside(t, func(t *testing.T, s build.Scope) {
-						kube.Figure(t, "from the permission to leave the resource to the end",
-							func() time.Duration {
-								w := newWorld(t, c, s)
-								o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-								if p != nil {
-									kube.Create(t, w.tc, emptySettings(w.target))
-									o.SetManagementPolicies(p)
-								}
-								createReady(t, c, o)
-								l.lose(t, w, o)
-								kube.Delete(t, c, o)
-								awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
-								staysUnwritten(t, c, o)
+					forWorldsBeside(t, func(t *testing.T, w world) {
+						o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+						if p != nil {
+							kube.Create(t, w.tc, emptySettings(w.target))
+							o.SetManagementPolicies(p)
+						}
+						createReady(t, w.c, o)
+						l.lose(t, w, o)
+						kube.Delete(t, w.c, o)
+						awaitCondition(t, w.c, o, failed(l.want), "spec.unreachableTarget: Orphan")
+						staysUnwritten(t, w.c, o)
 
-								began := time.Now()
-								edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-								kube.AwaitGone(t, c, o)
-								took := time.Since(began)
-								awaitEvent(t, c, o, leftResource)
-								key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-								awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-								return took
-							})
+						edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+						kube.AwaitGone(t, w.c, o)
+						awaitEvent(t, w.c, o, leftResource)
+						w.awaitData(t, "settings", "ours", "yes")
 					})
 				})
 			}
@@ -265,22 +250,16 @@ func TestUnreachableTarget(t *testing.T) {
 // TestUnreachableTargetOfNoConcern shows that an Object which leaves its resource goes without asking the target.
 func TestUnreachableTargetOfNoConcern(t *testing.T) {
 	t.Parallel()
-	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"NeverDelete": neverDelete, "Observe": observeOnly} {
 		t.Run(name, func(t *testing.T) {
-			forScopesBeside(t, func(t *testing.T, s build.Scope) {
-				kube.Figure(t, "from the deletion to the end", func() time.Duration {
-					w := newWorld(t, c, s)
-					kube.Create(t, w.tc, emptySettings(w.target))
-					o := w.object(build.ConfigMap(w.target, "settings"))
-					o.SetManagementPolicies(p)
-					createReady(t, c, o)
-					setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
-					awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-					began := time.Now()
-					kube.Remove(t, c, o)
-					return time.Since(began)
-				})
+			forWorldsBeside(t, func(t *testing.T, w world) {
+				kube.Create(t, w.tc, emptySettings(w.target))
+				o := w.object(build.ConfigMap(w.target, "settings"))
+				o.SetManagementPolicies(p)
+				createReady(t, w.c, o)
+				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
+				awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
+				kube.Remove(t, w.c, o)
 			})
 		})
 	}

@@ -2,17 +2,21 @@ package object_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 var (
@@ -46,21 +50,55 @@ func touch(t *testing.T, c client.Client, o build.Object) {
 // staysUnwritten checks that the provider does not write Objects that are reconciled again.
 func staysUnwritten(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
-	audit := local.Audit(t)
-	mark := audit.Mark()
+	mark := local.Audit(t).Mark()
 	holds(t, c, "Objects are not written", func() (bool, string) {
-		for _, e := range audit.Since(mark).By(user) {
-			for _, o := range objs {
-				about := e.Name == o.GetName() && e.Namespace == o.GetNamespace() &&
-					strings.HasPrefix(e.Subject(), "objects.")
-				if about && e.Verb != "get" {
-					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-					return false, e.Verb + " " + o.GetName() + ": " + conditions(o) + message(err)
-				}
+		written := writes(t, mark, objs...)
+		for _, o := range objs {
+			if len(written) > 0 && c.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil {
+				written = append(written, o.GetName()+": "+conditions(o))
 			}
 		}
-		return true, ""
+		return len(written) == 0, strings.Join(written, "\n")
 	}, objs...)
+}
+
+// checkUnwritten checks that the provider has not written Objects since a mark.
+func checkUnwritten(t *testing.T, mark kube.Mark, objs ...build.Object) {
+	t.Helper()
+	if written := writes(t, mark, objs...); len(written) > 0 {
+		t.Errorf("want no writes of Objects, got:\n%s", strings.Join(written, "\n"))
+	}
+}
+
+// writes returns what the provider has written of Objects since a mark.
+func writes(t *testing.T, mark kube.Mark, objs ...build.Object) []string {
+	t.Helper()
+	var written []string
+	for _, e := range local.Audit(t).Since(mark).By(user) {
+		about := func(o build.Object) bool { return e.Name == o.GetName() && e.Namespace == o.GetNamespace() }
+		if strings.HasPrefix(e.Subject(), "objects.") && e.Verb != "get" && slices.ContainsFunc(objs, about) {
+			written = append(written, e.Verb+" "+e.Name)
+		}
+	}
+	return written
+}
+
+// asksNothing checks that the user of a world asks nothing of the target while Objects are reconciled again.
+func (w world) asksNothing(t *testing.T, objs ...build.Object) {
+	t.Helper()
+	mark := target.Audit(t).Mark()
+	holds(t, w.c, "nothing is asked of the target", func() (bool, string) {
+		asked := target.Audit(t).Since(mark).By(w.user)
+		return len(asked) == 0, asked.String()
+	}, objs...)
+}
+
+// checkAsked checks what the user of a world has asked of the target since a mark.
+func (w world) checkAsked(t *testing.T, mark kube.Mark, want map[string]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, target.Audit(t).Since(mark).By(w.user).Count(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("requests of %s to the target: -want, +got:\n%s", w.user, diff)
+	}
 }
 
 // holds checks that something stays so while Objects are reconciled again, and whatever waits in the queue before them.
@@ -74,14 +112,10 @@ func holds(t *testing.T, c client.Client, what string, check func() (bool, strin
 	})
 }
 
-// passQueue makes an Object that cannot be connected, and waits until it says so: what was queued before has begun.
+// passQueue returns when what was queued before has begun.
 func passQueue(t *testing.T, c client.Client) {
 	t.Helper()
-	ns := local.Namespace(t)
-	last := build.Namespaced().Object(ns, ns, "none", build.ConfigMap(ns, "none"))
-	kube.Create(t, c, last)
-	awaitCondition(t, c, last, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse})
-	kube.Delete(t, c, last)
+	provider.PassQueue(t, c, local.Namespace(t))
 }
 
 // conditions returns the conditions of an Object as text.

@@ -38,9 +38,11 @@ func pods(t *testing.T, namespace, fields string) build.Manifest {
 	return m
 }
 
-// asKubectl makes a resource as kubectl apply does without --server-side.
-func (w world) asKubectl(t *testing.T, u *unstructured.Unstructured) {
+// asKubectl makes a resource as kubectl apply does without --server-side, with labels.
+func (w world) asKubectl(t *testing.T, m build.Manifest, labels map[string]string) {
 	t.Helper()
+	u := &unstructured.Unstructured{Object: m}
+	u.SetLabels(labels)
 	if err := w.tc.Create(t.Context(), u, client.FieldOwner("kubectl-client-side-apply")); err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +53,9 @@ func (w world) asKubectl(t *testing.T, u *unstructured.Unstructured) {
 func TestAdoptedFromKubectl(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
-	first := &unstructured.Unstructured{Object: service(w.target, map[string]any{"name": "http", "port": int64(80)})}
-	first.SetLabels(map[string]string{"team": "theirs"})
-	w.asKubectl(t, first)
-	o := w.object(service(w.target, map[string]any{"name": "http", "port": int64(80)}))
+	http := map[string]any{"name": "http", "port": int64(80)}
+	w.asKubectl(t, service(w.target, http), map[string]string{"team": "theirs"})
+	o := w.object(service(w.target, http))
 	createReady(t, c, o)
 	setManifest(t, c, o, service(w.target, map[string]any{"name": "http", "port": int64(8080)}))
 	kube.Eventually(t, "the port to change", func() (bool, string) {
@@ -79,12 +80,11 @@ func TestPortOfTheManifestAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
-			first := &unstructured.Unstructured{Object: service(w.target, map[string]any{"name": "http", "port": int64(80)})}
-			first.SetLabels(map[string]string{"team": "theirs"})
+			labels := map[string]string{"team": "theirs"}
 			if tc.labelled {
-				first.SetLabels(map[string]string{"team": "theirs", commonv1.LabelKeyManaged: "true"})
+				labels[commonv1.LabelKeyManaged] = "true"
 			}
-			w.asKubectl(t, first)
+			w.asKubectl(t, service(w.target, map[string]any{"name": "http", "port": int64(80)}), labels)
 			createReady(t, c, w.object(service(w.target, tc.port)))
 			s := &corev1.Service{}
 			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, s)
@@ -134,7 +134,7 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
-			w.asKubectl(t, &unstructured.Unstructured{Object: pods(t, w.target, tc.theirs)})
+			w.asKubectl(t, pods(t, w.target, tc.theirs), nil)
 			createReady(t, c, w.object(pods(t, w.target, tc.ours)))
 			d := &appsv1.Deployment{}
 			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, d)
@@ -150,9 +150,7 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 func TestRefusedManifestTakesNothing(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
-	w.asKubectl(t, &unstructured.Unstructured{
-		Object: service(w.target, map[string]any{"name": "http", "port": int64(80)}),
-	})
+	w.asKubectl(t, service(w.target, map[string]any{"name": "http", "port": int64(80)}), nil)
 	o := w.object(service(w.target, map[string]any{"name": "No Name", "port": int64(8080)}))
 	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
@@ -170,17 +168,12 @@ func TestRefusedManifestTakesNothing(t *testing.T) {
 func TestKubectlKeepsItsOwn(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
-	theirs := emptySettings(w.target)
-	theirs.Data = map[string]string{"color": "blue"}
-	if err := w.tc.Create(t.Context(), theirs, client.FieldOwner("kubectl-client-side-apply")); err != nil {
-		t.Fatal(err)
-	}
+	w.asKubectl(t, build.ConfigMap(w.target, "settings", "color", "blue"), nil)
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
 	o.SetManagementPolicies(observeUpdate)
 	kube.Create(t, c, o)
-	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	awaitReady(t, c, o)
-	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
+	w.awaitData(t, "settings", "color", "blue", "size", "big")
 	kube.Remove(t, c, o)
-	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
+	w.awaitData(t, "settings", "color", "blue")
 }

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -37,15 +35,23 @@ func forScopesBeside(t *testing.T, f func(*testing.T, build.Scope)) {
 	}
 }
 
-// awaitData waits until the data of a ConfigMap on the target is as wanted.
-func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want map[string]string) *corev1.ConfigMap {
+// awaitData waits until a ConfigMap on the target has these keys and values, in turn, and no others.
+func (w world) awaitData(t *testing.T, name string, data ...string) *corev1.ConfigMap {
 	t.Helper()
-	cm := &corev1.ConfigMap{}
-	kube.Eventually(t, "data of "+key.String(), func() (bool, string) {
-		if err := tc.Get(t.Context(), key, cm); err != nil {
-			return false, err.Error()
-		}
-		return cmp.Equal(cm.Data, want), cmp.Diff(want, cm.Data)
+	want := map[string]string{}
+	for i := 0; i+1 < len(data); i += 2 {
+		want[data[i]] = data[i+1]
+	}
+	return w.awaitMap(t, name, want)
+}
+
+// awaitMap waits until a ConfigMap on the target has some data.
+func (w world) awaitMap(t *testing.T, name string, want map[string]string) *corev1.ConfigMap {
+	t.Helper()
+	cm := w.kept(name)
+	kube.Await(t, w.tc, cm, "data of "+name, func() (bool, string) {
+		diff := cmp.Diff(want, cm.Data, cmpopts.EquateEmpty())
+		return diff == "", diff
 	})
 	return cm
 }
@@ -59,9 +65,6 @@ func observed(t *testing.T, o build.Object) *corev1.ConfigMap {
 	}
 	return cm
 }
-
-// nameOnly returns the metadata that identifies a resource.
-func nameOnly(o client.Object) metav1.ObjectMeta { return build.Meta(o.GetNamespace(), o.GetName()) }
 
 // pause pauses an Object and waits until it is.
 func pause(t *testing.T, c client.Client, o build.Object) {
@@ -90,8 +93,7 @@ func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
 func TestLifecycle(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		cm := awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"},
-			map[string]string{"color": "blue"})
+		cm := w.awaitData(t, "settings", "color", "blue")
 
 		if diff := cmp.Diff(cm.GetUID(), observed(t, o).GetUID()); diff != "" {
 			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)
@@ -99,7 +101,7 @@ func TestLifecycle(t *testing.T) {
 
 		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "shape", "round"))
 		kube.Update(t, w.c, o)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"shape": "round"})
+		w.awaitData(t, "settings", "shape", "round")
 
 		kube.Remove(t, w.c, o)
 		kube.AwaitGone(t, w.tc, cm)

@@ -56,6 +56,7 @@ type world struct {
 	namespace string // on the control plane
 	config    string // a ProviderConfig with all rights on the target
 	target    string // a namespace on the target
+	user      string // whom the provider is on the target
 }
 
 func newWorld(t *testing.T, c client.Client, s build.Scope) world {
@@ -67,14 +68,19 @@ func newWorld(t *testing.T, c client.Client, s build.Scope) world {
 func newWorldOf(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) world {
 	t.Helper()
 	ns, pc := connect(t, c, s, cfg)
-	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
+	return world{
+		c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t), user: user,
+	}
 }
 
-// newWorldAs is newWorld with a user of its own on the target, whose requests can be told apart.
-func newWorldAs(t *testing.T, c client.Client, s build.Scope) (w world, who string) {
+// newWorldAs is newWorld with a user of its own on the target, whose requests can be told apart, and who has the rights
+// of some groups.
+func newWorldAs(t *testing.T, c client.Client, s build.Scope, groups ...string) world {
 	t.Helper()
-	who = local.Namespace(t) + "-user"
-	return newWorldOf(t, c, s, target.User(t, who, "system:masters")), who
+	who := local.Namespace(t) + "-user"
+	w := newWorldOf(t, c, s, target.User(t, who, groups...))
+	w.user = who
+	return w
 }
 
 // forWorlds runs a test in a world of each scope.
@@ -146,16 +152,29 @@ func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCond
 	return message
 }
 
-// createReady creates an Object and waits until it is Synced and Ready.
-func createReady(t *testing.T, c client.Client, o build.Object) {
+// createReady creates Objects and waits until each is Synced and Ready.
+func createReady(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
+	for _, o := range objs {
+		kube.Create(t, c, o)
+		awaitReady(t, c, o)
+	}
 }
 
-// awaitReady waits until an Object is Synced and Ready.
-func awaitReady(t *testing.T, c client.Client, o build.Object) {
+// awaitReady waits until Objects are Synced and Ready.
+func awaitReady(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
-	awaitCondition(t, c, o, synced)
-	awaitCondition(t, c, o, ready)
+	for _, o := range objs {
+		awaitCondition(t, c, o, synced)
+		awaitCondition(t, c, o, ready)
+	}
+}
+
+// plain returns Objects as what any client takes.
+func plain(objs []build.Object) []client.Object {
+	out := make([]client.Object, 0, len(objs))
+	for _, o := range objs {
+		out = append(out, o)
+	}
+	return out
 }

@@ -1,9 +1,6 @@
 package object
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -109,17 +106,6 @@ func checkTaken(t *testing.T, o Object, raw []byte, u *unstructured.Unstructured
 	if diff := cmp.Diff(bare(want), bare(u)); diff != "" {
 		t.Errorf("manifest %q beside name and our label: -want, +got:\n%s", raw, diff)
 	}
-	b, err := json.Marshal(u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &unstructured.Unstructured{}
-	if err := again.UnmarshalJSON(b); err != nil {
-		t.Fatalf("cannot parse %s again: %v", b, err)
-	}
-	if !cmp.Equal(again, u) && !hasFloats(u.Object) {
-		t.Errorf("manifest %q encoded and parsed: -want, +got:\n%s", raw, cmp.Diff(u, again))
-	}
 }
 
 // bare returns the content of a resource without its name, our label, and what holds nothing beside them.
@@ -134,19 +120,6 @@ func bare(u *unstructured.Unstructured) map[string]any {
 		}
 	}
 	return u.Object
-}
-
-// hasFloats says whether a value holds numbers that are not written as they are read: 1.0 comes back as 1.
-func hasFloats(v any) bool {
-	switch v := v.(type) {
-	case float64:
-		return true
-	case []any:
-		return slices.ContainsFunc(v, hasFloats)
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasFloats)
-	}
-	return false
 }
 
 // checkPlaced checks what place makes of a manifest, with regard to namespaces.

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -19,38 +18,15 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	c, s := provide(t), build.Namespaced()
 	w := newWorld(t, c, s)
 	name := w.namespace + "-shared"
-	spec := build.FromSecret(w.namespace, "credentials")
-	kube.Create(t, c, build.ClusterConfig(name, spec))
+	kube.Create(t, c, build.ClusterConfig(name, build.FromSecret(w.namespace, "credentials")))
 	o := w.object(build.ConfigMap(w.target, "settings"))
 	setConfig(o, name)
 	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection),
 		`ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
 			`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
-	edit(t, c, o, func() {
-		o.(*mobjectv1alpha1.Object).Spec.ProviderConfigReference.Kind = "ClusterProviderConfig"
-	})
+	edit(t, c, o, func() { build.Through(o, name) })
 	awaitReady(t, c, o)
-}
-
-// TestForeignReferenceIsNamed shows that a reference out of the namespace of an Object is named by its place, with the
-// flag that would allow it.
-func TestForeignReferenceIsNamed(t *testing.T) {
-	c, s := provide(t), build.Namespaced()
-	w := newWorld(t, c, s)
-	own := w.source(t, "own", map[string]string{"color": "red"})
-	foreign := commonv1.Reference{DependsOn: &commonv1.DependsOn{
-		APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "any",
-	}}
-	o := w.keeper("reader", w.onConfigMap(own.GetName()), foreign)
-	kube.Create(t, c, o)
-	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidReference),
-		`spec.references[1].dependsOn: namespace "default" is not that of the Object`,
-		"--allow-cross-namespace-references")
-	if err := c.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	kube.AwaitGone(t, c, o)
 }
 
 // TestColumnsAreOfOneCondition shows that kubectl's columns REASON and MESSAGE tell of one condition, also if another
@@ -112,9 +88,7 @@ func TestTerminatingKindIsNamed(t *testing.T) {
 			"metadata":{"namespace":"`+w.target+`","name":"`+name+`","finalizers":["example.org/stays"]}}`).Object)
 	}
 	first := w.scope.Object(w.namespace, w.target+"-first", w.config, gate("first"))
-	first.SetManagementPolicies(xpv2.ManagementPolicies{
-		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate,
-	})
+	first.SetManagementPolicies(neverDelete)
 	createReady(t, c, first)
 	kube.Delete(t, w.tc, d)
 	kube.Eventually(t, "the CustomResourceDefinition to be terminating", func() (bool, string) {

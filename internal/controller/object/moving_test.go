@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -18,9 +17,10 @@ import (
 // leaves, and makes its resource on the other one after that. The other target is the control plane.
 func TestMovesToOtherTarget(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
-		there := local.Client(t, apis.AddToScheme)
+		there := w
+		there.tc = local.Client(t, apis.AddToScheme)
 		// A namespace of that name is to be on both.
-		kube.Create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		kube.Create(t, there.tc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
 		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 		old := observed(t, o)
 		release := hold(t, w.tc, old)
@@ -28,10 +28,7 @@ func TestMovesToOtherTarget(t *testing.T) {
 		other := connectAs(t, w, local.User(t, user, "system:masters"))
 		edit(t, w.c, o, func() { setConfig(o, other) })
 		awaitCondition(t, w.c, o, replacing)
-		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old),
-			&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the new resource must not be made before the old one is gone: %s", message(err))
-		}
+		there.exists(t, emptySettings(w.target), false) // It must not be made before the old one is gone.
 		// Until then the old ProviderConfig is in use.
 		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 		kube.Delete(t, w.c, config)
@@ -41,11 +38,11 @@ func TestMovesToOtherTarget(t *testing.T) {
 		}, o)
 		release()
 		awaitReady(t, w.c, o)
-		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})
+		there.awaitData(t, "settings", "color", "blue")
 		w.exists(t, old, false)
 		kube.AwaitGone(t, w.c, config)
 		kube.Remove(t, w.c, o)
-		kube.AwaitGone(t, there, old)
+		kube.AwaitGone(t, there.tc, old)
 	})
 }
 
@@ -78,11 +75,11 @@ func TestMovesFromLostTarget(t *testing.T) {
 		})
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable),
 			"cannot replace ConfigMap "+w.target+"/settings", "spec.unreachableTarget: Orphan")
-		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "moved")}, false)
+		w.exists(t, w.kept("moved"), false)
 
 		edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
 		awaitReady(t, w.c, o)
-		awaitMade(t, w.tc, w.target, "moved")
+		w.awaitData(t, "moved", "color", "blue")
 		w.exists(t, old, true)
 		if m := awaitEvent(t, w.c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
 			t.Errorf("event: want it to name the resource, got %q", m)

@@ -1,15 +1,14 @@
 package object_test
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,14 +50,13 @@ func TestNamesakesShareAResource(t *testing.T) {
 	for name, scopes := range pairs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tns := target.Namespace(t)
-			key := types.NamespacedName{Namespace: tns, Name: "settings"}
+			w := world{tc: tc, target: target.Namespace(t)}
+			tns := w.target
 			first, second := namesakes(t, c, scopes, tns)
 			kube.Create(t, c, first, second)
-			awaitReady(t, c, first)
-			awaitReady(t, c, second)
+			awaitReady(t, c, first, second)
 			both := map[string]string{"first": "yes", "second": "yes"}
-			cm := awaitData(t, tc, key, both)
+			cm := w.awaitMap(t, "settings", both)
 			awaitObserved(t, c, first, both)
 			awaitObserved(t, c, second, both)
 			plain := commonv1.FieldManagerPrefix + short(tns)
@@ -70,12 +68,12 @@ func TestNamesakesShareAResource(t *testing.T) {
 			staysUnwritten(t, c, first, second)
 
 			setManifest(t, c, first, build.ConfigMap(tns, "settings", "first", "again"))
-			awaitData(t, tc, key, map[string]string{"first": "again", "second": "yes"})
+			w.awaitData(t, "settings", "first", "again", "second", "yes")
 			setManifest(t, c, second, build.ConfigMap(tns, "settings", "other", "yes"))
-			awaitData(t, tc, key, map[string]string{"first": "again", "other": "yes"})
+			w.awaitData(t, "settings", "first", "again", "other", "yes")
 
 			kube.Remove(t, c, second)
-			awaitData(t, tc, key, map[string]string{"first": "again"})
+			w.awaitData(t, "settings", "first", "again")
 			kube.Remove(t, c, first)
 			kube.AwaitGone(t, tc, cm)
 		})
@@ -95,9 +93,7 @@ func TestStrangersKeepTheName(t *testing.T) {
 			reader := build.Namespaced().Object(ns, short(tns), pc, build.ConfigMap(tns, "settings"))
 			reader.SetManagementPolicies(observeOnly)
 			kube.Create(t, c, reader, second, first)
-			for _, o := range []build.Object{first, second, reader} {
-				awaitReady(t, c, o)
-			}
+			awaitReady(t, c, first, second, reader)
 			for _, name := range []string{"settings", "others"} {
 				cm := &corev1.ConfigMap{}
 				kube.Get(t, tc, types.NamespacedName{Namespace: tns, Name: name}, cm)
@@ -110,7 +106,7 @@ func TestStrangersKeepTheName(t *testing.T) {
 			// One that comes to the resource of the other later is told apart, and takes nothing from it.
 			setManifest(t, c, second, build.ConfigMap(tns, "settings", "second", "yes"))
 			both := map[string]string{"first": "yes", "second": "yes"}
-			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, both)
+			world{tc: tc, target: tns}.awaitMap(t, "settings", both)
 			awaitObserved(t, c, first, both)
 			awaitObserved(t, c, second, both)
 			if got := first.Observed().Applied.FieldManager; got != "" {
@@ -134,8 +130,7 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 			tns := target.Namespace(t)
 			first, second := namesakes(t, c, scopes, tns)
 			createReady(t, c, first)
-			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
-				map[string]string{"first": "yes"})
+			cm := world{tc: tc, target: tns}.awaitData(t, "settings", "first", "yes")
 			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
 			second.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 			kube.Create(t, c, second)
@@ -158,60 +153,35 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 // more.
 func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 	const pairs = 10
-	c, tc := provide(t), target.Client(t)
-	s := build.Namespaced()
-	tns := target.Namespace(t)
-	who := tns + "-namesake"
-	cfg := target.User(t, who, "system:masters")
-	front := kube.Front(t, cfg, func(server http.Handler) http.Handler { return server })
-	firstNS, firstPC := connect(t, c, s, cfg)
-	secondNS, secondPC := connect(t, c, s, front)
-
+	c := provide(t)
+	first := newWorldAs(t, c, build.Namespaced(), "system:masters")
+	cfg := target.User(t, first.user, "system:masters")
+	second := newWorldOf(t, c, build.Namespaced(),
+		kube.Front(t, cfg, func(server http.Handler) http.Handler { return server }))
+	second.target = first.target
+	// What both have seen before is no reason to wait: their watches have begun.
+	createReady(t, c, first.keeper("warm-first"), second.keeper("warm-second"))
 	var all []build.Object
 	for i := range pairs {
-		name := fmt.Sprintf("settings-%d", i)
-		all = append(all,
-			s.Object(firstNS, tns+name, firstPC, build.ConfigMap(tns, name, "first", "1")),
-			s.Object(secondNS, tns+name, secondPC, build.ConfigMap(tns, name, "second", "2")))
+		for key, w := range map[string]world{"first": first, "second": second} {
+			o := w.keeper(strconv.Itoa(i))
+			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, strconv.Itoa(i), key, "yes"))
+			all = append(all, o)
+		}
 	}
-	// What both have seen before is no reason to wait: their watches have begun.
-	for _, o := range []build.Object{
-		s.Object(firstNS, tns+"warm-first", firstPC, build.ConfigMap(tns, "warm-first")),
-		s.Object(secondNS, tns+"warm-second", secondPC, build.ConfigMap(tns, "warm-second")),
-	} {
-		createReady(t, c, o)
-	}
-	kube.Create(t, c, asClientObjects(all)...)
+	kube.Create(t, c, plain(all)...)
 	for i := range pairs {
-		key := types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)}
-		kube.Eventually(t, "both fields of "+key.Name, func() (bool, string) {
-			cm := &corev1.ConfigMap{}
-			err := tc.Get(t.Context(), key, cm)
-			diff := cmp.Diff(map[string]string{"first": "1", "second": "2"}, cm.Data)
-			return err == nil && diff == "", fmt.Sprint(err, diff)
-		})
+		first.awaitData(t, strconv.Itoa(i), "first", "yes", "second", "yes")
 	}
 	for _, o := range all { // No write is due to an Object that shows what both have applied.
 		awaitReady(t, c, o)
-		awaitObserved(t, c, o, map[string]string{"first": "1", "second": "2"})
+		awaitObserved(t, c, o, map[string]string{"first": "yes", "second": "yes"})
 	}
-	audit := target.Audit(t)
-	mark := audit.Mark()
 	staysUnwritten(t, c, all...)
-	if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("requests at rest: -want, +got:\n%s", diff)
-	}
+	first.asksNothing(t, all...)
 	for i := 0; i < len(all); i += 2 {
 		if a, b := all[i].Observed().Applied.FieldManager, all[i+1].Observed().Applied.FieldManager; a == b {
 			t.Errorf("%s: want two field managers, both have %q", all[i].GetName(), a)
 		}
 	}
-}
-
-func asClientObjects(objs []build.Object) []client.Object {
-	out := make([]client.Object, 0, len(objs))
-	for _, o := range objs {
-		out = append(out, o)
-	}
-	return out
 }

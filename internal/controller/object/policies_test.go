@@ -1,15 +1,16 @@
 package object_test
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -25,108 +26,82 @@ type allowed struct{ creates, updates, deletes, withdraws bool }
 
 // A policyCase sets the policies of an Object in its spec, for crossplane-runtime as well as for users.
 type policyCase struct {
-	policies []any  // managementPolicies, left to their default if nil
-	word     string // managementPolicy
 	deletion string // deletionPolicy
+	word     string // managementPolicy
+	policies string // managementPolicies, divided by spaces, left to their default if empty; a blank is the empty list
 	want     allowed
 }
 
+var (
+	all   = allowed{creates: true, updates: true, deletes: true}
+	stays = allowed{creates: true, updates: true}
+)
+
 // runtimePolicies are all combinations that crossplane-runtime supports but the empty one.
-func runtimePolicies() map[string]policyCase {
-	all := allowed{creates: true, updates: true, deletes: true}
-	return map[string]policyCase{
-		"Unset": {want: all},
-		"All":   {policies: []any{"*"}, want: all},
-		"EachNamed": {
-			policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"},
-			want:     all,
-		},
-		"NoLateInitialize": {policies: []any{"Observe", "Create", "Update", "Delete"}, want: all},
-		"NoDelete": {
-			policies: []any{"Observe", "Create", "Update", "LateInitialize"},
-			want:     allowed{creates: true, updates: true},
-		},
-		"NoDeleteNorLateInitialize": {
-			policies: []any{"Observe", "Create", "Update"},
-			want:     allowed{creates: true, updates: true},
-		},
-		"NoUpdate": {
-			policies: []any{"Observe", "Create", "Delete", "LateInitialize"},
-			want:     allowed{creates: true, deletes: true},
-		},
-		"NoUpdateNorLateInitialize": {
-			policies: []any{"Observe", "Create", "Delete"},
-			want:     allowed{creates: true, deletes: true},
-		},
-		"CreateLateInitialize": {
-			policies: []any{"Observe", "Create", "LateInitialize"},
-			want:     allowed{creates: true},
-		},
-		"Create": {policies: []any{"Observe", "Create"}, want: allowed{creates: true}},
-		"Delete": {policies: []any{"Observe", "Delete"}, want: allowed{deletes: true}},
-		"Update": {
-			policies: []any{"Observe", "Update"},
-			want:     allowed{updates: true, withdraws: true},
-		},
-		"UpdateLateInitialize": {
-			policies: []any{"Observe", "Update", "LateInitialize"},
-			want:     allowed{updates: true, withdraws: true},
-		},
-		"LateInitialize": {policies: []any{"Observe", "LateInitialize"}},
-		"Observe":        {policies: []any{"Observe"}},
+func runtimePolicies() []policyCase {
+	return []policyCase{
+		{want: all},
+		{policies: "*", want: all},
+		{policies: "Observe Create Update Delete LateInitialize", want: all},
+		{policies: "Observe Create Update Delete", want: all},
+		{policies: "Observe Create Update LateInitialize", want: stays},
+		{policies: "Observe Create Update", want: stays},
+		{policies: "Observe Create Delete LateInitialize", want: allowed{creates: true, deletes: true}},
+		{policies: "Observe Create Delete", want: allowed{creates: true, deletes: true}},
+		{policies: "Observe Create LateInitialize", want: allowed{creates: true}},
+		{policies: "Observe Create", want: allowed{creates: true}},
+		{policies: "Observe Delete", want: allowed{deletes: true}},
+		{policies: "Observe Update", want: allowed{updates: true, withdraws: true}},
+		{policies: "Observe Update LateInitialize", want: allowed{updates: true, withdraws: true}},
+		{policies: "Observe LateInitialize"},
+		{policies: "Observe"},
 	}
 }
 
 // clusterPolicies are what the cluster scope has beside that: one word for policies, and a deletionPolicy.
-func clusterPolicies() map[string]policyCase {
-	all := allowed{creates: true, updates: true, deletes: true}
-	stays := allowed{creates: true, updates: true}
-	return map[string]policyCase{
-		"DeleteDefault":             {deletion: "Delete", word: "Default", want: all},
-		"DeleteObserveCreateUpdate": {deletion: "Delete", word: "ObserveCreateUpdate", want: stays},
-		"DeleteObserveDelete":       {deletion: "Delete", word: "ObserveDelete", want: allowed{deletes: true}},
-		"DeleteObserve":             {deletion: "Delete", word: "Observe"},
-		"OrphanDefault":             {deletion: "Orphan", word: "Default", want: stays},
-		"OrphanObserveCreateUpdate": {deletion: "Orphan", word: "ObserveCreateUpdate", want: stays},
-		"OrphanObserveDelete":       {deletion: "Orphan", word: "ObserveDelete"},
-		"OrphanObserve":             {deletion: "Orphan", word: "Observe"},
-		"OrphanAll":                 {deletion: "Orphan", policies: []any{"*"}, want: stays},
-		"OrphanEachNamed": {
-			deletion: "Orphan",
-			policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"},
-			want:     stays,
-		},
-		"OrphanObserveCreateUpdateDelete": {
-			deletion: "Orphan",
-			policies: []any{"Observe", "Create", "Update", "Delete"},
-			want:     stays,
-		},
-		"OrphanObserveCreateDelete": {
-			deletion: "Orphan",
-			policies: []any{"Observe", "Create", "Delete"},
-			want:     allowed{creates: true},
-		},
-		"OrphanObserveAndDelete": {deletion: "Orphan", policies: []any{"Observe", "Delete"}},
-		"OrphanObserveUpdate": {
-			deletion: "Orphan",
-			policies: []any{"Observe", "Update"},
-			want:     allowed{updates: true},
-		},
+func clusterPolicies() []policyCase {
+	return []policyCase{
+		{deletion: "Delete", word: "Default", want: all},
+		{deletion: "Delete", word: "ObserveCreateUpdate", want: stays},
+		{deletion: "Delete", word: "ObserveDelete", want: allowed{deletes: true}},
+		{deletion: "Delete", word: "Observe"},
+		{deletion: "Orphan", word: "Default", want: stays},
+		{deletion: "Orphan", word: "ObserveCreateUpdate", want: stays},
+		{deletion: "Orphan", word: "ObserveDelete"},
+		{deletion: "Orphan", word: "Observe"},
+		{deletion: "Orphan", policies: "*", want: stays},
+		{deletion: "Orphan", policies: "Observe Create Update Delete LateInitialize", want: stays},
+		{deletion: "Orphan", policies: "Observe Create Update Delete", want: stays},
+		{deletion: "Orphan", policies: "Observe Create Delete", want: allowed{creates: true}},
+		{deletion: "Orphan", policies: "Observe Delete"},
+		{deletion: "Orphan", policies: "Observe Update", want: allowed{updates: true}},
 	}
 }
 
-// create creates an Object with the policies, through JSON, where an empty list differs from none.
+// create creates an Object as a user writes it who sets the policies: through JSON, where an empty list differs from
+// none, and with no other field of ours, as our types always have spec.readiness.
 func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	u := asWritten(t, c, o)
-	spec := u.Object["spec"].(map[string]any)
-	for field, value := range map[string]any{
-		"managementPolicies": p.policies, "managementPolicy": p.word, "deletionPolicy": p.deletion,
-	} {
-		if list, ok := value.([]any); ok && list == nil || value == "" {
-			continue
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	spec := content["spec"].(map[string]any)
+	delete(spec, "readiness")
+	delete(content, "status")
+	if p.policies != "" {
+		spec["managementPolicies"] = strings.Fields(p.policies)
+	}
+	for field, value := range map[string]string{"managementPolicy": p.word, "deletionPolicy": p.deletion} {
+		if value != "" {
+			spec[field] = value
 		}
-		spec[field] = value
 	}
 	kube.Create(t, c, u)
 }
@@ -134,17 +109,13 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 // TestPolicies shows for each combination of policies, in a world where the resource is missing and in one where others
 // have made it, what an Object does to its target.
 func TestPolicies(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		cases := runtimePolicies()
-		if s.Name == build.Cluster().Name {
-			maps.Copy(cases, clusterPolicies())
+		if w.scope.Name == build.Cluster().Name {
+			cases = append(cases, clusterPolicies()...)
 		}
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		for name, p := range cases {
-			t.Run(name, func(t *testing.T) {
-				w := world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: tns}
+		for _, p := range cases {
+			t.Run(p.deletion+p.word+strings.ReplaceAll(p.policies, " ", ""), func(t *testing.T) {
 				t.Run("Missing", func(t *testing.T) { w.meetsMissing(t, p) })
 				t.Run("Existing", func(t *testing.T) { w.meetsExisting(t, p) })
 			})
@@ -152,26 +123,38 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// meetsMissing shows what an Object does about a resource that does not exist.
+// data returns what an Object writes of a resource that others make.
+func (a allowed) data() []string {
+	if a.updates {
+		return []string{"ours", "yes"}
+	}
+	return nil
+}
+
+// meetsMissing shows what an Object does about a resource that does not exist: if it may not make it, it is not ready
+// as long as there is none, begins as soon as others make it, and can go when it has gone again.
 func (w world) meetsMissing(t *testing.T, p policyCase) {
 	t.Helper()
-	n := slug(t)
-	key := types.NamespacedName{Namespace: w.target, Name: n}
-	o := w.scope.Object(w.namespace, n, w.config, build.ConfigMap(key.Namespace, key.Name, "ours", "yes"))
+	n, cm := slug(t), w.kept(slug(t))
+	o := w.scope.Object(w.namespace, n, w.config, build.ConfigMap(w.target, n, "ours", "yes"))
 	p.create(t, w.c, o)
-	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(key.Namespace, key.Name)}
 	if !p.want.creates {
 		// provider-kubernetes creates what is missing though it may only change, and calls a missing resource synced.
 		awaitCondition(t, w.c, o, missing)
-		awaitCondition(t, w.c, o, wantCondition{
-			Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable,
-		})
+		awaitCondition(t, w.c, o, unavailable)
+		w.exists(t, cm, false)
+		kube.Create(t, w.tc, cm)
+		awaitReady(t, w.c, o)
+		w.awaitData(t, n, p.want.data()...)
+		kube.Delete(t, w.tc, cm)
+		awaitCondition(t, w.c, o, missing)
+		awaitCondition(t, w.c, o, unavailable)
 		w.exists(t, cm, false)
 		kube.Remove(t, w.c, o)
 		return
 	}
 	awaitReady(t, w.c, o)
-	awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+	w.awaitData(t, n, "ours", "yes")
 	kube.Remove(t, w.c, o)
 	w.exists(t, cm, !p.want.deletes)
 }
@@ -179,13 +162,16 @@ func (w world) meetsMissing(t *testing.T, p policyCase) {
 // meetsExisting shows what an Object does about a resource that others have made.
 func (w world) meetsExisting(t *testing.T, p policyCase) {
 	t.Helper()
-	n := slug(t)
-	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"}}
+	n, cm := slug(t), w.kept(slug(t))
+	cm.Data = map[string]string{"theirs": "yes"}
 	kube.Create(t, w.tc, cm)
 	before := cm.DeepCopy()
 	o := w.scope.Object(w.namespace, n, w.config, build.ConfigMap(w.target, n, "ours", "yes"))
 	p.create(t, w.c, o)
 	awaitReady(t, w.c, o)
+	if o.GetGeneration() != 1 {
+		t.Errorf("generation of an Object that only the provider has written: want 1, got %d", o.GetGeneration())
+	}
 	w.exists(t, cm, true)
 	want := map[string]string{"theirs": "yes"}
 	if p.want.updates {
@@ -227,7 +213,7 @@ func (w world) exists(t *testing.T, o client.Object, want bool) {
 func TestNoPoliciesPause(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		policyCase{policies: []any{}}.create(t, w.c, o)
+		policyCase{policies: " "}.create(t, w.c, o)
 		paused := wantCondition{
 			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
 		}
@@ -253,16 +239,8 @@ func TestNoPoliciesPause(t *testing.T) {
 
 // slug returns a name for the resources of a test.
 func slug(t *testing.T) string {
-	name := []byte(t.Name())
-	for i, b := range name {
-		if b >= 'A' && b <= 'Z' {
-			name[i] = b - 'A' + 'a'
-		}
-		if b == '/' || b == '_' || b == '#' {
-			name[i] = '-'
-		}
-	}
-	return string(name)
+	t.Helper()
+	return strings.NewReplacer("/", "-", "_", "-", "#", "-", "*", "any").Replace(strings.ToLower(t.Name()))
 }
 
 // rights lets a user do some things with the ConfigMaps of all namespaces, until the test ends.
@@ -294,24 +272,21 @@ func TestRightsSuffice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				who := tns + "-limited"
-				rights(t, tc, who, append([]string{"get", "list", "watch"}, test.verbs...)...)
-				ns, pc := connect(t, c, s, target.User(t, who))
-				cm := emptySettings(tns)
-				if !slices.Contains(test.verbs, "create") {
-					kube.Create(t, tc, cm)
+				w := newWorldAs(t, c, s)
+				rights(t, tc, w.user, append([]string{"get", "list", "watch"}, test.verbs...)...)
+				if name != "ObserveCreate" {
+					kube.Create(t, tc, emptySettings(w.target))
 				}
 				mark := target.Audit(t).Mark()
-				manifest := build.ConfigMap(tns, "settings", "ours", "yes")
-				if !slices.Contains(test.verbs, "create") && !slices.Contains(test.verbs, "patch") {
+				manifest := build.ConfigMap(w.target, "settings", "ours", "yes")
+				if name == "Observe" || name == "ObserveDelete" {
 					delete(manifest, "data") // A full manifest would be a preview, which tries a dry run.
 				}
-				o := s.Object(ns, tns, pc, manifest)
+				o := w.object(manifest)
 				o.SetManagementPolicies(test.policies)
 				createReady(t, c, o)
 				kube.Remove(t, c, o)
-				for _, e := range target.Audit(t).Since(mark).By(who) {
+				for _, e := range target.Audit(t).Since(mark).By(w.user) {
 					if e.Code == 403 {
 						t.Errorf("want no request that is denied, got %s %s", e.Verb, e.Subject())
 					}

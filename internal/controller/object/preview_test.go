@@ -1,18 +1,14 @@
 package object_test
 
 import (
-	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -123,7 +119,6 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		for _, dry := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: "OnDryRun"}[dry], func(t *testing.T) {
 				forWorlds(t, func(t *testing.T, w world) {
-					settings := types.NamespacedName{Namespace: w.target, Name: "settings"}
 					if !p.absent {
 						kube.Create(t, w.tc, blue(w.target))
 					}
@@ -133,16 +128,14 @@ func TestPreviewOfAnObserver(t *testing.T) {
 						o.SetManagementPolicies(observeOnly)
 					}
 					kube.Create(t, w.c, o)
-					if got := awaitCondition(t, w.c, o, p.want, p.message); got != p.message {
-						t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
-					}
+					awaitMessage(t, w.c, o, p.want, p.message)
 					want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", w.target)
 					if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
 						t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
 					}
 					if !p.absent {
 						awaitReady(t, w.c, o)
-						if got := awaitData(t, w.tc, settings, blue(w.target).Data); len(got.Labels) > 0 {
+						if got := w.awaitData(t, "settings", "color", "blue"); len(got.Labels) > 0 {
 							t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
 						}
 						return
@@ -152,7 +145,7 @@ func TestPreviewOfAnObserver(t *testing.T) {
 						setDryRun(t, w.c, o, "null")
 						awaitReady(t, w.c, o)
 						awaitNoPreview(t, w.c, o)
-						awaitData(t, w.tc, settings, map[string]string{"color": "red"})
+						w.awaitData(t, "settings", "color", "red")
 					}
 				})
 			})
@@ -163,23 +156,21 @@ func TestPreviewOfAnObserver(t *testing.T) {
 // TestNoPreviewOfAnIdentity shows that an Object which only says what to look at says nothing of changes, and asks for
 // none.
 func TestNoPreviewOfAnIdentity(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-looker"
-		kube.Create(t, tc, blue(tns))
-		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-		m := build.ConfigMap(tns, "settings")
+		w := newWorldAs(t, c, s, "system:masters")
+		kube.Create(t, w.tc, blue(w.target))
+		m := build.ConfigMap(w.target, "settings")
 		delete(m, "data")
-		o := s.Object(ns, tns, pc, m)
+		o := w.object(m)
 		o.SetManagementPolicies(observeOnly)
 		createReady(t, c, o)
 		awaitNoPreview(t, c, o)
-		if n := target.Audit(t).Since(kube.Mark{}).By(who).Count()["patch configmaps"]; n > 0 {
+		if n := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()["patch configmaps"]; n > 0 {
 			t.Errorf("dry runs for an Object that only names a resource: want none, got %d", n)
 		}
 
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
 		awaitFields(t, c, o, "data.color")
 		setManifest(t, c, o, m)
 		awaitNoPreview(t, c, o)
@@ -201,10 +192,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		o := w.object(m)
 		o.SetManagementPolicies(observeOnly)
 		kube.Create(t, w.c, o)
-		wantMessage := "Applying the manifest would change data.password, data.token"
-		if got := awaitCondition(t, w.c, o, different, wantMessage); got != wantMessage {
-			t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
-		}
+		awaitFields(t, w.c, o, "data.password, data.token")
 		want := []string{`replace /data/password "*** (after)"`, `add /data/token "***"`}
 		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
 			t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
@@ -234,12 +222,10 @@ func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 func TestPreviewNeedsNoRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-viewer"
-		role, binding := viewerRights(tns, who)
-		kube.Create(t, tc, role, binding, blue(tns))
-		ns, pc := connect(t, c, s, target.User(t, who))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
+		w := newWorldAs(t, c, s)
+		role, binding := viewerRights(w.target, w.user)
+		kube.Create(t, tc, role, binding, blue(w.target))
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
 		kube.Create(t, c, o)
 		const want = "Applying the manifest would change data.color; compared without the defaults of the target, " +
@@ -249,7 +235,7 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 			t.Errorf("message of condition UpToDate: want one that begins with %q, got %q", want, message)
 		}
 		awaitReady(t, c, o)
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
 		awaitCondition(t, c, o, noDifference)
 		awaitReady(t, c, o)
 
@@ -259,12 +245,8 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		asked := 0
 		kube.Eventually(t, "a comparison by the target", func() (bool, string) {
 			asked++
-			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-				"crossplane.io/reconcile-requested-at": strconv.Itoa(asked),
-			}}})
-			if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
-				return false, err.Error()
-			}
+			kube.Patch(t, c, o, fmt.Sprintf(
+				`{"metadata":{"annotations":{"crossplane.io/reconcile-requested-at":"%d"}}}`, asked))
 			m := o.GetCondition(commonv1.TypeUpToDate).Message
 			return m == "Applying the manifest would change nothing", m
 		})
@@ -276,8 +258,7 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 func TestPreviewInMissingNamespace(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap(w.target+"-later", "settings", "color", "red"))
-		o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
-		kube.Create(t, w.c, o)
+		kube.Create(t, w.c, onDryRun(o))
 		awaitCondition(t, w.c, o, different, "would create", "not found")
 		awaitCondition(t, w.c, o, synced)
 	})
@@ -288,39 +269,22 @@ func TestPreviewInMissingNamespace(t *testing.T) {
 func TestPreviewBesideBrokenWebhook(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	w := newWorld(t, c, build.Namespaced())
-	kube.Create(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")})
-	nowhere := "https://127.0.0.1:1"
-	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: build.Meta("", w.target),
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "down.test.example.org", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &nowhere},
-			SideEffects: new(admissionregistrationv1.SideEffectClassNone), FailurePolicy: new(admissionregistrationv1.Fail),
-			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.target},
-			},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
-				},
-			}},
-		}},
-	}
+	kube.Create(t, tc, emptySettings(w.target))
+	hook := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration",
+		"metadata":{"name":"`+w.target+`"},"webhooks":[{"name":"down.test.example.org",
+			"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail",
+			"clientConfig":{"url":"https://127.0.0.1:1"},
+			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+w.target+`"}},
+			"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["*"],"resources":["configmaps"]}]}]}`)
 	kube.Create(t, tc, hook)
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 	o.SetManagementPolicies(observeOnly)
 	createReady(t, c, o)
-	cannot := wantCondition{
-		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
-	}
-	awaitCondition(t, c, o, cannot, "cannot try to apply the manifest", "failed calling webhook")
+	awaitCondition(t, c, o, cannotCompare, "cannot try to apply the manifest", "failed calling webhook")
 	if s := o.GetCondition(xpv2.TypeSynced); s.Status != corev1.ConditionTrue {
 		t.Errorf("want the Object synced, got %s", conditions(o))
 	}
 	staysUnwritten(t, c, o)
 	kube.Delete(t, tc, hook)
-	awaitCondition(t, c, o, wantCondition{
-		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
-	}, "data")
+	awaitCondition(t, c, o, different, "data")
 }

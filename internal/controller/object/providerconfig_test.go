@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -35,7 +34,7 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 
 		// The Object is kept through the other one.
 		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
+		w.awaitData(t, "settings", "color", "red")
 		kube.Remove(t, w.c, o)
 	})
 }

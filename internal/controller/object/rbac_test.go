@@ -3,6 +3,7 @@ package object_test
 import (
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -33,41 +34,30 @@ func namespaceRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) 
 // may watch all: settled Objects make no requests, and drift is reverted by watch. A defect of provider-kubernetes: its
 // documents ask for all rights.
 func TestRightsInOneNamespace(t *testing.T) {
-	const reconciles = 10
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-guest"
-		role, binding := namespaceRights(tns, who)
+		w := newWorldAs(t, c, s)
+		role, binding := namespaceRights(w.target, w.user)
 		kube.Create(t, tc, role, binding)
-		ns, pc := connect(t, c, s, target.User(t, who))
-		key := types.NamespacedName{Namespace: tns, Name: "settings"}
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 
-		// Each touch makes a reconcile. The change of the manifest comes last, and is the only one that needs a
-		// request.
+		// The change of the manifest comes last, and is the only one that needs a request.
 		audit := target.Audit(t)
 		mark := audit.Mark()
-		for range reconciles {
-			touch(t, c, o)
-			passes(t, c, o)
-		}
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
-		cm := awaitData(t, tc, key, map[string]string{"color": "red"})
-		got := audit.Since(mark).By(who).Count()
+		staysUnwritten(t, c, o)
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		cm := w.awaitData(t, "settings", "color", "red")
+		got := audit.Since(mark).By(w.user).Count()
 		delete(got, "list configmaps") // The stream of all namespaces is tried again after a minute.
 		if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, got); diff != "" {
-			t.Errorf("requests of %d reconciles: -want, +got:\n%s", reconciles, diff)
+			t.Errorf("requests: -want, +got:\n%s", diff)
 		}
-		const tries = 1 // See above.
-		if watches := audit.Watches(mark).By(who); len(watches) > tries {
-			t.Errorf("watches of %d reconciles: want at most %d, got:\n%s", reconciles, tries, watches)
+		if watches := audit.Watches(mark).By(w.user); len(watches) > 1 { // See above.
+			t.Errorf("watches: want at most one, got:\n%s", watches)
 		}
 
-		cm.Data["color"] = "green"
-		kube.Update(t, tc, cm)
-		awaitData(t, tc, key, map[string]string{"color": "red"})
+		kube.Patch(t, tc, cm, `{"data":{"color":"green"}}`)
+		w.awaitData(t, "settings", "color", "red")
 		kube.Remove(t, c, o)
 		kube.AwaitGone(t, tc, cm)
 	})
@@ -82,54 +72,39 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 	awaitCondition(t, c, o, synced)
 }
 
-// TestWithdrawnRightsAreReported shows that a settled Object whose user has lost all rights says so when the watch
-// breaks off.
-func TestWithdrawnRightsAreReported(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		who := tns + "-leaver"
-		binding := administrators(tns, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who})
-		kube.Create(t, tc, binding)
-		proxy, cfg := kube.NewProxy(t, target.User(t, who))
-		ns, pc := connect(t, c, s, cfg)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
-
-		kube.Delete(t, tc, binding)
-		awaitDenied(t, target.User(t, who), tns, apierrors.IsForbidden)
-		proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
-		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden))
-
-		kube.Create(t, tc, administrators(tns, binding.Subjects...))
-		awaitReady(t, c, o)
-		kube.Remove(t, c, o)
-	})
-}
-
-// TestExpiredTokenIsReported shows that a settled Object whose token the target no longer accepts says so when the
-// watch breaks off.
-func TestExpiredTokenIsReported(t *testing.T) {
+// TestRefusalIsReported shows that a settled Object whose user has lost all rights, or whose token the target no longer
+// accepts, says so when the watch breaks off.
+func TestRefusalIsReported(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)
-	s := build.Cluster()
-	tns := target.Namespace(t)
-	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-	kube.Create(t, tc, account, administrators(tns,
-		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
-	direct := tokenOf(t, tc, account)
-	proxy, cfg := kube.NewProxy(t, direct)
-	ns, pc := connect(t, c, s, cfg)
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	createReady(t, c, o)
+	for name, x := range map[string]struct {
+		denied func(error) bool
+		want   xpv2.ConditionReason
+	}{
+		"Rights": {denied: apierrors.IsForbidden, want: commonv1.ReasonForbidden},
+		"Token":  {denied: apierrors.IsUnauthorized, want: commonv1.ReasonUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
+				account, cfg := robot(t, tc)
+				proxy, through := kube.NewProxy(t, cfg)
+				w := newWorldOf(t, c, s, through)
+				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
 
-	kube.Delete(t, tc, account)
-	awaitDenied(t, direct, tns, apierrors.IsUnauthorized)
-	proxy.Cut(0)
-	awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))
+				if name == "Token" {
+					kube.Delete(t, tc, account)
+				} else {
+					kube.Delete(t, tc, administrators(account.GetNamespace()))
+				}
+				awaitDenied(t, cfg, w.target, x.denied)
+				proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
+				awaitCondition(t, c, o, failed(x.want))
 
-	setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
-	awaitReady(t, c, o)
+				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
+				awaitReady(t, c, o)
+			})
+		})
+	}
 }
 
 // administrators gives a subject all rights.
@@ -139,6 +114,17 @@ func administrators(name string, subjects ...rbacv1.Subject) *rbacv1.ClusterRole
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   subjects,
 	}
+}
+
+// robot makes a ServiceAccount on the target, in a namespace of its own, which has all rights by a binding of the
+// namespace's name, and returns a connection by its token.
+func robot(t *testing.T, tc client.Client) (*corev1.ServiceAccount, *rest.Config) {
+	t.Helper()
+	ns := target.Namespace(t)
+	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(ns, "robot")}
+	kube.Create(t, tc, account,
+		administrators(ns, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}))
+	return account, tokenOf(t, tc, account)
 }
 
 // awaitDenied waits until the server has noticed that somebody has no rights any more.

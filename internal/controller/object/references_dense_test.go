@@ -2,13 +2,10 @@ package object_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,74 +17,38 @@ import (
 // denseObjects is the variable with the number of Objects that depend on each other. 80 have 3,160 references.
 const denseObjects = "DENSE_OBJECTS"
 
-// TestDenseReferences makes Objects that each depend on all before them. It shows that they become
-// ready, hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one
-// request.
+// TestDenseReferences makes Objects that each depend on all before them. It shows that they become ready, hold up no
+// Object of another tenant, and can be deleted. Finalizers of several dependents come with one request.
 func TestDenseReferences(t *testing.T) {
-	crowd := 30
-	if v := os.Getenv(denseObjects); v != "" {
-		var err error
-		if crowd, err = strconv.Atoi(v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		other := newWorld(t, c, s)
-		kube.Figure(t, "time until an Object of another tenant is ready, alone",
-			func() time.Duration { return other.timeToReady(t, "alone") })
-		w := newWorld(t, c, s)
+	crowd := kube.Setting(t, denseObjects, 30)
+	forWorlds(t, func(t *testing.T, w world) {
 		all := make([]build.Object, crowd)
 		var refs []commonv1.Reference
-		audit := local.Audit(t)
-		mark := audit.Mark()
-		begin := time.Now()
+		mark := local.Audit(t).Mark()
 		for i := range all {
 			all[i] = w.keeper(strconv.Itoa(i), refs...)
 			refs = append(refs[:i:i], w.on(strconv.Itoa(i)))
-			kube.Create(t, c, all[i])
+			kube.Create(t, w.c, all[i])
 		}
-		kube.Figure(t, "time until an Object of another tenant is ready, beside many that depend on each other",
-			func() time.Duration { return other.timeToReady(t, "beside") })
-		kube.Figure(t, "time until all that depend on each other are ready", func() time.Duration {
-			for i := range all {
-				awaitReady(t, c, all[i])
-			}
-			return time.Since(begin)
-		})
+		awaitNeighbour(t, w.c, w.scope)
+		awaitReady(t, w.c, all...)
 		for i, o := range all {
 			if got := len(o.Observed().References); got != i {
 				t.Errorf("%s: want %d references recorded, got %d", o.GetName(), i, got)
 			}
-			kube.Get(t, c, client.ObjectKeyFromObject(o), o)
+			kube.Get(t, w.c, client.ObjectKeyFromObject(o), o)
 			if got := len(o.GetFinalizers()); got != crowd-i {
 				t.Errorf("%s: want its own finalizer and those of %d dependents, got %d", o.GetName(), crowd-i-1, got)
 			}
 		}
-		if got := about(audit.Since(mark).By(user),
-			w).Count()["patch objects.kubernetes.crossplane.io"]; got >= crowd*(crowd-1)/2 {
+		patches := about(local.Audit(t).Since(mark).By(user), w).Count()["patch objects."+w.scope.Resource.Group]
+		if patches == 0 || patches >= crowd*(crowd-1)/2 {
 			t.Errorf("patches of Objects: want fewer than references, as those of several dependents are made together, got %d",
-				got)
+				patches)
 		}
-		for _, o := range slices.Backward(all) {
-			kube.Delete(t, c, o)
-		}
-		for _, o := range slices.Backward(all) {
-			kube.AwaitGone(t, c, o)
-		}
+		slices.Reverse(all)
+		kube.Remove(t, w.c, plain(all)...)
 	})
-}
-
-// timeToReady returns how long a new Object takes to be ready.
-func (w world) timeToReady(t *testing.T, name string) time.Duration {
-	t.Helper()
-	o := w.keeper(name)
-	begin := time.Now()
-	kube.Create(t, w.c, o)
-	kube.Await(t, w.c, o, o.GetName()+" to be ready", func() (bool, string) {
-		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, conditions(o)
-	})
-	return time.Since(begin)
 }
 
 // TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in
@@ -97,44 +58,27 @@ func TestCrowdedReference(t *testing.T) {
 	const crowd = 60
 	forWorlds(t, func(t *testing.T, w world) {
 		source := w.source(t, "source", nil)
-		all := make([]build.Object, crowd)
-		audit := local.Audit(t)
-		mark := audit.Mark()
-		patches := func() kube.Requests {
-			var found kube.Requests
-			for _, e := range about(audit.Since(mark).By(user), w) {
-				if e.Verb == "patch" && e.Subject() == "configmaps" {
-					found = append(found, e)
-				}
+		checkPatches := func(mark kube.Mark) {
+			t.Helper()
+			got := about(local.Audit(t).Since(mark).By(user), w).Count()["patch configmaps"]
+			if got == 0 || got > crowd {
+				t.Errorf("patches of the one resource: want at most %d, got %d", crowd, got)
 			}
-			return found
 		}
-		for i := range all {
-			all[i] = w.keeper(strconv.Itoa(i), w.onConfigMap("source"))
-			kube.Create(t, w.c, all[i])
-		}
+		mark := local.Audit(t).Mark()
+		all := w.crowd(t, crowd, w.onConfigMap("source"))
+		awaitReady(t, w.c, all...)
 		for _, o := range all {
-			awaitReady(t, w.c, o)
 			awaitPinned(t, w.c, o, source, true)
 		}
-		t.Logf("patches: %d", len(patches()))
-		if got := patches(); len(got) == 0 || len(got) > crowd {
-			t.Errorf("patches of the one resource: want at most %d, got\n%s", crowd, got)
-		}
+		checkPatches(mark)
 
-		mark = audit.Mark()
-		for _, o := range all {
-			kube.Delete(t, w.c, o)
-		}
-		for _, o := range all {
-			kube.AwaitGone(t, w.c, o)
-		}
-		if got := patches(); len(got) == 0 || len(got) > crowd {
-			t.Errorf("patches of the one resource in the end: want at most %d, got\n%s", crowd, got)
-		}
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil ||
-			len(source.GetFinalizers()) > 0 {
-			t.Errorf("nothing must be stranded, got %v, %v", source.GetFinalizers(), err)
+		mark = local.Audit(t).Mark()
+		kube.Remove(t, w.c, plain(all)...)
+		checkPatches(mark)
+		kube.Get(t, w.c, client.ObjectKeyFromObject(source), source)
+		if len(source.GetFinalizers()) > 0 {
+			t.Errorf("nothing must be stranded, got %v", source.GetFinalizers())
 		}
 	})
 }
@@ -174,9 +118,7 @@ func TestRandomReferencesVanish(t *testing.T) {
 			}
 			kube.Delete(t, w.c, all[i])
 		}
-		for _, o := range all {
-			kube.AwaitGone(t, w.c, o)
-		}
+		kube.AwaitGone(t, w.c, plain(all)...)
 		for _, cm := range kept {
 			kube.Await(t, w.c, cm, cm.GetName()+" to have no finalizer", func() (bool, string) {
 				return len(cm.GetFinalizers()) == 0, strconv.Itoa(len(cm.GetFinalizers()))

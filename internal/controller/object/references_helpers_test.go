@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +20,17 @@ func (w world) keeper(name string, refs ...commonv1.Reference) build.Object {
 	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, name, "color", "blue"))
 	o.Desired().References = refs
 	return o
+}
+
+// crowd makes keepers with references, whose names are numbers, and does not wait for them.
+func (w world) crowd(t *testing.T, n int, refs ...commonv1.Reference) []build.Object {
+	t.Helper()
+	all := make([]build.Object, n)
+	for i := range all {
+		all[i] = w.keeper(strconv.Itoa(i), refs...)
+		kube.Create(t, w.c, all[i])
+	}
+	return all
 }
 
 // name returns the name of the Object that is a keeper.
@@ -98,17 +110,21 @@ func setData(t *testing.T, c client.Client, cm *corev1.ConfigMap, key, value str
 	kube.Patch(t, c, cm, patch)
 }
 
-// events returns the messages of the events about an Object with a reason.
+// events returns the messages of the events about an Object that contain a text.
 func events(t *testing.T, c client.Client, o build.Object, message string) []string {
+	t.Helper()
+	return chosenEvents(t, c, o, func(e corev1.Event) bool { return strings.Contains(e.Message, message) })
+}
+
+// chosenEvents returns the messages of some events about an Object, each as often as it was told.
+func chosenEvents(t *testing.T, c client.Client, o build.Object, wanted func(corev1.Event) bool) []string {
 	t.Helper()
 	l := &corev1.EventList{}
 	kube.List(t, c, l)
 	var found []string
 	for _, e := range l.Items {
-		if e.InvolvedObject.UID == o.GetUID() && strings.Contains(e.Message, message) {
-			for range max(1, e.Count) {
-				found = append(found, e.Message)
-			}
+		if e.InvolvedObject.UID == o.GetUID() && wanted(e) {
+			found = append(found, slices.Repeat([]string{e.Message}, int(max(1, e.Count)))...)
 		}
 	}
 	return found

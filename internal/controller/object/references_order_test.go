@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,92 +15,41 @@ import (
 )
 
 // TestChain installs ten Objects that depend on each other, the last first, and deletes them at once. Each is made
-// after the one it depends on and goes before it, within a second of its neighbour, as there is no pause of a backoff
-// in between.
+// after the one it depends on and goes before it.
 func TestChain(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Figure(t, "the slowest step from one to the next",
-			func() time.Duration { return newWorld(t, c, s).runChain(t) })
+	const length = 10
+	forWorlds(t, func(t *testing.T, w world) {
+		var chain []build.Object // from the last to the first
+		for i := length; i > 1; i-- {
+			ref := w.on(strconv.Itoa(i - 1))
+			ref.DependsOn.WaitFor = commonv1.WaitForReady
+			chain = append(chain, w.keeper(strconv.Itoa(i), ref))
+		}
+		chain = append(chain, w.keeper("1"))
+		mark := target.Audit(t).Mark()
+		kube.Create(t, w.c, plain(chain)...)
+		awaitReady(t, w.c, chain...)
+		w.checkOrder(t, "patch", mark, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
+
+		mark = target.Audit(t).Mark()
+		slices.Reverse(chain) // The first first, so that each has dependents when its turn comes.
+		kube.Remove(t, w.c, plain(chain)...)
+		w.checkOrder(t, "delete", mark, "10", "9", "8", "7", "6", "5", "4", "3", "2", "1")
 	})
 }
 
-// runChain installs and uninstalls a chain, checks the order, and returns how long the slowest step took.
-func (w world) runChain(t *testing.T) time.Duration {
+// checkOrder checks in which order a verb was first used on the ConfigMaps of a world since a mark.
+func (w world) checkOrder(t *testing.T, verb string, mark kube.Mark, want ...string) {
 	t.Helper()
-	const length = 10
-	var chain []build.Object // from the last to the first
-	for i := length; i > 1; i-- {
-		ref := w.on(strconv.Itoa(i - 1))
-		ref.DependsOn.WaitFor = commonv1.WaitForReady
-		chain = append(chain, w.keeper(strconv.Itoa(i), ref))
-	}
-	chain = append(chain, w.keeper("1"))
-	audit := target.Audit(t)
-	mark := audit.Mark()
-	for _, o := range chain {
-		kube.Create(t, w.c, o)
-	}
-	for _, o := range chain {
-		awaitReady(t, w.c, o)
-	}
-	made := moments(audit.Since(mark), w.target, "patch")
-	checkOrder(t, "made", made, length)
-
-	mark = audit.Mark()
-	for i := range chain { // The first first, so that each has dependents when its turn comes.
-		kube.Delete(t, w.c, chain[length-1-i])
-	}
-	for _, o := range chain {
-		kube.AwaitGone(t, w.c, o)
-	}
-	gone := moments(audit.Since(mark), w.target, "delete")
-	slices.Reverse(gone)
-	checkOrder(t, "deleted", gone, length)
-	return max(slowest(made), slowest(gone))
-}
-
-// A moment is when something was done to a ConfigMap of a number.
-type moment struct {
-	number string
-	time   time.Time
-}
-
-// moments returns when a verb was first used on each ConfigMap of a namespace.
-func moments(requests kube.Requests, namespace, verb string) []moment {
-	var all []moment
-	seen := map[string]bool{}
-	for _, e := range requests {
-		if e.Namespace == namespace && e.Verb == verb && e.Subject() == "configmaps" && !seen[e.Name] {
-			seen[e.Name] = true
-			all = append(all, moment{number: e.Name, time: e.Time})
+	var order []string
+	for _, e := range target.Audit(t).Since(mark) {
+		if e.Namespace == w.target && e.Verb == verb && e.Subject() == "configmaps" && !slices.Contains(order, e.Name) {
+			order = append(order, e.Name)
 		}
 	}
-	return all
-}
-
-// checkOrder checks that moments are of the numbers from 1 to n.
-func checkOrder(t *testing.T, what string, got []moment, n int) {
-	t.Helper()
-	var want, order []string
-	for i := range n {
-		want = append(want, strconv.Itoa(i+1))
-	}
-	for _, m := range got {
-		order = append(order, m.number)
-	}
 	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("order in which resources were %s: -want, +got:\n%s", what, diff)
+		t.Errorf("order of each %s: -want, +got:\n%s", verb, diff)
 	}
-}
-
-// slowest returns the longest time between two moments in a row.
-func slowest(all []moment) time.Duration {
-	var most time.Duration
-	for i := 1; i < len(all); i++ {
-		most = max(most, all[i].time.Sub(all[i-1].time).Abs())
-	}
-	return most
 }
 
 // TestKeptResourceWaitsToo shows that an Object which leaves its resource waits for its dependents as well: what it
@@ -123,12 +71,8 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 			}
 		}
 		kube.Delete(t, w.c, third)
-		for _, o := range []build.Object{third, second, first} {
-			kube.AwaitGone(t, w.c, o)
-		}
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("2")), w.kept("2")); err != nil {
-			t.Errorf("the resource must be left: %v", err)
-		}
+		kube.AwaitGone(t, w.c, third, second, first)
+		w.exists(t, w.kept("2"), true)
 	})
 }
 
@@ -138,8 +82,7 @@ func TestCycle(t *testing.T) {
 		a, b, d := w.keeper("a", w.on("b")), w.keeper("b", w.on("d")), w.keeper("d")
 		self, outside := w.keeper("self", w.on("self")), w.keeper("outside", w.on("d"))
 		kube.Create(t, w.c, a, b, d, self, outside)
-		awaitReady(t, w.c, a)
-		awaitReady(t, w.c, outside)
+		awaitReady(t, w.c, a, outside)
 		awaitPinned(t, w.c, a, b, true)
 		awaitCondition(t, w.c, self, failed(commonv1.ReasonReferenceCycle), w.name("self")+" -> Object ")
 
@@ -158,18 +101,14 @@ func TestCycle(t *testing.T) {
 		setReferences(t, w.c, d, w.on("a"))
 		awaitCondition(t, w.c, b, failed(commonv1.ReasonReferenceCycle))
 		awaitRecorded(t, w.c, a)
-		for _, o := range []build.Object{a, b, d, outside, self} {
-			kube.Delete(t, w.c, o)
-		}
-		for _, o := range []build.Object{a, b, d, outside, self} {
-			kube.AwaitGone(t, w.c, o)
-		}
+		kube.Delete(t, w.c, a, b, d, outside, self)
+		kube.AwaitGone(t, w.c, a, b, d, outside, self)
 	})
 }
 
 // TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of
 // Objects that are gone, or that refer to something else. Those in a cycle do not wait for each other.
-// provider-kubernetes leaves them (its #28).
+// provider-kubernetes leaves them (its #28). What is in a cycle and stays loses the finalizers of each other, too.
 func TestStrandedFinalizersGo(t *testing.T) {
 	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not
 	// wait for that.
@@ -181,20 +120,10 @@ func TestStrandedFinalizersGo(t *testing.T) {
 		elsewhere := w.keeper("elsewhere")
 		elsewhere.SetFinalizers([]string{referred(other)})
 		kube.Create(t, w.c, gone, elsewhere)
-		awaitReady(t, w.c, gone)
-		awaitReady(t, w.c, elsewhere)
+		awaitReady(t, w.c, gone, elsewhere)
 
-		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
-		for _, o := range []build.Object{a, b} {
-			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			kube.Create(t, w.c, o)
-		}
-		for x, of := range map[build.Object]build.Object{a: b, b: a} {
-			setFinalizers(t, w.c, x, "finalizer.managedresource.crossplane.io", referred(of))
-		}
-		for _, o := range []build.Object{gone, elsewhere, a, b} {
-			kube.Delete(t, w.c, o)
-		}
+		a, b := w.inheritCycle(t, "a", "b")
+		kube.Delete(t, w.c, gone, elsewhere, a, b)
 		unpause(t, w.c, a)
 		unpause(t, w.c, b)
 		for _, o := range []build.Object{a, b, gone, elsewhere} {
@@ -203,27 +132,27 @@ func TestStrandedFinalizersGo(t *testing.T) {
 				return apierrors.IsNotFound(err), conditions(o)
 			})
 		}
+
+		// Those that stay say so, and are loosened.
+		x, y := w.inheritCycle(t, "x", "y")
+		unpause(t, w.c, x)
+		unpause(t, w.c, y)
+		awaitPinned(t, w.c, x, y, false)
+		awaitPinned(t, w.c, y, x, false)
+		awaitCondition(t, w.c, x, failed(commonv1.ReasonReferenceCycle))
 	})
 }
 
-// TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of
-// each other.
-func TestInheritedCycleIsLoosened(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
-		for _, o := range []build.Object{a, b} {
-			o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
-			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			kube.Create(t, w.c, o)
-		}
-		for x, of := range map[build.Object]build.Object{a: b, b: a} {
-			setFinalizers(t, w.c, x, "finalizer.managedresource.crossplane.io", referred(of))
-		}
-		unpause(t, w.c, a)
-		unpause(t, w.c, b)
-		awaitPinned(t, w.c, a, b, false)
-		awaitPinned(t, w.c, b, a, false)
-		awaitCondition(t, w.c, a, failed(commonv1.ReasonReferenceCycle))
-		kube.Remove(t, w.c, a)
-	})
+// inheritCycle makes two paused Objects that refer to each other, and that an earlier provider has pinned.
+func (w world) inheritCycle(t *testing.T, one, other string) (a, b build.Object) {
+	t.Helper()
+	a, b = w.keeper(one, w.on(other)), w.keeper(other, w.on(one))
+	for _, o := range []build.Object{a, b} {
+		o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+		kube.Create(t, w.c, o)
+	}
+	for x, of := range map[build.Object]build.Object{a: b, b: a} {
+		setFinalizers(t, w.c, x, "finalizer.managedresource.crossplane.io", referred(of))
+	}
+	return a, b
 }

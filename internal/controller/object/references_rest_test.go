@@ -2,15 +2,12 @@ package object_test
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -21,9 +18,9 @@ import (
 // TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server
 // when they are reconciled.
 func TestReferencesAtRestCostNothing(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		who := w.target + "-quiet"
-		w.config = connectAs(t, w, target.User(t, who, "system:masters"))
+	c := provide(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s, "system:masters")
 		w.source(t, "source", map[string]string{"color": "red"})
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"size": "2"}}
 		one.SetLabels(map[string]string{"app": "paint"})
@@ -38,16 +35,11 @@ func TestReferencesAtRestCostNothing(t *testing.T) {
 		awaitReady(t, w.c, second)
 		awaitPinned(t, w.c, second, first, true)
 		awaitReady(t, w.c, first)
-		kube.Eventually(t, "the ProviderConfig to count both", func() (bool, string) {
-			config := w.scope.Config(w.namespace, w.config, commonv1.ProviderConfigSpec{})
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
-			n := config.(resource.ProviderConfig).GetUsers()
-			return n == 2, fmt.Sprint(n, err)
-		})
+		awaitUsers(t, w.c, w.scope.Config(w.namespace, w.config, commonv1.ProviderConfigSpec{}), 2)
 		there, here := target.Audit(t), local.Audit(t)
 		thereMark, hereMark := there.Mark(), here.Mark()
 		holds(t, w.c, "no request", func() (bool, string) {
-			asked := append(slices.Clone(there.Since(thereMark).By(who)), about(here.Since(hereMark).By(user), w)...)
+			asked := append(slices.Clone(there.Since(thereMark).By(w.user)), about(here.Since(hereMark).By(user), w)...)
 			return len(asked) == 0, asked.String()
 		}, first, second)
 	})
@@ -80,7 +72,7 @@ func TestReferencesStayInNamespace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		ref    commonv1.Reference
-		want   string
+		want   []string
 		wait   xpv2.ConditionReason
 	}{
 		"OtherNamespace": {
@@ -88,7 +80,11 @@ func TestReferencesStayInNamespace(t *testing.T) {
 			ref: patches(commonv1.PatchesFrom{
 				APIVersion: "v1", Kind: "Secret", Namespace: foreign, Name: "theirs", FieldPath: "data.kubeconfig",
 			}),
-			want: "is not that of the Object", wait: commonv1.ReasonInvalidReference,
+			want: []string{
+				`spec.references[0].patchesFrom: namespace "` + foreign + `" is not that of the Object`,
+				"--allow-cross-namespace-references",
+			},
+			wait: commonv1.ReasonInvalidReference,
 		},
 		"Selected": {
 			reason: "Nor is it found by its labels.",
@@ -96,34 +92,31 @@ func TestReferencesStayInNamespace(t *testing.T) {
 				APIVersion: "v1", Kind: "Secret", Namespace: foreign, FieldPath: "data.kubeconfig",
 				Selector: selectorOf("app", "theirs"),
 			}),
-			want: "is not that of the Object", wait: commonv1.ReasonInvalidReference,
+			want: []string{"is not that of the Object"}, wait: commonv1.ReasonInvalidReference,
 		},
 		"SelectedAnywhere": {
 			reason: "Labels are looked for in the own namespace.",
 			ref: patches(commonv1.PatchesFrom{
 				APIVersion: "v1", Kind: "Secret", FieldPath: "data.kubeconfig", Selector: selectorOf("app", "theirs"),
 			}),
-			want: "to exist", wait: commonv1.ReasonWaitingForReference,
+			want: []string{"to exist"}, wait: commonv1.ReasonWaitingForReference,
 		},
 		"ClusterScoped": {
 			reason: "What belongs to no namespace is not pinned.",
 			ref: commonv1.Reference{DependsOn: &commonv1.DependsOn{
 				APIVersion: "v1", Kind: "Namespace", Name: foreign,
 			}},
-			want: "is cluster-scoped", wait: commonv1.ReasonInvalidReference,
+			want: []string{"is cluster-scoped"}, wait: commonv1.ReasonInvalidReference,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c, build.Namespaced())
 			o := w.keeper("settings", tc.ref)
 			kube.Create(t, c, o)
-			if message := awaitCondition(t, c, o, failed(tc.wait), tc.want); strings.Contains(message, "hidden") {
+			if message := awaitCondition(t, c, o, failed(tc.wait), tc.want...); strings.Contains(message, "hidden") {
 				t.Errorf("%s\nmessage of condition Synced: got %q", tc.reason, message)
 			}
-			if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("settings")),
-				w.kept("settings")); !apierrors.IsNotFound(err) {
-				t.Errorf("%s\nnothing must be applied: %v", tc.reason, err)
-			}
+			w.exists(t, w.kept("settings"), false)
 			awaitRecorded(t, c, o)
 			awaitPinned(t, c, o, theirs, false)
 		})
@@ -160,7 +153,9 @@ func secretiveReferences() map[string]secretiveReference {
 		},
 		"LabelFormatted": {
 			reason: "So is one that the value is a part of.", manifest: configMap, to: "metadata.labels.password",
-			as:   formatted(),
+			as: []commonv1.Transform{{
+				Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "pw <%s>"},
+			}},
 			want: failed(commonv1.ReasonInvalidManifest), field: "metadata.labels",
 		},
 		"Type": {
@@ -175,11 +170,8 @@ func secretiveReferences() map[string]secretiveReference {
 		"DryRun": {
 			reason: "A preview that the target refuses repeats no value.", manifest: configMap,
 			to:     "metadata.labels.password",
-			change: func(o build.Object) { o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"}) },
-			want: wantCondition{
-				Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
-			},
-			field: "metadata.labels",
+			change: func(o build.Object) { onDryRun(o) },
+			want:   cannotCompare, field: "metadata.labels",
 		},
 	}
 }
@@ -191,10 +183,9 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 	for name, tc := range secretiveReferences() {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
-				source := &corev1.Secret{
+				kube.Create(t, w.c, &corev1.Secret{
 					ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte(leaks)},
-				}
-				kube.Create(t, w.c, source)
+				})
 				o := w.object(tc.manifest(w))
 				o.Desired().References = []commonv1.Reference{{ToFieldPath: &tc.to, PatchesFrom: &commonv1.PatchesFrom{
 					APIVersion: "v1", Kind: "Secret", Namespace: w.namespace, Name: "source",
@@ -210,11 +201,6 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 			})
 		})
 	}
-}
-
-// formatted returns a transform of a value to a longer one.
-func formatted() []commonv1.Transform {
-	return []commonv1.Transform{{Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "pw <%s>"}}}
 }
 
 // checkUntold checks that neither the conditions nor the events of an Object hold the password.

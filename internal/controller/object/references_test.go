@@ -1,16 +1,12 @@
 package object_test
 
 import (
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -19,37 +15,23 @@ import (
 )
 
 // TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once,
-// and that it goes on when that appears. At the poll interval of these tests it would take five seconds.
-// provider-kubernetes follows no dependency before all are there.
+// and that it goes on when that appears. provider-kubernetes follows no dependency before all are there.
 func TestDependencyIsAwaited(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		kube.Figure(t, "from the dependency to Ready", func() time.Duration {
-			w := newWorld(t, c, s)
-			o := w.keeper("settings", w.onConfigMap("first"))
-			kube.Create(t, c, o)
-			message := "waiting for ConfigMap " + w.namespace + "/first to exist"
-			if got := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), message); got != message {
-				t.Errorf("message of condition Synced: want %q, got %q", message, got)
-			}
-			touch(t, c, o)
-			staysUnwritten(t, c, o)
-			if got := events(t, c, o, message); len(got) != 1 {
-				t.Errorf("events that say so: want 1, got %d", len(got))
-			}
-			if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"},
-				&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-				t.Errorf("the resource must not be made before: %v", err)
-			}
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.keeper("settings", w.onConfigMap("first"))
+		kube.Create(t, w.c, o)
+		message := "waiting for ConfigMap " + w.namespace + "/first to exist"
+		awaitMessage(t, w.c, o, failed(commonv1.ReasonWaitingForReference), message)
+		staysUnwritten(t, w.c, o)
+		if got := events(t, w.c, o, message); len(got) != 1 {
+			t.Errorf("events that say so: want 1, got %d", len(got))
+		}
+		w.exists(t, emptySettings(w.target), false)
 
-			begin := time.Now()
-			first := w.source(t, "first", nil)
-			awaitReady(t, c, o)
-			took := time.Since(begin)
-			awaitPinned(t, c, o, first, true)
-			awaitRecorded(t, c, o, "ConfigMap first")
-			return took
-		})
+		first := w.source(t, "first", nil)
+		awaitReady(t, w.c, o)
+		awaitPinned(t, w.c, o, first, true)
+		awaitRecorded(t, w.c, o, "ConfigMap first")
 	})
 }
 
@@ -83,33 +65,22 @@ func TestPatchedValues(t *testing.T) {
 			w.from("source", "data.size", "data.size"),
 			w.from("source", "data.region", "metadata.labels[example.org/region]"))
 		createReady(t, w.c, o)
-		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
+		cm := w.awaitData(t, "settings", "color", "very red", "size", "2")
 		if got := cm.GetLabels()["example.org/region"]; got != "here" {
 			t.Errorf("label from a reference: want here, got %q", got)
 		}
 
-		round := 0
-		kube.Figure(t, "from the change of what is referred to, to its effect", func() time.Duration {
-			round++
-			var slowest time.Duration
-			// One of three may meet a poll; three in a row do not.
-			for _, color := range []string{"green", "yellow", "black"} {
-				color += strconv.Itoa(round)
-				begin := time.Now()
-				setData(t, w.c, source, "color", color)
-				awaitData(t, w.tc, key, map[string]string{"color": "very " + color, "size": "2"})
-				slowest = max(slowest, time.Since(begin))
-			}
-			return slowest
-		})
+		for _, color := range []string{"green", "yellow", "black"} {
+			setData(t, w.c, source, "color", color)
+			w.awaitData(t, "settings", "color", "very "+color, "size", "2")
+		}
 		stored := w.scope.New()
 		kube.Get(t, w.c, client.ObjectKeyFromObject(o), stored)
 		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
 			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
 		}
 		setReferences(t, w.c, o)
-		awaitData(t, w.tc, key, map[string]string{"color": "blue"})
+		w.awaitData(t, "settings", "color", "blue")
 	})
 }
 
@@ -140,8 +111,7 @@ func TestFromObject(t *testing.T) {
 			w.name("first")+" to have field status.atProvider.manifest.data.later")
 		setManifest(t, w.c, first, build.ConfigMap(w.target, "first", "color", "blue", "later", "now"))
 		awaitReady(t, w.c, o)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
-			map[string]string{"color": "blue", "absolute": "blue", "relative": "first"})
+		w.awaitData(t, "second", "color", "blue", "absolute", "blue", "relative", "first")
 	})
 }
 
@@ -194,8 +164,7 @@ func TestSelector(t *testing.T) {
 		one.SetLabels(map[string]string{"app": "paint"})
 		kube.Create(t, w.c, one)
 		awaitReady(t, w.c, o)
-		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-		awaitData(t, w.tc, key, map[string]string{"color": "red"})
+		w.awaitData(t, "settings", "color", "red")
 		awaitPinned(t, w.c, o, one, true)
 
 		two := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "two"), Data: map[string]string{"color": "green"}}
@@ -205,7 +174,7 @@ func TestSelector(t *testing.T) {
 		awaitPinned(t, w.c, o, one, true)
 		patch := `{"metadata":{"labels":null}}`
 		kube.Patch(t, w.c, one, patch)
-		awaitData(t, w.tc, key, map[string]string{"color": "green"})
+		w.awaitData(t, "settings", "color", "green")
 		awaitPinned(t, w.c, o, two, true)
 		awaitPinned(t, w.c, o, one, false)
 	})
@@ -221,13 +190,8 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		kube.Create(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
 		kube.Create(t, w.c, gadgets(group))
-		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+
-			w.namespace+`"}}`)
-		kube.Eventually(t, "the CRD to be served", func() (bool, string) {
-			err := w.c.Create(t.Context(), gadget.DeepCopy())
-			return err == nil, "not yet"
-		})
+		u := installGadget(t, w.c, gadget(group, w.namespace))
 		awaitReady(t, w.c, o)
-		awaitPinned(t, w.c, o, gadget, true)
+		awaitPinned(t, w.c, o, u, true)
 	})
 }

@@ -15,15 +15,13 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
 	made.SetManagementPolicies(observeDelete)
 	kube.Create(t, w.tc, w.kept("made"))
-	for _, o := range []build.Object{maker, made} {
-		createReady(t, w.c, o)
-	}
+	createReady(t, w.c, maker, made)
 	awaitPinned(t, w.c, made, maker, true)
 	return maker, made
 }
 
 // TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
-// refers to is gone: that may be what makes it, as a Subscription of OLM does.
+// refers to is gone: that may be what makes it, as a Subscription of OLM does. While it waits, it writes nothing.
 func TestMadeAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -55,7 +53,8 @@ func TestMadeAgain(t *testing.T) {
 					kube.Create(t, w.tc, w.kept("made"))
 				}
 				kube.AwaitGone(t, w.tc, w.kept("made"))
-				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference))
+				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
+				staysUnwritten(t, w.c, made)
 				tc.end(t, w, made, func() {
 					release()
 					kube.AwaitGone(t, w.c, maker)
@@ -65,20 +64,6 @@ func TestMadeAgain(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWaitingForWhatLeaves shows that an Object which waits until what it refers to is gone writes nothing meanwhile.
-func TestWaitingForWhatLeaves(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		maker, made := grower(t, w)
-		release := hold(t, w.tc, w.kept("maker"))
-		kube.Delete(t, w.c, maker)
-		kube.Delete(t, w.c, made)
-		awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
-		staysUnwritten(t, w.c, made)
-		release()
-		kube.AwaitGone(t, w.c, made)
-	})
 }
 
 // TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only

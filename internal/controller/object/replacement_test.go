@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -55,16 +53,10 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 		"Name":      func(w world, _ string) build.Manifest { return build.ConfigMap(w.target, "renamed") },
 		"Namespace": func(_ world, other string) build.Manifest { return build.ConfigMap(other, "settings") },
 		"Kind": func(w world, _ string) build.Manifest {
-			return build.Manifest{
-				"apiVersion": "v1", "kind": "Secret",
-				"metadata": map[string]any{"name": "settings", "namespace": w.target},
-			}
+			return nameOf("v1", "Secret", w.target, "settings")
 		},
 		"GroupAndKind": func(w world, _ string) build.Manifest {
-			return build.Manifest{
-				"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-				"metadata": map[string]any{"name": "settings", "namespace": w.target},
-			}
+			return nameOf("coordination.k8s.io/v1", "Lease", w.target, "settings")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +104,7 @@ func TestDeletionDuringReplacement(t *testing.T) {
 		release()
 		kube.AwaitGone(t, w.c, o)
 		w.exists(t, old, false)
-		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
+		w.exists(t, w.kept("renamed"), false)
 	})
 }
 
@@ -147,21 +139,20 @@ func TestReplacedByPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				for _, n := range []string{"settings", "renamed"} {
-					kube.Create(t, w.tc, &corev1.ConfigMap{
-						ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"},
-					})
+					cm := w.kept(n)
+					cm.Data = map[string]string{"theirs": "yes"}
+					kube.Create(t, w.tc, cm)
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 				o.SetManagementPolicies(test.policies)
 				createReady(t, w.c, o)
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
-				kube.Eventually(t, "the Object to see the other resource", func() (bool, string) {
-					err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				kube.Await(t, w.c, o, "the Object to see the other resource", func() (bool, string) {
 					got := observed(t, o).GetName()
-					return err == nil && got == "renamed", got + message(err)
+					return got == "renamed", got
 				})
 				awaitReady(t, w.c, o)
-				awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, test.want)
+				w.awaitMap(t, "settings", test.want)
 				if t.Failed() {
 					t.Log(test.reason)
 				}
@@ -176,11 +167,9 @@ func TestReplacedByPolicy(t *testing.T) {
 func TestOtherGroupOfSameResource(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		in := func(version string) build.Manifest {
-			return build.Manifest{
-				"apiVersion": version, "kind": "Event",
-				"metadata": map[string]any{"name": "news", "namespace": w.target},
-				"reason":   "Told",
-			}
+			m := nameOf(version, "Event", w.target, "news")
+			m["reason"] = "Told"
+			return m
 		}
 		core := in("v1")
 		core["involvedObject"] = map[string]any{"namespace": w.target}
@@ -190,10 +179,9 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		other := in("events.k8s.io/v1")
 		other["regarding"] = map[string]any{"namespace": w.target}
 		setManifest(t, w.c, o, other)
-		kube.Eventually(t, "the Object to see its resource in the other group", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			cm := observed(t, o)
-			return err == nil && cm.APIVersion == "events.k8s.io/v1", cm.APIVersion + message(err)
+		kube.Await(t, w.c, o, "the Object to see its resource in the other group", func() (bool, string) {
+			got := observed(t, o).APIVersion
+			return got == "events.k8s.io/v1", got
 		})
 		awaitReady(t, w.c, o)
 		if got := observed(t, o).GetUID(); got != made {
@@ -213,29 +201,18 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 		for i := range names {
 			setManifest(t, w.c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
 			if i%3 == 0 { // Some are given the time to be made.
-				awaitMade(t, w.tc, w.target, fmt.Sprintf("name-%d", i))
+				w.awaitData(t, fmt.Sprintf("name-%d", i))
 			}
 		}
 		last := fmt.Sprintf("name-%d", names-1)
-		awaitMade(t, w.tc, w.target, last)
+		w.awaitData(t, last)
 		awaitReady(t, w.c, o)
 		left := &corev1.ConfigMapList{}
-		selected := client.HasLabels{commonv1.LabelKeyManaged}
-		kube.List(t, w.tc, left, client.InNamespace(w.target), selected)
-		for _, cm := range left.Items {
-			if cm.GetName() != last {
-				t.Errorf("want only %s to be left, found %s", last, cm.GetName())
-			}
+		kube.List(t, w.tc, left, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged})
+		if len(left.Items) != 1 {
+			t.Errorf("want only %s to be left, found %v", last, left.Items)
 		}
 		kube.Remove(t, w.c, o)
-	})
-}
-
-func awaitMade(t *testing.T, tc client.Client, namespace, name string) {
-	t.Helper()
-	kube.Eventually(t, name+" to be made", func() (bool, string) {
-		err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
-		return err == nil, message(err)
 	})
 }
 
@@ -254,7 +231,7 @@ func TestInterruptedReplacement(t *testing.T) {
 			reason: "The new one was made too, and that not recorded.",
 			done: func(t *testing.T, w world, o build.Object) {
 				kube.Delete(t, w.tc, emptySettings(w.target))
-				applyAs(t, w, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
+				applyAs(t, w.tc, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
 			},
 		},
 		"OldIsRemade": {
@@ -273,7 +250,7 @@ func TestInterruptedReplacement(t *testing.T) {
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
 				test.done(t, w, o)
 				unpause(t, w.c, o)
-				awaitMade(t, w.tc, w.target, "renamed")
+				w.awaitData(t, "renamed", "color", "blue")
 				awaitReady(t, w.c, o)
 				cm := emptySettings(w.target)
 				w.exists(t, cm, name == "OldIsRemade")
@@ -281,18 +258,18 @@ func TestInterruptedReplacement(t *testing.T) {
 					t.Error(test.reason)
 				}
 				kube.Remove(t, w.c, o)
-				w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
+				w.exists(t, w.kept("renamed"), false)
 			})
 		})
 	}
 }
 
-// applyAs applies a manifest to the target as a field manager.
-func applyAs(t *testing.T, w world, m build.Manifest, manager string) {
+// applyAs applies a manifest to the target as a field manager, and takes what others own.
+func applyAs(t *testing.T, tc client.Client, m build.Manifest, manager string) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: m}
-	if err := w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(manager)); err != nil {
+	if err := tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager),
+		client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 }

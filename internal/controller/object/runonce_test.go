@@ -38,10 +38,7 @@ func TestRunOnce(t *testing.T) {
 			o := w.object(job(w.target, "a"))
 			o.SetManagementPolicies(policies)
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyRunOnce: "true"})
-			o.Desired().Readiness = commonv1.Readiness{
-				Policy:   commonv1.ReadinessDeriveFromCelQuery,
-				CelQuery: "object.?status.?failed.orValue(0) == 1",
-			}
+			o.Desired().Readiness = queries("object.?status.?failed.orValue(0) == 1")
 			kube.Create(t, c, o)
 			made := w.awaitJob(t, "a", "")
 			kube.PatchStatus(t, w.tc, made, `{"status":{"failed":1}}`)

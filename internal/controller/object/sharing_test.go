@@ -4,40 +4,13 @@ import (
 	"strconv"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/google/go-cmp/cmp"
-
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestObserverSeesOurWrites shows that an Object which only looks is told of what another one writes. The poll interval
-// of these tests would show it a change in five seconds, so that ten in a row would take too long.
-func TestObserverSeesOurWrites(t *testing.T) {
-	const changes = 10
-	forWorlds(t, func(t *testing.T, w world) {
-		writer := w.scope.Object(w.namespace, w.target+"-writer", w.config,
-			build.ConfigMap(w.target, "settings", "step", "first"))
-		createReady(t, w.c, writer)
-		reader := w.scope.Object(w.namespace, w.target+"-reader", w.config, build.ConfigMap(w.target, "settings"))
-		reader.SetManagementPolicies(observeOnly)
-		createReady(t, w.c, reader)
-
-		step := 0
-		kube.Eventually(t, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
-			want := map[string]string{"step": strconv.Itoa(step)}
-			setManifest(t, w.c, writer, build.ConfigMap(w.target, "settings", "step", want["step"]))
-			awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, want)
-			awaitObserved(t, w.c, reader, want)
-			step++
-			return step == changes, strconv.Itoa(step) + " seen"
-		})
-	})
-}
 
 // awaitObserved waits until the status of an Object shows a ConfigMap with some data.
 func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[string]string) {
@@ -61,23 +34,17 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 		build.ClusterConfig(connection, spec), build.Cluster().Config("", connection, spec))
 	var all []build.Object
 	for i := range 3 {
-		o := build.Namespaced().Object(local.Namespace(t), tns, connection,
-			build.ConfigMap(tns, "settings-"+strconv.Itoa(i))).(*mobjectv1alpha1.Object)
-		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
-		o.Spec.Watch = i > 0
-		all = append(all, o)
+		o := build.Namespaced().Object(local.Namespace(t), tns, "", build.ConfigMap(tns, "settings-"+strconv.Itoa(i)))
+		o.(*mobjectv1alpha1.Object).Spec.Watch = i > 0
+		all = append(all, build.Through(o, connection))
 	}
 	all = append(all, build.Cluster().Object("", tns, connection, build.ConfigMap(tns, "settings")))
-	for _, o := range all {
-		createReady(t, c, o)
-	}
+	createReady(t, c, all...)
 	audit := target.Audit(t)
 	if watches := audit.Watches(kube.Mark{}).By(tns); len(watches) != 1 {
 		t.Errorf("streams of %d Objects: want one, got:\n%s", len(all), watches)
 	}
-	for _, o := range all {
-		kube.Remove(t, c, o)
-	}
+	kube.Remove(t, c, plain(all)...)
 	mark := audit.Mark()
 	another := build.Cluster().Object("", tns+"-another", connection, build.ConfigMap(tns, "settings"))
 	createReady(t, c, another)

@@ -1,13 +1,13 @@
 package object_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,22 +21,11 @@ import (
 func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		crd := gadgets(tns + ".example.org")
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("red")
-		kube.Create(t, tc, crd)
-		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
-		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
-			"metadata": map[string]any{"name": "gadget", "namespace": tns},
-			"spec":     map[string]any{"part": map[string]any{"size": "small"}},
-		})
-		createReady(t, c, o)
+		w := newWorldAs(t, c, s, "system:masters")
+		o, gadget, crd := w.gadgets(t, partsOf(t, "red"), map[string]any{"part": map[string]any{"size": "small"}})
 		mark := target.Audit(t).Mark()
 
-		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green") })
-		gadget := parse(t, `{"apiVersion":"`+tns+
-			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf(t, "green") })
 		kube.Eventually(t, "the new default", func() (bool, string) {
 			setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its default.
 			color, _, _ := unstructured.NestedString(gadget.Object, "spec", "part", "color")
@@ -44,7 +33,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		})
 		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
 		holds(t, c, "the Object stays settled", func() (bool, string) {
-			got := target.Audit(t).Since(mark).By(tns).Count()["patch gadgets."+tns+".example.org"]
+			got := target.Audit(t).Since(mark).By(w.user).Count()["patch gadgets."+w.target+".example.org"]
 			return got == 0, strconv.Itoa(got) + " writes"
 		}, o)
 		awaitReady(t, c, o)
@@ -60,30 +49,16 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 func TestDefaultOfAKeyChanges(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		crd := gadgets(tns + ".example.org")
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("red")
-		kube.Create(t, tc, crd)
-		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
-		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
-			"metadata": map[string]any{"name": "gadget", "namespace": tns},
-			"spec":     map[string]any{"parts": []any{map[string]any{"size": "small"}}},
-		})
-		createReady(t, c, o)
+		w := newWorldAs(t, c, s, "system:masters")
+		o, gadget, crd := w.gadgets(t, keyedBy(t, "red"), map[string]any{"parts": []any{map[string]any{"size": "small"}}})
 
-		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green") })
-		gadget := parse(t, `{"apiVersion":"`+tns+
-			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		edit(t, tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy(t, "green") })
 		kube.Eventually(t, "an apply with the new default", func() (bool, string) {
 			parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
 			if cmp.Equal([]any{map[string]any{"size": "small", "color": "green"}}, parts) {
 				return true, ""
 			}
-			drift := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"parts":[]}}`))
-			if err := tc.Patch(t.Context(), gadget, drift); err != nil {
-				return false, err.Error()
-			}
+			kube.Patch(t, tc, gadget, `{"spec":{"parts":[]}}`)
 			awaitParts(t, tc, gadget)
 			return false, cmp.Diff(nil, parts)
 		})
@@ -93,7 +68,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		mark := target.Audit(t).Mark()
 		holds(t, c, "the Object stays settled", func() (bool, string) {
 			var got kube.Requests
-			for _, e := range target.Audit(t).Since(mark).By(tns) {
+			for _, e := range target.Audit(t).Since(mark).By(w.user) {
 				// The server ends the watch of a definition that changes, and the stream asks how far it has come.
 				if e.Verb != "list" {
 					got = append(got, e)
@@ -128,34 +103,45 @@ func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructure
 }
 
 // keyedBy returns a schema of parts. The size and the color are their keys, and a color is given as the default.
-func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
-	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size":  {Type: "string"},
-		"color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
-	})
-	part.Required = []string{"size"}
-	parts := apiextensionsv1.JSONSchemaProps{
-		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &part}, XListType: new("map"),
-		XListMapKeys: []string{"size", "color"},
-	}
-	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"parts": parts})
-	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
-	return &all
+func keyedBy(t *testing.T, color string) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	return specOf(t, `"parts":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["size","color"],
+		"items":{"type":"object","required":["size"],`+sizeAndColor(color)+`}}`)
 }
 
-func objectOf(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+// specOf returns a schema of a spec with properties.
+func specOf(t *testing.T, properties string) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	s := &apiextensionsv1.JSONSchemaProps{}
+	text := `{"type":"object","properties":{"spec":{"type":"object","properties":{` + properties + `}}}}`
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sizeAndColor(color string) string {
+	return `"properties":{"size":{"type":"string"},"color":{"type":"string","default":"` + color + `"}}`
 }
 
 // partsOf returns a schema in which a part has a default color.
-func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
-	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size":  {Type: "string"},
-		"color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
-	})
-	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
-	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
-	return &all
+func partsOf(t *testing.T, color string) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	return specOf(t, `"part":{"type":"object",`+sizeAndColor(color)+`}`)
+}
+
+// gadgets makes a Gadget of a spec, of a definition with a schema, by an Object.
+func (w world) gadgets(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, spec map[string]any) (
+	o build.Object, made *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition,
+) {
+	t.Helper()
+	group := w.target + ".example.org"
+	crd = gadgets(group)
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = schema
+	kube.Create(t, w.tc, crd)
+	m := gadget(group, w.target)
+	m["spec"] = spec
+	return w.keep(t, m), &unstructured.Unstructured{Object: gadget(group, w.target)}, crd
 }
 
 func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, part map[string]any) {
@@ -178,19 +164,15 @@ func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured
 // TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for
 // settled by what it has applied before, but by what the resource holds.
 func TestRetargetedObject(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
 	lc := local.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		kube.Create(t, lc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tns}})
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		createReady(t, c, o)
-		key, want := types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"}
-		awaitData(t, tc, key, want)
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, lc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		w.awaitData(t, "settings", "color", "blue")
 
-		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, local.User(t, user, "system:masters")))
-		awaitData(t, lc, key, want)
-		awaitReady(t, c, o)
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, local.User(t, user, "system:masters")))
+		w.tc = lc
+		w.awaitData(t, "settings", "color", "blue")
+		awaitReady(t, w.c, o)
 	})
 }

@@ -1,20 +1,16 @@
 package object_test
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -123,18 +119,15 @@ func (h heritage) leave(t *testing.T, tc client.Client, namespace string) *corev
 		if w.finalizer != "" {
 			cm.Finalizers = []string{w.finalizer}
 		}
-		if err := w.write(t.Context(), tc, cm); err != nil {
+		write := func() error { return tc.Update(t.Context(), cm, client.FieldOwner(w.manager)) }
+		if cm.GetUID() == "" {
+			write = func() error { return tc.Create(t.Context(), cm, client.FieldOwner(w.manager)) }
+		}
+		if err := write(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return cm
-}
-
-func (w writing) write(ctx context.Context, tc client.Client, cm *corev1.ConfigMap) error {
-	if cm.GetUID() == "" {
-		return tc.Create(ctx, cm, client.FieldOwner(w.manager))
-	}
-	return tc.Update(ctx, cm, client.FieldOwner(w.manager))
 }
 
 // adopt makes an Object as a former provider has left it, with what that has seen but for managed fields.
@@ -176,34 +169,32 @@ func dataManagers(t *testing.T, cm *corev1.ConfigMap) map[string]metav1.ManagedF
 // TestClientSideApplied shows that what was applied client-side becomes ours, with what was removed from the manifest
 // before, and nothing else; and that no request follows.
 func TestClientSideApplied(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		objects := map[string]build.Object{}
+		heirs := map[string]heir{}
 		for name, h := range heritages() {
-			t.Run(name, func(t *testing.T) { objects[name] = h.takeOver(t, s, c, tc) })
+			t.Run(name, func(t *testing.T) { heirs[name] = h.takeOver(t, s, c) })
 		}
-		rest := target.Audit(t).Mark()
-		holds(t, c, "nothing is asked at rest", func() (bool, string) {
-			for _, o := range objects {
-				if asked := target.Audit(t).Since(rest).By(o.GetName()); len(asked) > 0 {
-					return false, asked.String()
-				}
-			}
-			return true, ""
-		}, slices.Collect(maps.Values(objects))...)
-		for name, o := range objects {
-			heritages()[name].shrink(t, c, tc, o)
+		for name, x := range heirs {
+			x.asksNothing(t, x.object)
+			heritages()[name].shrink(t, x)
 		}
 	})
 }
 
-// takeOver takes over a ConfigMap by an Object, which is named like the user that the provider is on the target.
-func (h heritage) takeOver(t *testing.T, s build.Scope, c, tc client.Client) build.Object {
+// An heir is an Object that has taken over a ConfigMap in its world.
+type heir struct {
+	world
+
+	object build.Object
+}
+
+// takeOver takes over a ConfigMap by an Object.
+func (h heritage) takeOver(t *testing.T, s build.Scope, c client.Client) heir {
 	t.Helper()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
-	left := h.leave(t, tc, tns)
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	w := newWorldAs(t, c, s, "system:masters")
+	left := h.leave(t, w.tc, w.target)
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 	adopt(t, c, o, left)
 	if h.unseen {
 		o.Observed().Manifest = runtime.RawExtension{}
@@ -214,16 +205,16 @@ func (h heritage) takeOver(t *testing.T, s build.Scope, c, tc client.Client) bui
 	mark := target.Audit(t).Mark()
 	unpause(t, c, o)
 	awaitReady(t, c, o)
-	h.check(t, tc, o, left)
-	if got := target.Audit(t).Since(mark).By(tns).Count()["patch configmaps"]; got != h.patches {
+	h.check(t, w, o, left)
+	if got := target.Audit(t).Since(mark).By(w.user).Count()["patch configmaps"]; got != h.patches {
 		t.Errorf("%s\nwrites to the target: want %d, got %d", h.reason, h.patches, got)
 	}
-	return o
+	return heir{world: w, object: o}
 }
 
-func (h heritage) check(t *testing.T, tc client.Client, o build.Object, left *corev1.ConfigMap) {
+func (h heritage) check(t *testing.T, w world, o build.Object, left *corev1.ConfigMap) {
 	t.Helper()
-	cm := awaitData(t, tc, client.ObjectKeyFromObject(left), h.want)
+	cm := w.awaitMap(t, "settings", h.want)
 	if cm.GetUID() != left.GetUID() {
 		t.Errorf("%s\nthe resource was made again", h.reason)
 	}
@@ -245,13 +236,13 @@ func (h heritage) check(t *testing.T, tc client.Client, o build.Object, left *co
 }
 
 // shrink removes the field from the manifest, which then leaves the resource unless somebody else owns it, too.
-func (h heritage) shrink(t *testing.T, c, tc client.Client, o build.Object) {
+func (h heritage) shrink(t *testing.T, x heir) {
 	t.Helper()
 	want := maps.Clone(h.want)
 	if len(h.owners) == 0 || h.owners[0] != byHand {
 		delete(want, "color")
 	}
 	want["shape"] = "round"
-	setManifest(t, c, o, build.ConfigMap(observed(t, o).GetNamespace(), "settings", "shape", "round"))
-	awaitData(t, tc, types.NamespacedName{Namespace: observed(t, o).GetNamespace(), Name: "settings"}, want)
+	setManifest(t, x.c, x.object, build.ConfigMap(x.target, "settings", "shape", "round"))
+	x.awaitMap(t, "settings", want)
 }

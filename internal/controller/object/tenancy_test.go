@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -71,42 +70,23 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tns := target.Namespace(t)
+			t.Log(tc.reason)
+			w := newWorld(t, c, s)
 			foreign, _ := connect(t, c, s, targetUser(t))
-			ns, pc := connect(t, c, s, targetUser(t))
-			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-			createReady(t, c, o)
+			o := w.keep(t, build.ConfigMap(w.target, "settings"))
 
 			config := &mpcv1alpha1.ProviderConfig{}
-			kube.Get(t, c, types.NamespacedName{Namespace: ns, Name: pc}, config)
+			kube.Get(t, c, types.NamespacedName{Namespace: w.namespace, Name: w.config}, config)
 			was := config.DeepCopy()
-			tc.change(&config.Spec, foreign)
-			if err := c.Patch(t.Context(), config, client.MergeFrom(was)); err != nil {
-				t.Fatal(err)
-			}
+			edit(t, c, config, func() { tc.change(&config.Spec, foreign) })
 			awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), tc.want)
-			setConnection(t, c, config, was.Spec)
+			edit(t, c, config, func() {
+				config.Spec = was.Spec
+				config.Spec.Credentials.SecretRef.Namespace = "" // It need not be said that a Secret is the tenant's own.
+			})
 			awaitReady(t, c, o)
 		})
 	}
-}
-
-// setConnection replaces the spec of a ProviderConfig.
-func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderConfig,
-	spec commonv1.ProviderConfigSpec,
-) {
-	t.Helper()
-	edit(t, c, config, func() { config.Spec = spec })
-}
-
-// TestSecretOfOwnNamespace shows that a tenant need not say that a Secret is its own.
-func TestSecretOfOwnNamespace(t *testing.T) {
-	c := provide(t)
-	s, tns, ns := build.Namespaced(), target.Namespace(t), local.Namespace(t)
-	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
-		s.Config(ns, ns, build.FromSecret("", "credentials")))
-	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	createReady(t, c, o)
 }
 
 // newTenant makes a namespace on the control plane and one of the same name on the target, where a ServiceAccount may
@@ -130,16 +110,10 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
 	kube.Create(t, c, build.Credentials(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		build.ClusterConfig(connection, spec))
-	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
-		o := build.Namespaced().Object(ns, name, connection,
-			build.ConfigMap(targetNS, name, "by", ns)).(*mobjectv1alpha1.Object)
-		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
-		return o
+	object := func(ns, targetNS, name string) build.Object {
+		return build.Through(build.Namespaced().Object(ns, name, "", build.ConfigMap(targetNS, name, "by", ns)), connection)
 	}
-	for _, ns := range []string{one, other} {
-		o := object(ns, ns, "own")
-		createReady(t, c, o)
-	}
+	createReady(t, c, object(one, one, "own"), object(other, other, "own"))
 	thief := object(one, other, "stolen")
 	kube.Create(t, c, thief)
 	awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), "system:serviceaccount:"+one+":robot")
@@ -154,11 +128,9 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 
 	// Drift is reverted by watch, through the stream of the one namespace that each may watch.
 	for _, ns := range []string{one, other} {
-		key := types.NamespacedName{Namespace: ns, Name: "own"}
-		cm := awaitData(t, tc, key, map[string]string{"by": ns})
-		cm.Data["by"] = "somebody"
-		kube.Update(t, tc, cm)
-		awaitData(t, tc, key, map[string]string{"by": ns})
+		w := world{tc: tc, target: ns}
+		kube.Patch(t, tc, w.awaitData(t, "own", "by", ns), `{"data":{"by":"somebody"}}`)
+		w.awaitData(t, "own", "by", ns)
 	}
 	granted := map[string]bool{}
 	for _, e := range target.Audit(t).Since(kube.Mark{}).By("system:serviceaccount:" + one + ":robot") {
@@ -208,55 +180,39 @@ func TestImpersonatedUser(t *testing.T) {
 	})
 }
 
-// TestServiceAccountNeedsNamespace shows that a cluster-scoped Object cannot act as the ServiceAccount of its
-// namespace.
-func TestServiceAccountNeedsNamespace(t *testing.T) {
-	c := provide(t)
-	s, ns := build.Cluster(), local.Namespace(t)
-	spec := build.FromSecret(ns, "credentials")
-	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
-	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
-	o := s.Object(ns, ns, ns, build.ConfigMap(ns, "settings"))
-	kube.Create(t, c, o)
-	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "spec.impersonate.serviceAccountName")
-}
-
 // TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own
 // folder. A defect of provider-kubernetes: it ignores them.
 func TestFilesystemKubeconfig(t *testing.T) {
-	c := provide(t)
-	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
-	cfg := targetUser(t)
-	content := string(kube.Kubeconfig(t, cfg))
+	w := newWorld(t, provide(t), build.Cluster())
+	dir, cfg := t.TempDir(), targetUser(t)
 	for name, data := range map[string][]byte{
 		"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData,
+		"kubeconfig": kubeconfigOf(`server: "`+cfg.Host+`", certificate-authority: ca.crt`,
+			`client-certificate: client.crt, client-key: client.key`),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for field, file := range map[string]string{
-		"certificate-authority": "ca.crt", "client-certificate": "client.crt", "client-key": "client.key",
-	} {
-		lines := strings.Split(content, "\n")
-		for i, l := range lines {
-			if indent, _, ok := strings.Cut(l, field+"-data: "); ok {
-				lines[i] = indent + field + ": " + file
-			}
-		}
-		content = strings.Join(lines, "\n")
-	}
-	path := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
-		Source:                    xpv2.CredentialsSourceFilesystem,
-		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
-	}}
-	kube.Create(t, c, s.Config(ns, ns, spec))
-	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	createReady(t, c, o)
+	w.config += "-file"
+	kube.Create(t, w.c, w.scope.Config("", w.config, commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
+		Source: xpv2.CredentialsSourceFilesystem,
+		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{
+			Fs: &xpv2.FsSelector{Path: filepath.Join(dir, "kubeconfig")},
+		},
+	}}))
+	w.keep(t, build.ConfigMap(w.target, "settings"))
+}
+
+// kubeconfigOf returns a kubeconfig with fields of a cluster and of a user.
+func kubeconfigOf(cluster, user string) []byte {
+	return []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {` + cluster + `}}]
+users: [{name: u, user: {` + user + `}}]
+`)
 }
 
 // TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of
@@ -298,13 +254,8 @@ func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
-				ns, pc := connectWith(t, c, s, []byte(`apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"`+tc.cluster+`}}]
-users: [{name: u, user: {`+tc.user+`}}]
-`))
+				t.Log(tc.reason)
+				ns, pc := connectWith(t, c, s, kubeconfigOf(`server: "https://127.0.0.1:1"`+tc.cluster, tc.user))
 				o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
 				kube.Create(t, c, o)
 				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), tc.want+" is not allowed")

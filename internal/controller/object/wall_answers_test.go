@@ -7,17 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestForeignAnswerToDeletion shows that a resource is not taken for deleted because of what a proxy answers.
 func TestForeignAnswerToDeletion(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
 			"NotFound": http.NotFound,
@@ -35,16 +31,12 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 					answer(w, r)
 					return true
 				})
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, f.cfg)
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-				createReady(t, c, o)
+				w := newWorldOf(t, c, s, f.cfg)
+				o := w.keep(t, build.ConfigMap(w.target, "settings"))
 				f.sick.Store(true)
-				removeInVain(t, c, tc, o, tns)
-				for _, e := range eventsOf(t, c, o) {
-					if e.Reason == "DeletedExternalResource" {
-						t.Errorf("no event says that it is deleted: got %s", e.Message)
-					}
+				w.removeInVain(t, o)
+				if told := eventsFor(t, c, o, "DeletedExternalResource"); len(told) > 0 {
+					t.Errorf("no event says that it is deleted: got %s", told)
 				}
 				f.sick.Store(false)
 				kube.AwaitGone(t, c, o)
@@ -55,33 +47,26 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 
 // removeInVain deletes an Object whose target does not answer as an API server does. The Object says so, and its
 // resource stays.
-func removeInVain(t *testing.T, c, tc client.Client, o build.Object, namespace string) {
+func (w world) removeInVain(t *testing.T, o build.Object) {
 	t.Helper()
-	kube.Delete(t, c, o)
-	awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
-	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"},
-		&corev1.ConfigMap{}); err != nil {
-		t.Errorf("the resource is there: got %v", err)
-	}
+	kube.Delete(t, w.c, o)
+	awaitCondition(t, w.c, o, failed(""), "not as a Kubernetes API server does")
+	w.exists(t, emptySettings(w.target), true)
 }
 
 // TestForeignNotFoundIsNotAbsent shows that an Object does not go without its resource because a proxy answers in the
 // target's place.
 func TestForeignNotFoundIsNotAbsent(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
+	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
 			http.NotFound(w, r)
 			return true
 		})
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, f.cfg)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		createReady(t, c, o)
-		f.sick.Store(true)
-		setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
-		f.awaitAsked(t)
-		removeInVain(t, c, tc, o, tns)
+		w := newWorldOf(t, c, s, f.cfg)
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
+		f.askAnew(t, w)
+		w.removeInVain(t, o)
 		f.sick.Store(false)
 		kube.AwaitGone(t, c, o)
 	})

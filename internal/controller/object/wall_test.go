@@ -9,10 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,9 +30,8 @@ const (
 func (f *front) createSick(t *testing.T, c client.Client, s build.Scope) build.Object {
 	t.Helper()
 	f.sick.Store(true)
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, f.cfg)
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+	w := newWorldOf(t, c, s, f.cfg)
+	o := w.object(build.ConfigMap(w.target, "settings"))
 	kube.Create(t, c, o)
 	return o
 }
@@ -77,6 +74,15 @@ func (w countingWriter) WriteHeader(code int) {
 // Unwrap returns the writer of the server.
 func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// askAnew makes the front sick and replaces the connection of a world, so that all is asked anew, and waits until the
+// front has begun to answer in the target's place.
+func (f *front) askAnew(t *testing.T, w world) {
+	t.Helper()
+	f.sick.Store(true)
+	setKubeconfig(t, w.c, w.namespace, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
+	f.awaitAsked(t)
+}
+
 // awaitAsked waits until the front has begun to answer in the target's place.
 func (f *front) awaitAsked(t *testing.T) {
 	t.Helper()
@@ -107,15 +113,11 @@ func internalServer(t *testing.T) (*rest.Config, *atomic.Int64) {
 	return &rest.Config{Host: s.URL}, &reached
 }
 
-// awaitNeighbour checks that an Object of a healthy target is ready in time.
+// awaitNeighbour checks that an Object of a healthy target is ready.
 func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 	t.Helper()
-	kube.Figure(t, "an Object beside those of a sick target", func() time.Duration {
-		w := newWorld(t, c, s)
-		began := time.Now()
-		w.keep(t, build.ConfigMap(w.target, "settings"))
-		return time.Since(began)
-	})
+	w := newWorld(t, c, s)
+	w.keep(t, build.ConfigMap(w.target, "settings"))
 }
 
 // showsNothing checks that neither an Object nor its events repeat what an internal server has.
@@ -135,38 +137,12 @@ func showsNothing(t *testing.T, c client.Client, o build.Object) {
 }
 
 // forsake takes Objects away without their target.
-func forsake(t *testing.T, c client.Client, objs []build.Object) {
+func forsake(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
-	for _, o := range objs {
-		_ = c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
-		if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// sicken has many Objects on a front, makes that sick and replaces the connection, so that all is asked anew, and
-// deletes them.
-func sicken(t *testing.T, c client.Client, s build.Scope, f *front) []build.Object {
-	t.Helper()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, f.cfg)
-	objs := make([]build.Object, 0, sickObjects)
-	for i := range sickObjects {
-		o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
-		kube.Create(t, c, o)
-		objs = append(objs, o)
-	}
-	for _, o := range objs {
-		awaitReady(t, c, o)
-	}
-	f.sick.Store(true)
-	setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
-	f.awaitAsked(t)
 	for _, o := range objs {
 		kube.Delete(t, c, o)
+		unpin(t, c, o)
 	}
-	return objs
 }
 
 // TestStalledDiscoveryHoldsNoWorker shows that a target which never ends its answer to a discovery holds no workers.
@@ -183,13 +159,15 @@ func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
 			}
 			return false
 		})
-		objs := sicken(t, c, s, f)
+		w := newWorldOf(t, c, s, f.cfg)
+		objs := w.crowd(t, sickObjects)
+		awaitReady(t, c, objs...)
+		f.askAnew(t, w)
+		kube.Delete(t, c, plain(objs)...)
 		awaitNeighbour(t, c, s)
 		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "too long to answer")
 		f.sick.Store(false)
-		for _, o := range objs {
-			kube.AwaitGone(t, c, o)
-		}
+		kube.AwaitGone(t, c, plain(objs)...)
 	})
 }
 
@@ -197,7 +175,6 @@ func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
 func TestStalledBodiesHoldNoWorker(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
 		var dead atomic.Bool
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
 			about := strings.Contains(r.URL.Path, "/configmaps/") && r.Method != http.MethodDelete
@@ -207,17 +184,11 @@ func TestStalledBodiesHoldNoWorker(t *testing.T) {
 			return (about || dead.Load()) && stall(w, r)
 		})
 		f.sick.Store(true)
-		ns, pc := connect(t, c, s, f.cfg)
-		objs := make([]build.Object, 0, sickObjects)
-		for i := range sickObjects {
-			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
-			kube.Create(t, c, o)
-			objs = append(objs, o)
-		}
+		objs := newWorldOf(t, c, s, f.cfg).crowd(t, sickObjects)
 		f.awaitAsked(t)
 		awaitNeighbour(t, c, s)
 		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable))
-		forsake(t, c, objs)
+		forsake(t, c, objs...)
 	})
 }
 
@@ -254,23 +225,14 @@ func TestInternalServerStaysUnseen(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		internal, _ := internalServer(t)
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, internal)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		w := newWorldOf(t, c, s, internal)
+		o := w.object(build.ConfigMap(w.target, "settings"))
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
 		showsNothing(t, c, o)
-		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
+		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
 		awaitReady(t, c, o)
 	})
-}
-
-// eventsOf returns the events of an Object.
-func eventsOf(t *testing.T, c client.Client, o build.Object) []corev1.Event {
-	t.Helper()
-	l := &corev1.EventList{}
-	kube.List(t, c, l, client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
-	return l.Items
 }
 
 // TestDeniedAddress shows that an address of the host itself is for operators only, and that a tenant is told the rule
@@ -283,16 +245,15 @@ func TestDeniedAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, &rest.Config{Host: "http://0.0.0.0:" + u.Port()})
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		w := newWorldOf(t, c, s, &rest.Config{Host: "http://0.0.0.0:" + u.Port()})
+		o := w.object(build.ConfigMap(w.target, "settings"))
 		kube.Create(t, c, o)
 		if s.Name == build.Cluster().Name {
 			awaitReady(t, c, o)
 			return
 		}
 		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "0.0.0.0/8", "--allowed-target-cidrs")
-		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, f.cfg))
+		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, f.cfg))
 		awaitReady(t, c, o)
 	})
 }

@@ -120,6 +120,19 @@ func AwaitReady(t testing.TB, c client.Client, o build.Object) {
 	})
 }
 
+// PassQueue makes an Object that cannot be connected in a namespace, and waits until it says so: what was queued before
+// has begun.
+func PassQueue(t testing.TB, c client.Client, namespace string) {
+	t.Helper()
+	last := build.Namespaced().Object(namespace, "", "none", build.ConfigMap(namespace, "none"))
+	last.SetGenerateName("none-")
+	kube.Create(t, c, last)
+	kube.Await(t, c, last, "an Object that comes after others", func() (bool, string) {
+		return last.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, "it is not looked at"
+	})
+	kube.Delete(t, c, last)
+}
+
 func newManager(cfg *rest.Config, held map[client.Object]cache.ByObject) (ctrl.Manager, error) {
 	s := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
