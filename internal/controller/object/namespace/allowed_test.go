@@ -51,26 +51,21 @@ func TestNamespaceNotAllowed(t *testing.T) {
 		t.Errorf("it must not be scheduled, nor hear of the cluster: %v %s", chosen.Spec.ClusterRef, m)
 	}
 	s.checkUnasked(t, c, mark, all...)
-	holdsNothing := func() (bool, string) {
-		usages := &mpcv1alpha1.ProviderConfigUsageList{}
-		kube.List(t, c, usages, client.InNamespace(team))
-		for _, o := range all {
-			if len(o.GetFinalizers()) > 0 {
-				return false, fmt.Sprintf("%T has finalizers %v", o, o.GetFinalizers())
-			}
-		}
-		return len(usages.Items) == 0, fmt.Sprintf("%d records of use", len(usages.Items))
+	usages := func() int {
+		l := &mpcv1alpha1.ProviderConfigUsageList{}
+		kube.List(t, c, l, client.InNamespace(team))
+		return len(l.Items)
 	}
-	if ok, state := holdsNothing(); !ok {
-		t.Errorf("they must not keep the ClusterProviderConfig from being deleted: %s", state)
+	pinned := slices.ContainsFunc(all, func(o conditioned) bool { return len(o.GetFinalizers()) > 0 })
+	if n := usages(); pinned || n > 0 {
+		t.Errorf("they must not keep the ClusterProviderConfig from being deleted: %d records of use, %v", n, all)
 	}
 
 	s.allow(t, c, named(other), named(team))
 	awaitSynced(t, c, append(all, chosen)...)
 	kube.Eventually(t, "the records of use", func() (bool, string) {
-		usages := &mpcv1alpha1.ProviderConfigUsageList{}
-		kube.List(t, c, usages, client.InNamespace(team))
-		return len(usages.Items) >= len(all), fmt.Sprintf("%d of %d", len(usages.Items), len(all))
+		n := usages()
+		return n >= len(all), fmt.Sprintf("%d of %d", n, len(all))
 	})
 }
 
@@ -238,27 +233,47 @@ func TestClusterConfigsRestricted(t *testing.T) {
 	s.awaitRefused(t, c, o)
 }
 
+// An asker asks for a connection as an Object of a namespace does.
+type asker struct {
+	registry *targets.Registry
+	owner    informer.Owner
+}
+
+// newAsker returns an asker whose provider is a user of the control plane.
+func newAsker(t *testing.T, namespace, user string, groups ...string) *asker {
+	t.Helper()
+	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, user, groups...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return &asker{registry: r, owner: informer.Owner{
+		Controller: "test", NamespacedName: types.NamespacedName{Namespace: namespace, Name: "settings"},
+	}}
+}
+
+// await waits for an answer to who asks for a connection that some namespaces may use, and whose Secret is missing.
+func (a *asker) await(t *testing.T, what string, allowed commonv1.AllowedNamespaces, ok func(error) bool) {
+	t.Helper()
+	spec := build.FromSecret(a.owner.Namespace, "missing")
+	kube.Eventually(t, what, func() (bool, string) {
+		_, err := a.registry.Connect(t.Context(), a.owner, commonv1.Connection{
+			Spec: &spec, Shared: &commonv1.Sharing{Name: "shared", Allowed: []commonv1.AllowedNamespaces{allowed}},
+		})
+		return ok(err), fmt.Sprint(err)
+	})
+}
+
 // TestNamespaceLabelWakes shows that an owner is woken when its namespace gets or loses a label, and needs no poll.
 func TestNamespaceLabelWakes(t *testing.T) {
 	c := provide(t)
 	team := local.Namespace(t)
-	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, "provider", "system:masters")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	a := newAsker(t, team, "provider", "system:masters")
 	var woken atomic.Int64
-	r.OnChange("test", func(types.NamespacedName) { woken.Add(1) })
-	owner := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: team, Name: "settings"}}
-	spec := build.FromSecret(team, "missing")
+	a.registry.OnChange("test", func(types.NamespacedName) { woken.Add(1) })
 	await := func(what string, ok func(error) bool) {
 		t.Helper()
-		kube.Eventually(t, what, func() (bool, string) {
-			_, err := r.Connect(t.Context(), owner, commonv1.Connection{Spec: &spec, Shared: &commonv1.Sharing{
-				Name: "shared", Allowed: []commonv1.AllowedNamespaces{labelled("tier", "gold")},
-			}})
-			return ok(err), fmt.Sprint(err)
-		})
+		a.await(t, what, labelled("tier", "gold"), ok)
 	}
 	await("the namespace not to be allowed", targets.IsNamespaceNotAllowed)
 	for _, step := range []struct {
@@ -281,23 +296,7 @@ func TestNamespaceUnknown(t *testing.T) {
 	c := provide(t)
 	team := local.Namespace(t)
 	weak := "weak-" + team
-	r, err := targets.NewRegistry(targets.Options{Injected: local.User(t, weak)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	owner := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: team, Name: "settings"}}
-	spec := build.FromSecret(team, "missing")
-	await := func(what string, allowed commonv1.AllowedNamespaces, ok func(error) bool) {
-		t.Helper()
-		connection := commonv1.Connection{
-			Spec: &spec, Shared: &commonv1.Sharing{Name: "shared", Allowed: []commonv1.AllowedNamespaces{allowed}},
-		}
-		kube.Eventually(t, what, func() (bool, string) {
-			_, err := r.Connect(t.Context(), owner, connection)
-			return ok(err), fmt.Sprint(err)
-		})
-	}
+	a := newAsker(t, team, weak)
 	unknown := func(of string) func(error) bool {
 		return func(err error) bool {
 			return targets.IsNamespaceNotAllowed(err) && strings.Contains(err.Error(), "as long as it is unknown") &&
@@ -305,26 +304,21 @@ func TestNamespaceUnknown(t *testing.T) {
 		}
 	}
 	everywhere := commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}
-	await("namespaces not to be watched", everywhere, unknown("forbidden"))
+	a.await(t, "namespaces not to be watched", everywhere, unknown("forbidden"))
 	bad := labelled("tier", "not a value")
-	await("a selector not to be parsed", bad, unknown("spec.allowedNamespaces[0].selector"))
-	kube.Create(t, c, &rbacv1.ClusterRole{
+	a.await(t, "a selector not to be parsed", bad, unknown("spec.allowedNamespaces[0].selector"))
+	kube.Create(t, c, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: build.Meta("", weak),
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"get", "list", "watch"},
-		}},
-	}, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: build.Meta("", weak),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: weak},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: weak}},
 	})
-	await("namespaces to be watched", everywhere, targets.IsInvalidConnection)
-	await("an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
-	owner.Namespace += "-of-nobody"
-	await("an absent namespace not to count", unlabelled("tier"), func(err error) bool {
+	a.await(t, "namespaces to be watched", everywhere, targets.IsInvalidConnection)
+	a.await(t, "an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
+	a.owner.Namespace += "-of-nobody"
+	a.await(t, "an absent namespace not to count", unlabelled("tier"), func(err error) bool {
 		return targets.IsNamespaceNotAllowed(err) && !strings.Contains(err.Error(), "as long as")
 	})
-	await("an absent namespace never to count", everywhere, targets.IsNamespaceNotAllowed)
+	a.await(t, "an absent namespace never to count", everywhere, targets.IsNamespaceNotAllowed)
 
 	s := share(t, c, named(team))
 	s.allow(t, c, bad)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -44,9 +43,10 @@ type tenant struct {
 }
 
 // settle makes a tenant whose Objects are all ready.
-func settle(t *testing.T, c client.Client, s build.Scope) tenant {
+func settle(t *testing.T, c client.Client) tenant {
 	t.Helper()
 	const count = 5
+	s := build.Namespaced()
 	ns, tns := local.Namespace(t), target.Namespace(t)
 	tn := tenant{namespace: ns, config: s.Config(ns, ns, build.FromSecret(ns, "credentials"))}
 	kubeconfig := kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))
@@ -80,7 +80,7 @@ func (tn tenant) checkGone(t *testing.T) {
 // Objects of provider-kubernetes keep their namespace for good, as nothing can connect in it any more (its #440).
 func TestNamespaceDeleted(t *testing.T) {
 	c := provide(t)
-	tn := settle(t, c, build.Namespaced())
+	tn := settle(t, c)
 	kube.Remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	tn.checkGone(t)
 }
@@ -89,7 +89,7 @@ func TestNamespaceDeleted(t *testing.T) {
 // Object is deleted.
 func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	c := provide(t)
-	tn := settle(t, c, build.Namespaced())
+	tn := settle(t, c)
 	kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
 	for _, o := range tn.objects {
 		kube.Await(t, c, o, "the Object to miss its credentials", func() (bool, string) {
@@ -102,32 +102,10 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	if err := c.DeleteAllOf(t.Context(), usage, client.InNamespace(tn.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	kube.Throughout(t, 5*time.Second, "the ProviderConfig of Objects that still are there stays",
-		func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
-			return err == nil, fmt.Sprint(err)
-		})
+	kube.Holds(t, "the ProviderConfig of Objects that still are there stays", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
+		return err == nil, fmt.Sprint(err)
+	}, func() { provider.PassQueue(t, c, tn.namespace) })
 	kube.Remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	tn.checkGone(t)
-}
-
-// TestAllDeletedAtOnce shows that Objects, their ProviderConfig and its Secret can be deleted in one go, in both
-// scopes.
-func TestAllDeletedAtOnce(t *testing.T) {
-	c := provide(t)
-	for _, s := range build.Scopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			tn := settle(t, c, s)
-			kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
-			kube.Delete(t, c, tn.config)
-			for _, o := range tn.objects {
-				kube.Delete(t, c, o)
-			}
-			for _, o := range tn.objects {
-				kube.AwaitGone(t, c, o)
-			}
-			kube.AwaitGone(t, c, tn.config)
-			tn.checkGone(t)
-		})
-	}
 }
