@@ -20,7 +20,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -131,26 +130,20 @@ func TestNothingIsTold(t *testing.T) {
 			adopted.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)}
 			o := s.Object(ns, tns, ns, credentials(tns, "database", password))
 			takePassword(o, ns, tns)
-			for _, r := range []client.Object{
-				kubeconfig(t, ns), s.Config(ns, ns, build.FromSecret(ns, "credentials")),
-			} {
-				must(t, c.Create(t.Context(), r))
-			}
-			must(t, tc.Create(t.Context(), adopted))
-			must(t, c.Create(t.Context(), o))
+			kube.Create(t, tc, adopted)
+			kube.Create(t, c, kubeconfigOf(t, ns, "provider"), s.Config(ns, ns, build.FromSecret(ns, "credentials")), o)
 			awaitPublished(t, c, ns, password)
 			checkStatus(t, c, o)
 
 			patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 			o.Desired().ForProvider.Manifest = build.Raw(credentials(tns, "database", later))
-			must(t, c.Patch(t.Context(), o, patch))
+			if err := c.Patch(t.Context(), o, patch); err != nil {
+				t.Fatal(err)
+			}
 			awaitPublished(t, c, ns, later)
 			checkStatus(t, c, o)
 
-			must(t, c.Delete(t.Context(), o))
-			kube.Eventually(t, "the Object to be gone", func() (bool, string) {
-				return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "it exists"
-			})
+			kube.Remove(t, c, o)
 			checkEvents(t, c)
 			checkChanges(t, changes.Of(o.GetName()))
 			checkLog(t, log.String(), o.GetName())
@@ -167,24 +160,10 @@ func takePassword(o build.Object, namespace, targetNamespace string) {
 	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "password"))
 }
 
-func kubeconfig(t *testing.T, namespace string) client.Object {
-	t.Helper()
-	return kubeconfigOf(t, namespace, "provider")
-}
-
 // kubeconfigOf returns a Secret by which the provider reaches the target as a user.
 func kubeconfigOf(t *testing.T, namespace, user string) client.Object {
 	t.Helper()
-	return &corev1.Secret{ObjectMeta: build.Meta(namespace, "credentials"), Data: map[string][]byte{
-		"kubeconfig": kube.Kubeconfig(t, target.User(t, user, "system:masters")),
-	}}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return build.Credentials(namespace, "credentials", kube.Kubeconfig(t, target.User(t, user, "system:masters")))
 }
 
 // awaitPublished waits until the connection secret holds a password.
@@ -202,14 +181,16 @@ func checkStatus(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	seen := map[string]any{}
 	kube.Eventually(t, "the Object to be ready and to show a Secret without values", func() (bool, string) {
-		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+		kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 		tellsNothing(t, "status.atProvider", string(o.Observed().Manifest.Raw))
 		clear(seen)
 		if r := o.GetCondition(xpv2.TypeReady); r.Status != corev1.ConditionTrue ||
 			len(o.Observed().Manifest.Raw) == 0 {
 			return false, r.Message
 		}
-		must(t, json.Unmarshal(o.Observed().Manifest.Raw, &seen))
+		if err := json.Unmarshal(o.Observed().Manifest.Raw, &seen); err != nil {
+			t.Fatal(err)
+		}
 		// A status that was saved beside somebody's change lacks the null until the next pass.
 		diff := cmp.Diff(map[string]any{"redacted": nil}, seen["data"])
 		return diff == "", diff
@@ -222,7 +203,7 @@ func checkStatus(t *testing.T, c client.Client, o build.Object) {
 func checkEvents(t *testing.T, c client.Client) {
 	t.Helper()
 	events := &corev1.EventList{}
-	must(t, c.List(t.Context(), events))
+	kube.List(t, c, events)
 	for _, e := range events.Items {
 		tellsNothing(t, "event "+e.Reason, e.Message)
 	}
