@@ -28,9 +28,16 @@ type kind struct {
 	identity commonv1.IdentityType
 	plugin   func(id string) string
 	// credentials makes a principal known to its cloud. They are the provider's own if they are nil.
-	credentials func(w world, id string, p cloud.Principal) []byte
+	credentials func(tb testing.TB, id string, p cloud.Principal) []byte
 	// operator says that only operators may use it.
 	operator bool
+}
+
+// azureSecret makes a service principal with a secret.
+func azureSecret(tb testing.TB, id string, p cloud.Principal) []byte {
+	tb.Helper()
+	p.Secret = hunter2 + "-" + id
+	return clouds.AzureServicePrincipal(tb, id, p)
 }
 
 func always(plugin string) func(string) string { return func(string) string { return plugin } }
@@ -39,59 +46,46 @@ func kinds() map[string]kind {
 	return map[string]kind{
 		"GoogleServiceAccount": {
 			reason: "The key of a service account makes tokens of Google.", identity: commonv1.IdentityGoogle,
-			plugin: always(""),
-			credentials: func(w world, id string,
-				p cloud.Principal,
-			) []byte {
-				return clouds.GoogleServiceAccount(w, id, p)
-			},
+			plugin:      always(""),
+			credentials: clouds.GoogleServiceAccount,
 		},
 		"GoogleToken": {
 			reason: "A bare access token is one.", identity: commonv1.IdentityGoogle, plugin: always(googlePlugin),
-			credentials: func(w world, id string,
-				p cloud.Principal,
-			) []byte {
-				return append(clouds.GoogleToken(w, id, p), '\n')
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				return append(clouds.GoogleToken(tb, id, p), '\n')
 			},
 		},
 		"GoogleDefault": {
 			reason: "The provider has Google credentials of its own.", identity: commonv1.IdentityGoogle,
 			plugin: always(""), operator: true,
-			credentials: func(w world, id string, p cloud.Principal) []byte {
-				path := w.TempDir() + "/google.json"
-				if err := os.WriteFile(path, clouds.GoogleServiceAccount(w, id, p), 0o600); err != nil {
-					w.Fatal(err)
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				path := tb.TempDir() + "/google.json"
+				if err := os.WriteFile(path, clouds.GoogleServiceAccount(tb, id, p), 0o600); err != nil {
+					tb.Fatal(err)
 				}
-				w.Setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
+				tb.Setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
 				return nil
 			},
 		},
 		"AzureSecret": {
 			reason: "A service principal has a secret.", identity: commonv1.IdentityAzureServicePrincipal,
-			plugin: always(azurePlugin),
-			credentials: func(w world, id string, p cloud.Principal) []byte {
-				p.Secret = "hunter2-" + id
-				return clouds.AzureServicePrincipal(w, id, p)
-			},
+			plugin:      always(azurePlugin),
+			credentials: azureSecret,
 		},
 		"AzureCertificate": {
 			reason: "A service principal has a certificate.", identity: commonv1.IdentityAzureServicePrincipal,
-			plugin: always(azurePlugin),
-			credentials: func(w world, id string,
-				p cloud.Principal,
-			) []byte {
-				return clouds.AzureCertificate(w, id, p)
-			},
+			plugin:      always(azurePlugin),
+			credentials: clouds.AzureCertificate,
 		},
 		"AzureWorkload": {
 			reason: "A workload has a federated token.", identity: commonv1.IdentityAzureWorkload,
 			plugin: always(azurePlugin), operator: true,
-			credentials: func(w world, id string, p cloud.Principal) []byte { return clouds.AzureWorkload(w, id, p) },
+			credentials: clouds.AzureWorkload,
 		},
 		"AWS": {
 			reason: "The provider has a web identity.", identity: commonv1.IdentityAWSWeb, plugin: always(awsPlugin),
 			operator: true,
-			credentials: func(_ world, _ string, p cloud.Principal) []byte {
+			credentials: func(_ testing.TB, _ string, p cloud.Principal) []byte {
 				clouds.AWSWebIdentity(p)
 				return nil
 			},
@@ -99,7 +93,7 @@ func kinds() map[string]kind {
 		"Upbound": {
 			reason: "A token is exchanged for one of an organization.", identity: commonv1.IdentityUpbound,
 			plugin: func(id string) string { return upboundPlugin + id + "}]}" },
-			credentials: func(_ world, id string, p cloud.Principal) []byte {
+			credentials: func(_ testing.TB, id string, p cloud.Principal) []byte {
 				p.Secret = "hunter2-" + id
 				clouds.Add(id, p)
 				return []byte("\n" + p.Secret + "\n")
@@ -121,9 +115,7 @@ func TestIdentities(t *testing.T) {
 					w := newWorld(t, s)
 					w.connect(k.identity, w.kubeconfig(k.plugin(w.user)),
 						k.credentials(w, w.user, cloud.Principal{User: w.user}))
-					o := w.object("settings", "color", "blue")
-					w.create(w.c, o)
-					w.awaitReady(o)
+					w.keep("settings", "color", "blue")
 					w.awaitData("settings", map[string]string{"color": "blue"})
 					got := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()
 					if got["patch configmaps"] != 1 {

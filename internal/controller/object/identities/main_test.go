@@ -5,9 +5,7 @@ package identities_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -18,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/cloud"
@@ -39,16 +36,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var startProvider sync.Once
-
 // provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
 func provide(t *testing.T) client.Client {
 	t.Helper()
-	startProvider.Do(func() {
-		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-		provider.Start(t, local.User(t, "provider", "system:masters"))
-	})
-	return local.Client(t, apis.AddToScheme)
+	return provider.Once(t, &local, "../../../../package/crds")
 }
 
 // A world is one test in one scope.
@@ -83,20 +74,11 @@ func forScopes(t *testing.T, f func(world)) {
 // admit gives a user all rights on the target.
 func (w world) admit(user string) {
 	w.Helper()
-	w.create(w.tc, &rbacv1.ClusterRoleBinding{
+	kube.Create(w, w.tc, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: build.Meta("", user),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
-}
-
-func (w world) create(c client.Client, objs ...client.Object) {
-	w.Helper()
-	for _, o := range objs {
-		if err := c.Create(w.Context(), o); err != nil {
-			w.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
 }
 
 // connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are
@@ -107,15 +89,15 @@ func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) 
 	spec.Identity = &commonv1.Identity{
 		Type: kind, ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 	}
-	w.create(w.c, w.secret("credentials", "kubeconfig", kubeconfig))
+	kube.Create(w, w.c, w.secret("credentials", "kubeconfig", kubeconfig))
 	if identity != nil {
-		w.create(w.c, w.secret("identity", "identity", identity))
+		kube.Create(w, w.c, w.secret("identity", "identity", identity))
 		spec.Identity.Source = xpv2.CredentialsSourceSecret
 		spec.Identity.SecretRef = &xpv2.SecretKeySelector{
 			SecretReference: xpv2.SecretReference{Namespace: w.namespace, Name: "identity"}, Key: "identity",
 		}
 	}
-	w.create(w.c, w.scope.Config(w.namespace, w.namespace, spec))
+	kube.Create(w, w.c, w.scope.Config(w.namespace, w.namespace, spec))
 }
 
 func (w world) secret(name, key string, value []byte) *corev1.Secret {
@@ -125,9 +107,7 @@ func (w world) secret(name, key string, value []byte) *corev1.Secret {
 // setIdentity replaces the credentials of the identity.
 func (w world) setIdentity(value []byte) {
 	w.Helper()
-	if err := w.c.Update(w.Context(), w.secret("identity", "identity", value)); err != nil {
-		w.Fatal(err)
-	}
+	kube.Update(w, w.c, w.secret("identity", "identity", value))
 }
 
 // kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is
@@ -154,6 +134,15 @@ func withPlugin(tb testing.TB, kubeconfig, plugin string) string {
 // object returns an Object that keeps a ConfigMap through the ProviderConfig.
 func (w world) object(name string, data ...string) build.Object {
 	return w.scope.Object(w.namespace, w.target+"-"+name, w.namespace, build.ConfigMap(w.target, name, data...))
+}
+
+// keep makes such an Object, and waits until it is ready.
+func (w world) keep(name string, data ...string) build.Object {
+	w.Helper()
+	o := w.object(name, data...)
+	kube.Create(w, w.c, o)
+	w.awaitReady(o)
+	return o
 }
 
 // set changes the data of an Object's ConfigMap.
