@@ -9,7 +9,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,17 +41,10 @@ func TestWorkspacePath(t *testing.T) {
 			kube.Create(t, c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, workspaces.Config("root"))))
 			path, cfg := workspaces.Workspace(t)
 			other, otherCfg := workspaces.Workspace(t)
-			keep(t, c, s, ns, ns+"-one", path)
+			o := keep(t, c, s, ns, ns+"-one", path)
 			keep(t, c, s, ns, ns+"-two", other)
 
-			in, err := client.New(cfg, client.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			inOther, err := client.New(otherCfg, client.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			in, inOther := kcp.Client(t, cfg), kcp.Client(t, otherCfg)
 			awaitData(t, in, map[string]string{"workspace": path})
 			awaitData(t, inOther, map[string]string{"workspace": other})
 
@@ -61,32 +53,31 @@ func TestWorkspacePath(t *testing.T) {
 			kube.Delete(t, in, cm)
 			awaitData(t, in, map[string]string{"workspace": path})
 
-			o := s.New()
-			o.SetNamespace(namespaceOf(s, ns))
-			o.SetName(ns + "-one")
 			kube.Delete(t, c, o)
-			kube.Eventually(t, "the ConfigMap to be gone", func() (bool, string) {
-				err := in.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
-				return apierrors.IsNotFound(err), "it exists"
-			})
+			kube.AwaitGone(t, in, cm)
 			awaitData(t, inOther, map[string]string{"workspace": other})
 		})
 	}
 }
 
-// namespaceOf returns the namespace of the Objects of a scope.
-func namespaceOf(s build.Scope, ns string) string { return s.Object(ns, "", "", nil).GetNamespace() }
-
-// keep makes a ProviderConfig for a workspace and an Object in it, and waits until that is ready.
-func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
+// connect makes a ProviderConfig for a workspace.
+func connect(t *testing.T, c client.Client, s build.Scope, ns, name, path string) client.Object {
 	t.Helper()
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{WorkspacePath: path}
+	config := s.Config(ns, name, spec)
+	kube.Create(t, c, config)
+	return config
+}
+
+// keep makes a ProviderConfig for a workspace and an Object in it, and waits until that is ready.
+func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) build.Object {
+	t.Helper()
+	connect(t, c, s, ns, name, path)
 	o := s.Object(ns, name, name, build.ConfigMap("default", "settings", "workspace", path))
-	for _, obj := range []client.Object{s.Config(ns, name, spec), o} {
-		kube.Create(t, c, obj)
-	}
+	kube.Create(t, c, o)
 	provider.AwaitReady(t, c, o)
+	return o
 }
 
 func awaitData(t *testing.T, c client.Client, want map[string]string) {
@@ -107,26 +98,16 @@ func TestMissingWorkspace(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
-			spec := build.FromSecret(ns, "kcp")
-			spec.KCP = &commonv1.KCPConnection{WorkspacePath: "root:none-such"}
-			pc := s.Config(ns, ns, spec)
+			pc := connect(t, c, s, ns, ns, "root:none-such")
 			o := s.Object(ns, ns, ns, build.ConfigMap("default", "settings"))
-			kubeconfig := map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))}
-			for _, obj := range []client.Object{
-				&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: kubeconfig}, pc, o,
-			} {
-				kube.Create(t, c, obj)
-			}
+			kube.Create(t, c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, workspaces.Config("root"))), o)
 			kube.Await(t, c, o, "the Object to say that there is no such workspace", func() (bool, string) {
 				message := o.GetCondition(xpv2.TypeSynced).Message
 				return strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`),
 					message
 			})
 			path, _ := workspaces.Workspace(t)
-			body := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kcp":{"workspacePath":"`+path+`"}}}`))
-			if err := c.Patch(t.Context(), pc, body); err != nil {
-				t.Fatal(err)
-			}
+			kube.Patch(t, c, pc, `{"spec":{"kcp":{"workspacePath":"`+path+`"}}}`)
 			provider.AwaitReady(t, c, o)
 		})
 	}
