@@ -15,11 +15,11 @@
 //
 // # Lists
 //
-// Each list is the newest state: whoever deletes what is not in a list must not be misled by an older one. Where a
-// target can do that, its lists come as streams: it may take longer for one than a body may be read. A stream that does
-// not come to its end within a minute is asked for as an ordinary list. From the control plane lists are ordinary: a
-// stream costs both sides twice the processor time. From all workspaces they are, too: reflectors gather streamed lists
-// by namespace and name.
+// Each list is the newest state: in an older one something new would seem to be gone. Where a target can do that, its
+// lists come as streams: it may take longer for one than a body may be read. A stream that does not come to its end
+// within a minute is asked for as an ordinary list. From the control plane lists are ordinary: a stream costs both
+// sides twice the processor time. From all workspaces they are, too: reflectors gather streamed lists by namespace and
+// name.
 //
 // # Outages and restored servers
 //

@@ -185,10 +185,11 @@ func confirmHidden(ctx context.Context, side Side, o Ref) error {
 	return awaited(o)
 }
 
-// awaited is the error that an object is there which is not shown yet, or which goes. It is a conflict, of which nobody
-// is told.
+// awaited returns an error that says to wait for an object: the watch does not show it yet, or it is being deleted. It
+// is a conflict, which no consumer is told of.
 func awaited(o Ref) error {
-	return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
+	why := errors.New("the watch does not show it yet, or it is being deleted")
+	return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, why)
 }
 
 // IsMissing reports whether an error means that the server has no object of a name. It is false if something else is

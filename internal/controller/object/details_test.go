@@ -43,7 +43,7 @@ func publishIn(w world, details ...commonv1.ConnectionDetail) published {
 	return p
 }
 
-// placed returns details of which each is from the namespace of the world.
+// placed returns a copy of details with the namespace of the world in each.
 func (w world) placed(details []commonv1.ConnectionDetail) []commonv1.ConnectionDetail {
 	details = slices.Clone(details)
 	for i := range details {
