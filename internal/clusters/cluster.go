@@ -184,7 +184,7 @@ func (c *Cluster) Get(ctx context.Context, o informer.Owner, i informer.Interest
 // Read asks the cluster for a resource, and returns nil if it does not exist.
 func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
 	u, err := c.Resource(i.Resource, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !IsUnserved(err) {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
 	if err == nil {

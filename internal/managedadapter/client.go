@@ -71,7 +71,8 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		c.written.Delete(key)
 	}
 	if isUnreadable(err) {
-		return cmp.Or(c.tell(ctx, obj, err), err)
+		// Its other conditions are as unknown as all else, and go with that.
+		return cmp.Or(Tell(ctx, c.Client, obj, xpv2.ReconcileError(err)), err)
 	}
 	if err != nil {
 		return err
@@ -94,14 +95,13 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &e) && e.Unreadable()
 }
 
-// tell says in condition Synced of the reconciled object why it cannot be read. Its other conditions are as unknown as
-// all else, and go with that.
-func (c Client) tell(ctx context.Context, obj client.Object, why error) error {
+// Tell sets a condition of an object, and writes its status.
+func Tell(ctx context.Context, c client.Client, obj client.Object, is xpv2.Condition) error {
 	before := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	if o, ok := obj.(resource.Conditioned); ok {
-		o.SetConditions(xpv2.ReconcileError(why).WithObservedGeneration(obj.GetGeneration()))
+		o.SetConditions(is.WithObservedGeneration(obj.GetGeneration()))
 	}
-	return Save(ctx, c.Client, before, obj)
+	return Save(ctx, c, before, obj)
 }
 
 // Create creates an object. A Secret is left to Publish, if the Reconciliation has such a function.
@@ -320,7 +320,12 @@ func (f Finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 
 // RemoveFinalizer removes the finalizer. That the object is gone is no error.
 func (f Finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	err := PatchMetadata(ctx, f, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	return RemoveFinalizer(ctx, f, obj, managed.FinalizerName)
+}
+
+// RemoveFinalizer removes a finalizer from an object. That the object is gone is no error.
+func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizer string) error {
+	err := PatchMetadata(ctx, c, obj, func(o client.Object) { meta.RemoveFinalizer(o, finalizer) })
 	return errors.Wrap(resource.IgnoreNotFound(err), "cannot remove finalizer")
 }
 

@@ -1,6 +1,7 @@
 package managedadapter
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -135,6 +136,14 @@ func Clip(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// Some returns the first of a list of texts, at most so many, and how many there are beside.
+func Some(all []string, most int, separator string) string {
+	if len(all) <= most {
+		return strings.Join(all, separator)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], separator), len(all)-most)
 }
 
 // says reports whether the message of a condition ends with what an event says.

@@ -268,6 +268,13 @@ func TestClip(t *testing.T) {
 	}
 }
 
+func TestSome(t *testing.T) {
+	all := []string{"a", "b", "c"}
+	if few, whole := Some(all, 2, "; "), Some(all, 3, ", "); few != "a; b and 1 more" || whole != "a, b, c" {
+		t.Errorf("got %q and %q", few, whole)
+	}
+}
+
 // FuzzSameText shows that no text of a target makes a comparison panic, and that each text is the same as itself, also
 // when it was clipped.
 func FuzzSameText(f *testing.F) {

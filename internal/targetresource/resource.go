@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -96,24 +95,15 @@ func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstruc
 
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
-	u, err := r.resources().Get(ctx, r.Manifest.GetName(), metav1.GetOptions{})
-	if unserved := r.Distrust(err); apierrors.IsNotFound(err) && !unserved {
-		return nil, nil //nolint:nilnil // That it does not exist is an answer.
-	}
-	if err == nil {
-		err = informer.Unreadable(u)
-	}
-	return u, errors.Wrapf(answer(err), "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
-}
-
-// resources are those of the kind, in the namespace of the resource.
-func (r Resource) resources() dynamic.ResourceInterface {
-	return r.Cluster.Resource(r.Mapping.Resource, r.Manifest.GetNamespace())
+	u, err := r.Cluster.Read(ctx, informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest)})
+	r.Distrust(err)
+	return u, answer(err)
 }
 
 // Client returns a client that writes the resource as a field manager.
 func (r Resource) Client(manager string) apply.Client {
-	return apply.Client{Resources: r.resources(), Manager: manager, SecretFields: r.SecretFields}
+	resources := r.Cluster.Resource(r.Mapping.Resource, r.Manifest.GetNamespace())
+	return apply.Client{Resources: resources, Manager: manager, SecretFields: r.SecretFields}
 }
 
 // Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo

@@ -6,6 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,8 +49,7 @@ type pass struct {
 	leaving []string // names of resources that are not wanted any more and not gone yet
 	failed  failures // what cannot be rendered
 	lagging bool     // the cache lacks what is there
-	paused  bool
-	done    bool // it is as good as gone
+	done    bool     // it is as good as gone
 }
 
 type step = subreconciler.Step[*pass]
@@ -67,16 +67,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if !handlers.Owns(r.registry, app) {
 		return reconcile.Result{}, nil
 	}
-	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) && !meta.IsPaused(app) {
+	if meta.IsPaused(app) {
+		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, app, xpv2.ReconcilePaused())
+	}
+	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) {
 		return reconcile.Result{}, nil // The scheduler has the word.
 	}
 	p := &pass{app: app, before: app.DeepCopy(), failed: failures{}}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
-	switch {
-	case meta.IsPaused(app):
-		p.paused = true
-		return reconcile.Result{}, nil
-	case meta.WasDeleted(app):
+	if meta.WasDeleted(app) {
 		return reconcile.Result{}, r.run(ctx, p,
 			step{Failed: reasonCannotCompare, Do: r.compare},
 			step{Failed: reasonCannotDelete, Do: r.deleteResources},
@@ -99,8 +98,8 @@ func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
 	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
-// claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled. One that
-// must not use the ProviderConfig does not keep it from being deleted.
+// claim adds the finalizer, and records the use of the ProviderConfig. An application that must not use it does not
+// keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)), targetresource.Config{
 		Key:  r.kind.Key(p.app),
@@ -116,22 +115,11 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		}
 		p.before = p.app.DeepCopy()
 	}
-	if err := r.kind.Track(ctx, p.app); err != nil {
-		return err
-	}
-	if s := p.app.Status.State; s != "" && s != workloadv1alpha1.StatePending {
-		return nil
-	}
-	p.app.Status.State = workloadv1alpha1.StateScheduled
-	p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
-	if err := managedadapter.Save(ctx, r.local, p.before, p.app); err != nil {
-		return err
-	}
-	p.before = p.app.DeepCopy()
-	return nil
+	return r.kind.Track(ctx, p.app)
 }
 
-// compare finds the resources that the application controls, and the resources with the names of its templates.
+// compare finds the resources that the application controls, and those with the names of its templates, which may have
+// another controller, or none.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
@@ -143,25 +131,16 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 		held[list.Items[i].GetName()] = &list.Items[i]
 	}
 	for _, t := range p.app.Spec.ResourceTemplates {
-		if err := r.addNamed(ctx, p.app.GetNamespace(), t.Metadata.Name, held); err != nil {
-			return err
+		named := &resource{}
+		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}, named)
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", t.Metadata.Name)
+		}
+		if err == nil {
+			held[t.Metadata.Name] = named
 		}
 	}
 	p.held = held
-	return nil
-}
-
-// addNamed adds the resource with a name to held, if it exists. It may have another controller, or none.
-func (r *Reconciler) addNamed(ctx context.Context, namespace, name string, held map[string]*resource) error {
-	if held[name] != nil {
-		return nil
-	}
-	named := &resource{}
-	err := r.local.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, named)
-	if err != nil {
-		return errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplicationResource %q", name)
-	}
-	held[name] = named
 	return nil
 }
 
@@ -180,8 +159,6 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
 	}
 	switch {
-	case p.paused:
-		return reconcile.Result{}, nil
 	case errors.Is(err, managedadapter.ErrFinalizerContested), clusters.IsNamespaceNotAllowed(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
@@ -29,7 +29,7 @@ type templated struct {
 
 // render returns a resource as a template of an application makes it: a new one, or what becomes of the one there is,
 // which is not changed.
-func render(app *application, t template, existing *resource) (*resource, error) {
+func render(app *application, t template, existing *resource) *resource {
 	r := &resource{}
 	if existing != nil {
 		r = existing.DeepCopy()
@@ -44,10 +44,7 @@ func render(app *application, t template, existing *resource) (*resource, error)
 		Annotations: slices.Sorted(maps.Keys(t.Metadata.Annotations)),
 	}
 	if len(now.Labels)+len(now.Annotations) > 0 {
-		keys, err := json.Marshal(now)
-		if err != nil {
-			return nil, errors.Wrap(err, "cannot encode the keys of labels and annotations")
-		}
+		keys, _ := json.Marshal(now) //nolint:errchkjson // Names can be encoded.
 		ours[workloadv1alpha1.AnnotationKeyTemplated] = string(keys)
 	}
 	was.Annotations = append(was.Annotations, workloadv1alpha1.AnnotationKeyTemplated)
@@ -62,7 +59,7 @@ func render(app *application, t template, existing *resource) (*resource, error)
 		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(),
 		UnreachableTarget: app.Spec.UnreachableTarget,
 	}
-	return r, nil
+	return r
 }
 
 // replace returns a map without some keys and with other entries.
@@ -109,12 +106,13 @@ func isAnother(a, b *resource) bool {
 		!equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef)
 }
 
-// controls reports whether an application controls a resource.
-func controls(app *application, r *resource) bool { return metav1.IsControlledBy(r, app) }
-
 // isOrphan reports whether an application has controlled a resource of one of its templates, and now nobody does.
 func isOrphan(app *application, r *resource) bool {
 	return metav1.GetControllerOf(r) == nil &&
-		r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationUID] == string(app.GetUID()) &&
-		slices.ContainsFunc(app.Spec.ResourceTemplates, func(t template) bool { return t.Metadata.Name == r.GetName() })
+		r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationUID] == string(app.GetUID()) && makes(app, r)
+}
+
+// makes reports whether an application has a template of the name of a resource.
+func makes(app *application, r client.Object) bool {
+	return slices.ContainsFunc(app.Spec.ResourceTemplates, func(t template) bool { return t.Metadata.Name == r.GetName() })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,15 +26,11 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		held := p.held[name]
-		wanted := slices.ContainsFunc(p.app.Spec.ResourceTemplates,
-			func(t template) bool { return t.Metadata.Name == name })
-		if wanted || !controls(p.app, held) {
+		if makes(p.app, held) || !metav1.IsControlledBy(held, p.app) {
 			continue
 		}
 		p.leaving = append(p.leaving, name)
-		if err := r.deleteResource(ctx, p, held); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, r.deleteResource(ctx, p, held))
 	}
 	return kerrors.NewAggregate(errs)
 }
@@ -75,17 +72,15 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	if held == nil {
 		return r.create(ctx, p, t)
 	}
-	if !controls(p.app, held) {
+	if !metav1.IsControlledBy(held, p.app) {
 		return nil, errors.Wrap(errConflict, "it exists and is not controlled by the application")
 	}
 	if meta.WasDeleted(held) {
 		p.leaving = append(p.leaving, held.GetName())
 		return nil, nil //nolint:nilnil // It is made again when it is gone, which wakes the application.
 	}
-	wanted, err := render(p.app, t, held)
+	wanted := render(p.app, t, held)
 	switch {
-	case err != nil:
-		return nil, err
 	case same(held, wanted):
 		return held, nil
 	case isAnother(held, wanted):
@@ -100,11 +95,8 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 }
 
 func (r *Reconciler) create(ctx context.Context, p *pass, t template) (*resource, error) {
-	wanted, err := render(p.app, t, nil)
-	if err != nil {
-		return nil, err
-	}
-	err = r.local.Create(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
+	wanted := render(p.app, t, nil)
+	err := r.local.Create(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
 	if apierrors.IsAlreadyExists(err) {
 		p.lagging = true // The cache will show whose it is.
 		return nil, nil  //nolint:nilnil // Nothing is known of it.
@@ -131,7 +123,7 @@ func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		held := p.held[name]
-		if !controls(p.app, held) && !isOrphan(p.app, held) {
+		if !metav1.IsControlledBy(held, p.app) && !isOrphan(p.app, held) {
 			continue
 		}
 		p.leaving = append(p.leaving, name)
@@ -157,10 +149,5 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		return nil
 	}
 	p.done = true
-	remove := func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-	err := managedadapter.PatchMetadata(ctx, r.local, p.app, remove)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return errors.Wrap(err, "cannot remove finalizer")
+	return managedadapter.RemoveFinalizer(ctx, r.local, p.app, workloadv1alpha1.FinalizerApplication)
 }

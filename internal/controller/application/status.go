@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 // namedMost is how many resources a message names.
@@ -82,13 +83,8 @@ func (t tally) state() workloadv1alpha1.State {
 // message says how many resources are submitted, and what is wrong with others.
 func (t tally) message() string {
 	m := fmt.Sprintf("%d of %d resources are submitted", t.submitted, t.desired)
-	if len(t.messages) == 0 {
-		return m
-	}
-	named := t.messages[:min(len(t.messages), namedMost)]
-	m += ": " + strings.Join(named, "; ")
-	if more := len(t.messages) - len(named); more > 0 {
-		m += fmt.Sprintf("; and %d more", more)
+	if len(t.messages) > 0 {
+		m += ": " + managedadapter.Some(t.messages, namedMost, "; ")
 	}
 	return m
 }
@@ -96,9 +92,6 @@ func (t tally) message() string {
 // describe puts into the status what a pass has found.
 func describe(p *pass, err error) {
 	switch {
-	case p.paused:
-		set(p.app, xpv2.ReconcilePaused())
-		return
 	case meta.WasDeleted(p.app):
 		p.app.Status.State = workloadv1alpha1.StateDeleting
 		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
@@ -121,7 +114,7 @@ func synced(p *pass, err error) xpv2.Condition {
 	var c xpv2.Condition
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		r := p.held[name]
-		if err != nil || r == nil || !controls(p.app, r) && !isOrphan(p.app, r) {
+		if err != nil || r == nil || !metav1.IsControlledBy(r, p.app) && !isOrphan(p.app, r) {
 			continue
 		}
 		switch c = r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.
@@ -157,10 +150,7 @@ func list(names []string) string {
 		return ""
 	}
 	slices.Sort(names)
-	if len(names) > namedMost {
-		return fmt.Sprintf(": %s and %d more", strings.Join(names[:namedMost], ", "), len(names)-namedMost)
-	}
-	return ": " + strings.Join(names, ", ")
+	return ": " + managedadapter.Some(names, namedMost, ", ")
 }
 
 func set(app *application, c xpv2.Condition) {

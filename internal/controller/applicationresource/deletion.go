@@ -10,7 +10,6 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -118,10 +117,9 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		r.forget(p.owner.NamespacedName)
 		return nil
 	}
-	err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
-		func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
-	if client.IgnoreNotFound(errors.Cause(err)) != nil {
-		return targetresource.OfControlPlane(errors.Wrap(err, "cannot remove finalizer"))
+	err := managedadapter.RemoveFinalizer(ctx, r.local, p.resource, workloadv1alpha1.FinalizerResource)
+	if err != nil {
+		return targetresource.OfControlPlane(err)
 	}
 	r.forget(p.owner.NamespacedName)
 	p.done = true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,9 +56,8 @@ type pass struct {
 	missing  []string                    // names of Secrets that do not exist
 	left     error                       // why what is on the cluster is left there
 	retry    time.Duration               // when to look again, if earlier than the next poll
-	paused   bool
-	early    bool // it is gone already, in spite of its finalizer
-	done     bool // it is as good as gone
+	early    bool                        // it is gone already, in spite of its finalizer
+	done     bool                        // it is as good as gone
 }
 
 type step = subreconciler.Step[*pass]
@@ -77,12 +77,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err != nil {
 		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", req.Name)
 	}
+	if meta.IsPaused(o) {
+		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, o, xpv2.ReconcilePaused())
+	}
 	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName), early: early}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	switch {
-	case meta.IsPaused(o):
-		p.paused = true
-		return reconcile.Result{}, nil
 	case meta.WasDeleted(o):
 		return reconcile.Result{}, r.run(ctx, p,
 			step{Failed: reasonCannotDelete, Do: r.end},
@@ -185,8 +185,6 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		p.cluster.Succeeded(p.owner)
 	}
 	switch {
-	case p.paused:
-		return reconcile.Result{}, nil
 	case causeOf(err).Woken:
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:

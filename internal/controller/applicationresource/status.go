@@ -76,10 +76,6 @@ func stateOf(p *pass, err error) workloadv1alpha1.State {
 // describe puts into the status what a pass has found.
 func describe(p *pass, err error) error {
 	o := p.resource
-	if p.paused {
-		o.SetConditions(xpv2.ReconcilePaused().WithObservedGeneration(o.GetGeneration()))
-		return nil
-	}
 	o.Status.State = stateOf(p, err)
 	o.Status.ObservedGeneration = o.GetGeneration()
 	synced := xpv2.ReconcileSuccess()

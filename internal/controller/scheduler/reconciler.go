@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -117,17 +116,9 @@ func (r *Reconciler) choose(ctx context.Context,
 			"no ProviderConfig of the namespace and no ClusterProviderConfig that allows it matches spec.clusterSelector: "+
 				"label one, or set spec.clusterRef")
 	}
-	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
-		len(causes), enumerate(causes))
-}
-
-// enumerate returns some of a list of causes, sorted.
-func enumerate(causes []string) string {
 	slices.Sort(causes)
-	if len(causes) > namedMost {
-		return fmt.Sprintf("%s; and %d more", strings.Join(causes[:namedMost], "; "), len(causes)-namedMost)
-	}
-	return strings.Join(causes, "; ")
+	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
+		len(causes), managedadapter.Some(causes, namedMost, "; "))
 }
 
 // owner returns as whom an application is connected to a cluster that it may be scheduled to. No name of an application
