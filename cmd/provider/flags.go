@@ -56,7 +56,9 @@ func newFlags(app *kingpin.Application) *flags {
 	app.Flag("log-format", "Format of the log: json or console, or JSON or Console.").Default(logJSON).
 		EnumVar(&f.logFormat, logJSON, logConsole, "JSON", "Console")
 	app.Flag("max-reconcile-rate",
-		"How many resources of each kind are reconciled at a time for one target.").Default("100").IntVar(&f.maxReconcileRate)
+		"How many resources of each kind are reconciled at a time for one target; "+
+			"a tenth as many collections and applications.").
+		Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
 	f.addIntervals(app)
 	f.addAddresses(app)

@@ -147,7 +147,7 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T
 // collections are the controller of collections of one scope.
 func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k scope.CollectionKind[T]) part {
 	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), setup: func() error {
-		return errors.Wrap(collection.Setup(mgr, o.Options, k), "cannot set up collections")
+		return errors.Wrap(collection.Setup(mgr, o.OfFew(), k), "cannot set up collections")
 	}}
 }
 

@@ -17,10 +17,10 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
 		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
-		if err := scheduler.Setup(mgr, o.Options); err != nil {
+		if err := scheduler.Setup(mgr, o.OfFew()); err != nil {
 			return errors.Wrap(err, "cannot set up the scheduler of applications")
 		}
-		if err := application.Setup(mgr, o.Options); err != nil {
+		if err := application.Setup(mgr, o.OfFew()); err != nil {
 			return errors.Wrap(err, "cannot set up applications")
 		}
 		return errors.Wrap(applicationresource.Setup(mgr, o.Options), "cannot set up resources of applications")

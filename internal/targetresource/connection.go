@@ -41,6 +41,13 @@ type Options struct {
 	PollJitter float64
 }
 
+// OfFew returns the options for a kind of which there are few: a tenth of the workers. Each idle one is a stack that
+// every collection of garbage looks at.
+func (o Options) OfFew() Options {
+	o.MaxConcurrentReconciles = max(1, o.MaxConcurrentReconciles/10)
+	return o
+}
+
 // Retrying returns the options of a controller for controller-runtime, such that what fails is tried again soon.
 func Retrying(o Options) ctrlcontroller.Options {
 	opts := o.ForControllerRuntime()
