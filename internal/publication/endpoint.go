@@ -141,7 +141,7 @@ func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync
 // service cluster.
 func streamOf(url, namespace string, r schema.GroupVersionResource) need {
 	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
-	k.use = toStream
+	k.use = useStream
 	return k
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,7 @@ type endpoint struct {
 
 	owner informer.Owner // as whom the PublishedResource uses it
 	err   error          // why it does not show all
+	since time.Time      // when the first of its consumers has bound the APIExport
 }
 
 // isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
@@ -105,7 +107,10 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		e.Listed = err == nil && len(bindings) > 0
-		for _, b := range bindings {
+		for i, b := range bindings {
+			if at := b.GetCreationTimestamp().Time; i == 0 || at.Before(e.since) {
+				e.since = at
+			}
 			if kcp.Binds(b, p.workspace.plan.export, p.workspace.logical) {
 				v.bindings = append(v.bindings, b)
 				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = e.URL

@@ -320,11 +320,7 @@ func (u *publisher) shareExport(p *pass, other *v1alpha1.PublishedResource) bool
 		theirs, err := planOf(&other.Spec, w.connection.Spec.KCP)
 		return err == nil && (theirs.export == w.plan.export || other.Status.APIExport == w.plan.export)
 	}
-	if a, b := exportPaths(&p.resource.Status), exportPaths(&other.Status); a.Len() > 0 && b.Len() > 0 {
-		return a.HasAny(b.UnsortedList()...)
-	}
-	theirs := u.memories.held(other.GetName())
-	return theirs.export == w.plan.export && theirs.server == w.cluster.Server()
+	return exportPaths(&p.resource.Status).HasAny(exportPaths(&other.Status).UnsortedList()...)
 }
 
 // exportPaths returns the paths of the endpoints of a PublishedResource. Shards differ in the host only.

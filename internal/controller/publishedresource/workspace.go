@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -84,7 +85,7 @@ func (w *workspace) look(ctx context.Context) (err error) {
 		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]
 	}
 	if named {
-		if err := contradicts(w.plan, w.cluster.Server(), w.slice, w.export); err != nil {
+		if err := contradicts(w.plan, w.slice, w.export); err != nil {
 			return err
 		}
 	}
@@ -217,20 +218,18 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 }
 
 // contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the
-// APIExport that a plan names. server is the URL of the workspace of the slice, and export is nil if it does not exist
-// yet.
-func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
+// APIExport that a plan names. export is nil if it does not exist yet.
+func contradicts(p plan, slice, export *unstructured.Unstructured) error {
 	name, workspace := exportOf(slice)
-	known := []string{path.Base(server)}
-	for _, u := range []*unstructured.Unstructured{slice, export} {
-		if u != nil {
-			known = append(known, u.GetAnnotations()[kcp.AnnotationPath], u.GetAnnotations()[kcp.AnnotationCluster])
-		}
+	is := cmp.Or(export, slice) // Both are in one workspace.
+	if workspace == "" {
+		return nil
 	}
-	// A path can only be compared with a path, and the name of a logical cluster with such a name.
-	isPath := func(s string) bool { return strings.Contains(s, ":") }
-	if workspace == "" || slices.Contains(known, workspace) || !slices.ContainsFunc(known,
-		func(s string) bool { return s != "" && isPath(s) == isPath(workspace) }) {
+	here := is.GetAnnotations()[kcp.AnnotationCluster]
+	if strings.Contains(workspace, ":") {
+		here = is.GetAnnotations()[kcp.AnnotationPath]
+	}
+	if here == "" || here == workspace {
 		return nil
 	}
 	return errors.Wrapf(errInvalidSpec,
