@@ -145,7 +145,7 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
 		return a.State == apisv1alpha2.ClaimAccepted && schema.GroupResource(a.GroupResource) == c.GroupResource &&
-			a.IdentityHash == c.IdentityHash && len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
+			a.IdentityHash == c.IdentityHash && len(Widened(a.Verbs, c.Verbs)) == len(a.Verbs)
 	})
 }
 

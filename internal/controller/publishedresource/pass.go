@@ -22,6 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // A pass is what one reconcile finds out about a PublishedResource, phase by phase. Nothing outlives it. The conditions
@@ -191,18 +192,18 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		reason xpv2.ConditionReason
 		woken  bool
 	}{
-		{causedBy(errControlPlane), "", false},
-		{causedBy(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
-		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
-		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
-		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
-		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, false},
-		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
-		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
-		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
+		{targetresource.By(errControlPlane), "", false},
+		{targetresource.By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
+		{targetresource.By(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
+		{targetresource.By(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
+		{targetresource.By(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
+		{targetresource.By(errTaken), v1alpha1.ReasonAlreadyPublished, false},
+		{targetresource.By(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
+		{targetresource.By(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
+		{targetresource.By(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
 		{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
 		{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
-		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
+		{targetresource.By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 		{kcp.LacksIdentity, v1alpha1.ReasonIdentityHashMissing, false},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
 		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
@@ -212,10 +213,6 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		}
 	}
 	return "", false
-}
-
-func causedBy(cause error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, cause) }
 }
 
 // errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.

@@ -26,6 +26,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -96,7 +97,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > retryMax {
+		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
