@@ -25,7 +25,7 @@ type endpoint struct {
 	url      string
 	cluster  *clusters.Cluster
 	objects  *informer.Table
-	bindings bindingReader // of all its workspaces
+	bindings endpointBindings
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.

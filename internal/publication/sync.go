@@ -40,12 +40,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 	begun := time.Now()
 	synced, err := p.run()
-	later := laterError{}
-	switch {
-	case errors.As(err, &later):
-		w.objects.queue.AddAfter(item, later.after)
-		return
-	case p.gone:
+	if p.gone {
 		p.forget()
 		return
 	}
@@ -282,11 +277,11 @@ func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
 		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
 		return false, nil
 	}
-	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
-	if err == nil && !leaves {
+	is, err := leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
+	if err == nil && !is {
 		p.update(func(o *object) { o.stayed = source.GetUID() })
 	}
-	return leaves, err
+	return is, err
 }
 
 // tell has events about an object written in its workspace, if that takes any.

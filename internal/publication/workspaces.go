@@ -50,12 +50,11 @@ type workspace struct {
 	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
 	Workspace
 
-	shown    bool
-	absent   bool           // It is not where it was last seen, as the endpoint there says.
-	gone     bool           // It is not anywhere: see homeOf.
-	left     time.Time      // when it was shown no more
-	objects  int            // how many of its objects, copies and states are known
-	bindings *bindingReader // of its own
+	shown   bool
+	absent  bool      // It is not where it was last seen, as the endpoint there says.
+	gone    bool      // It is not anywhere: see homeOf.
+	left    time.Time // when it was shown no more
+	objects int       // how many of its objects, copies and states are known
 }
 
 // A workspaceIndex is what is known of all workspaces. Its methods may be called concurrently.
@@ -68,7 +67,7 @@ type workspaceIndex struct {
 // record returns what is known of a logical cluster. The caller holds the lock.
 func (x *workspaceIndex) record(cluster string) *workspace {
 	if x.known[cluster] == nil {
-		x.known[cluster] = &workspace{bindings: &bindingReader{}}
+		x.known[cluster] = &workspace{}
 	}
 	return x.known[cluster]
 }
@@ -86,7 +85,7 @@ func (x *workspaceIndex) get(cluster string) workspace {
 	defer x.mu.Unlock()
 	w := x.known[cluster]
 	if w == nil {
-		return workspace{bindings: &bindingReader{}}
+		return workspace{}
 	}
 	is := *w
 	is.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
@@ -107,15 +106,6 @@ func (x *workspaceIndex) count(cluster string, more int) {
 	x.forget(cluster)
 }
 
-// forgetLooks forgets up to which resource versions workspaces are known to stay.
-func (x *workspaceIndex) forgetLooks() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, w := range x.known {
-		w.bindings = &bindingReader{}
-	}
-}
-
 // follow takes over who binds the API by now, and returns what was before. Changed reports whether that or the
 // endpoints differ, and allowed are the logical clusters whose bindings are shown again, elsewhere, or allow something
 // else.
@@ -128,15 +118,12 @@ func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allow
 		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden || w.Endpoint != is.Endpoint {
 			allowed[cluster] = struct{}{}
 		}
-		if w.Endpoint != is.Endpoint {
-			w.bindings = &bindingReader{} // Another shard has resource versions of its own.
-		}
 		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true
 	}
 	for cluster, w := range x.known {
 		if _, still := c.Workspaces[cluster]; w.shown && !still {
-			w.shown, w.Bound, w.Hidden, w.left, w.bindings = false, false, "", time.Now(), &bindingReader{}
+			w.shown, w.Bound, w.Hidden, w.left = false, false, "", time.Now()
 			x.forget(cluster)
 		}
 	}

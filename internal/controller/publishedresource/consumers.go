@@ -45,9 +45,6 @@ type endpoint struct {
 	since time.Time      // when the first of its consumers has bound the APIExport
 }
 
-// isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
-func (e *endpoint) isUnserved() bool { return clusters.IsNoKind(e.err) }
-
 // failing returns the endpoints that do not show all.
 func (v *consumerView) failing() []endpoint {
 	return slices.DeleteFunc(slices.Clone(v.endpoints), func(e endpoint) bool { return e.err == nil })
@@ -76,10 +73,15 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	if v.early {
 		return nil
 	}
-	claims, err := claimed(p)
-	if err != nil {
-		return err
+	var claims []kcp.Claim
+	if e := p.workspace.export; e != nil {
+		all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
+		if err != nil {
+			return err
+		}
+		claims = claimsIn(kcp.NewDraft("", e), all)
 	}
+	var err error
 	if v.consumers, err = kcp.ConsumersOf(v.bindings, r, claims); err != nil {
 		return err
 	}
@@ -87,15 +89,6 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 		c.publications.Follow(p.resource.GetName(), to)
 	}
 	return nil
-}
-
-// claimed returns the claims that consumers are asked to accept for the API.
-func claimed(p *pass) ([]kcp.Claim, error) {
-	if p.workspace.export == nil {
-		return nil, nil
-	}
-	all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
-	return claimsIn(kcp.NewDraft("", p.workspace.export), all), err
 }
 
 // view looks through all endpoints.

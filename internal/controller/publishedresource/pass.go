@@ -131,7 +131,7 @@ func (p *pass) amend(obj client.Object) {
 		p.set(mg, *p.synced)
 	}
 	synced := mg.GetCondition(xpv2.TypeSynced)
-	if r := reason(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
+	if r, _ := causeOf(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = r
 		p.set(mg, synced)
 	}
@@ -176,13 +176,8 @@ var errRefusedSchema = errors.New("kcp refuses the schema")
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
 var errWorkspaceDeleted = errors.New("the workspace is being deleted")
 
-// reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
-func reason(err error) xpv2.ConditionReason {
-	r, _ := causeOf(err)
-	return r
-}
-
-// causeOf returns the reason of condition Synced for the cause of an error, and whether the cause is watched.
+// causeOf returns the reason of condition Synced for the cause of an error, empty if there is no better one than
+// ReconcileError, and whether the cause is watched.
 func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 	if r := projection.ReasonOf(err); r != "" {
 		return xpv2.ConditionReason(r), true

@@ -287,13 +287,16 @@ func deleteUnused(ctx context.Context, p *pass, names ...string) error {
 		case err != nil:
 			return err
 		case s == nil:
+			continue
 		case exported.Has(name) || s.Labels[v1alpha1.LabelKeyAgentName] != p.workspace.plan.agent:
 			p.memory.keptSchemas.Insert(name)
-		default:
-			if err := p.workspace.deleteSchema(ctx, name, p.record); err != nil {
-				return err
-			}
+			continue
 		}
+		err = p.workspace.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
+		}
+		p.record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
 	}
 	return nil
 }

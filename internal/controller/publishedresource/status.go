@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
@@ -64,7 +65,7 @@ func (p *pass) describePublished() {
 // schemaCondition returns condition SchemaPublished, and whether there is something to say.
 func schemaCondition(p *pass) (xpv2.Condition, bool) {
 	const t = v1alpha1.TypeSchemaPublished
-	r := reason(p.refusal)
+	r, _ := causeOf(p.refusal)
 	switch {
 	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(p.refusal, errRefusedSchema),
 		projection.ReasonOf(p.refusal) != "":
@@ -131,7 +132,8 @@ func (p *pass) describeConsumers() {
 }
 
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
-// wrong, conditions stay as they were.
+// wrong, conditions stay as they were: an endpoint does not serve the API yet, or a consumer cannot use it for no fault
+// of its own.
 func (p *pass) describeSettled() {
 	v, noSlice := p.seen, p.workspace.slice == nil
 	settles := func(since time.Time) bool {
@@ -140,9 +142,11 @@ func (p *pass) describeSettled() {
 		return left > 0
 	}
 	failing := slices.DeleteFunc(v.failing(),
-		func(e endpoint) bool { return e.isUnserved() && (settles(e.since) || settles(p.memory.published)) })
+		func(e endpoint) bool {
+			return clusters.IsNoKind(e.err) && (settles(e.since) || settles(p.memory.published))
+		})
 	using := slices.DeleteFunc(slices.Clone(v.consumers), func(c kcp.Consumer) bool {
-		return establishing(c) && (settles(c.Since) || settles(p.memory.published))
+		return !c.Bound && len(c.Open) == 0 && (settles(c.Since) || settles(p.memory.published))
 	})
 	all := len(failing) == len(v.failing())
 	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
@@ -153,9 +157,6 @@ func (p *pass) describeSettled() {
 		p.set(p.resource, accepts)
 	}
 }
-
-// establishing reports whether a consumer cannot use the API yet for no fault of its own.
-func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
 
 // claimCounts counts claims over all consumers, and names those who have not accepted all.
 func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -154,19 +153,6 @@ func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.
 	s := &apisv1alpha1.APIResourceSchema{}
 	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
 	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
-}
-
-// deleteSchema deletes a schema that is not used any more, and records that.
-func (w *workspace) deleteSchema(ctx context.Context, name string, record func(event.Event)) error {
-	err := w.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
-	}
-	record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
-	return nil
 }
 
 // exported returns the names of the schemas that any APIExport of the workspace refers to.
