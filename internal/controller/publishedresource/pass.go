@@ -47,7 +47,6 @@ type pass struct {
 	quiet  managedadapter.Reconciliation
 	err    error           // why the pass failed
 	synced *xpv2.Condition // what is reported of a pass that went well but not far enough
-	ready  *xpv2.Condition // nil if it is not known
 	again  time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
 }
 
@@ -139,8 +138,8 @@ func (p *pass) amend(obj client.Object) {
 		return
 	}
 	switch {
-	case p.ready != nil:
-		p.set(mg, *p.ready)
+	case p.seen != nil:
+		p.set(mg, readyCondition(mg))
 	case p.err != nil && mg.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonCreating:
 		p.set(mg, xpv2.Unavailable())
 	}

@@ -133,12 +133,12 @@ func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
 
-// Connect returns the client of a PublishedResource's APIExport.
+// Connect connects the pass to the workspace of a PublishedResource's APIExport.
 func (r *reconciler) Connect(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	p := passOf(ctx)
-	return &external{by: r, pass: p}, p.fail(r.open(ctx, p, o))
+	return r, p.fail(r.open(ctx, p, o))
 }
 
 // open connects a pass to the workspace of an APIExport.
@@ -224,24 +224,18 @@ func (r *reconciler) restored(is clusters.Restored) {
 	}
 }
 
-// An external is the published form of one PublishedResource in kcp, for one pass.
-type external struct {
-	by   *reconciler
-	pass *pass
-}
-
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the
 // status what it sees.
-func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	var err error
-	if by := e.by; meta.WasDeleted(o) {
-		err = e.pass.run(ctx, by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare)
-	} else {
-		err = e.pass.run(ctx, look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished,
-			by.syncing.serve, by.publisher.prune)
+func (r *reconciler) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
+	p, phases := passOf(ctx), []phase{r.withdrawal.look, r.withdrawal.serve, r.withdrawal.compare}
+	if !meta.WasDeleted(o) {
+		phases = []phase{
+			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.syncing.serve, r.publisher.prune,
+		}
 	}
-	e.pass.describe()
-	return managed.ExternalObservation{ResourceExists: e.pass.exists, ResourceUpToDate: e.pass.upToDate}, err
+	err := p.run(ctx, phases...)
+	p.describe()
+	return managed.ExternalObservation{ResourceExists: p.exists, ResourceUpToDate: p.upToDate}, err
 }
 
 // look looks at the workspace.
@@ -256,30 +250,29 @@ func isPublished(_ context.Context, p *pass) error {
 }
 
 // Create publishes the API.
-func (e *external) Create(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, e.publish(ctx)
+func (r *reconciler) Create(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, r.publish(ctx)
 }
 
 // Update publishes what the API is now.
-func (e *external) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, e.publish(ctx)
+func (r *reconciler) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, r.publish(ctx)
 }
 
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
-func (e *external) publish(ctx context.Context) error {
-	by := e.by
-	err := e.pass.run(ctx, by.publisher.checkWorkspace, by.publisher.createSchema, by.publisher.export,
-		by.consumers.observe)
-	e.pass.describe()
+func (r *reconciler) publish(ctx context.Context) error {
+	p := passOf(ctx)
+	err := p.run(ctx, r.publisher.checkWorkspace, r.publisher.createSchema, r.publisher.export, r.consumers.observe)
+	p.describe()
 	return err
 }
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
-func (e *external) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
-	by := e.by.withdrawal
-	return managed.ExternalDelete{}, e.pass.run(ctx, by.await, by.withdraw, by.prune)
+func (r *reconciler) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
+	w := r.withdrawal
+	return managed.ExternalDelete{}, passOf(ctx).run(ctx, w.await, w.withdraw, w.prune)
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.
-func (e *external) Disconnect(context.Context) error { return nil }
+func (*reconciler) Disconnect(context.Context) error { return nil }

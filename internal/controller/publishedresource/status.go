@@ -36,14 +36,9 @@ func (p *pass) describe() {
 	if p.resource.GetDeletionTimestamp() == nil && (p.wanted != nil || p.refusal != nil) {
 		p.describePublished()
 	}
-	if p.seen == nil {
-		return
-	}
-	if !p.seen.early {
+	if p.seen != nil && !p.seen.early {
 		p.describeConsumers()
 	}
-	ready := readyCondition(p.resource)
-	p.ready = &ready
 }
 
 // describePublished records in the status what has been published, and why no more if something refuses that.
