@@ -51,7 +51,6 @@ type eventRecorder struct {
 	repeats *record.EventSourceObjectSpamFilter
 	// queues are the events that wait, by logical cluster. Each queue has a writer, which ends with it.
 	queues map[string][]queuedEvent
-	ending bool // Nothing is recorded any more.
 }
 
 // A queuedEvent is an event that waits to be written.
@@ -102,7 +101,6 @@ func (r *eventRecorder) record(
 	defer r.mu.Unlock()
 	queue, has := r.queues[cluster]
 	switch {
-	case r.ending:
 	case workspace == nil:
 		r.drop(is.Type, dropRefused)
 	case len(queue) == eventsMost:
@@ -154,11 +152,8 @@ func (r *eventRecorder) create(e queuedEvent) error {
 	return err
 }
 
-// close ends the recorder as soon as it has written what waits, or after flushMax.
+// close ends the recorder as soon as it has written what waits, or after flushMax. Nothing is recorded any more.
 func (r *eventRecorder) close() {
-	r.mu.Lock()
-	r.ending = true
-	r.mu.Unlock()
 	defer time.AfterFunc(flushMax, r.cancel).Stop()
 	r.writers.Wait()
 	r.cancel()

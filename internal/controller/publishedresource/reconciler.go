@@ -2,8 +2,6 @@ package publishedresource
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -14,6 +12,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -203,18 +202,17 @@ func (r *reconciler) forget(name string) {
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
 // service cluster.
 func (r *reconciler) restored(is clusters.Restored) {
-	names := map[string]bool{} // whether the server is of kcp to each of them
+	names := sets.New[string]()
 	for _, o := range is.Owners {
-		if name := ofOwner(o.NamespacedName).Name; o.Controller == r.connections.controller {
-			names[name] = names[name] || o.Name != name+useSource
+		if o.Controller != r.connections.controller {
+			continue
 		}
-	}
-	for name, inKCP := range names {
-		if inKCP {
+		name := ofOwner(o.NamespacedName).Name
+		if names.Insert(name); o.Name != name+useSource { // It is of kcp to this one.
 			r.publications.Restored(name) // Before anybody is told of a change.
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range sets.List(names) {
 		o := &v1alpha1.PublishedResource{}
 		if r.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
 			r.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(

@@ -64,18 +64,12 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 func (w *workspace) look(ctx context.Context) (err error) {
 	slice := byName(kcp.EndpointSlices, w.plan.slice)
 	w.cluster.Watches().Track(w.owner, purposeSlice, slice)
-	named := w.plan.export != ""
-	if named {
-		w.connections.registry.Forget(w.connections.owner(w.name, useExport))
-		w.trackExport()
-	}
 	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
-	if !named {
-		if err := w.followSlice(ctx); err != nil {
-			return err
-		}
+	named := w.plan.export != ""
+	if err := w.followSlice(ctx); err != nil {
+		return err
 	}
 	if w.export, err = w.cluster.Get(ctx, w.owner, w.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
@@ -92,15 +86,19 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
-// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be
-// in another workspace of the same kcp, which is reached with the same credentials.
+// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless the
+// plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
 func (w *workspace) followSlice(ctx context.Context) error {
 	name, at := exportOf(w.slice)
+	exporter := w.connections.owner(w.name, useExport)
+	if w.plan.export != "" {
+		w.connections.registry.Forget(exporter)
+		return nil
+	}
 	if name == "" {
 		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
 	w.plan.export = name
-	exporter := w.connections.owner(w.name, useExport)
 	if at == "" || at == path.Base(w.cluster.Server()) {
 		w.connections.registry.Forget(exporter)
 		return nil
