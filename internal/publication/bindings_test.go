@@ -327,7 +327,7 @@ func TestMissingIsConfirmed(t *testing.T) {
 
 // TestAnotherShard shows that the objects of a workspace are synced at another endpoint when that shows it.
 func TestAnotherShard(t *testing.T) {
-	x := &workspaceIndex{known: map[string]*workspace{}}
+	x := &workspaceIndex{known: map[string]workspace{}}
 	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
 	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
 		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},

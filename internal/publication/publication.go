@@ -65,7 +65,7 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
 	} else {
-		w.workspaces, w.events = &workspaceIndex{known: map[string]*workspace{}}, newEventRecorder(name)
+		w.workspaces, w.events = &workspaceIndex{known: map[string]workspace{}}, newEventRecorder(name)
 		known = &records{known: map[objectsync.Primary]*object{}}
 	}
 	w.objects = &objectIndex{
