@@ -135,7 +135,7 @@ func (d document) schemaOf(gvk schema.GroupVersionKind) (*apiextensionsv1.JSONSc
 		if len(s.Kinds) != 1 || s.Kinds[0] != gvk { // Several belong to types all groups share, such as DeleteOptions.
 			continue
 		}
-		out := d.inline(*s.JSONSchemaProps.DeepCopy(), map[string]bool{name: true})
+		out := d.inline(*s.DeepCopy(), map[string]bool{name: true})
 		if out.Properties != nil {
 			out.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
 		}
@@ -203,7 +203,7 @@ func (d document) follow(s apiextensionsv1.JSONSchemaProps, name string,
 	default:
 		inner := maps.Clone(open)
 		inner[name] = true
-		out = d.inline(*target.JSONSchemaProps.DeepCopy(), inner)
+		out = d.inline(*target.DeepCopy(), inner)
 	}
 	s.Ref, s.AllOf = nil, nil
 	return adapt(overlay(out, s))

@@ -105,8 +105,8 @@ func readBindings(
 	return list, consumers, err
 }
 
-// endpointBindings are what an endpoint was last asked for: which logical clusters have a binding. One answer serves for
-// all workspaces that left before. Its methods may be called concurrently.
+// endpointBindings are what an endpoint was last asked for: which logical clusters have a binding. One answer serves
+// for all workspaces that left before. Its methods may be called concurrently.
 type endpointBindings struct {
 	mu    sync.Mutex // held while somebody asks
 	begun time.Time

@@ -41,7 +41,7 @@ type need struct {
 
 // lookAt is the need to look at a resource.
 func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResource) need {
-	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r)}
+	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r), use: useRead}
 }
 
 // roomAgain is when objects are tried again that there may be room for by now.

@@ -176,8 +176,8 @@ func (x *objectIndex) noteSeen(item objectsync.Primary) {
 	x.update(item, func(o *object) { o.seen = x.restores.Load() })
 }
 
-// mayBeUndone reports whether a restore of kcp may have undone an object, as it has not been seen since. Then nobody has
-// deleted it.
+// mayBeUndone reports whether a restore of kcp may have undone an object, as it has not been seen since. Then nobody
+// has deleted it.
 func (x *objectIndex) mayBeUndone(item objectsync.Primary) bool {
 	o := x.get(item)
 	return !o.orphaned && o.seen < x.restores.Load()

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -32,6 +31,11 @@ type side struct {
 	client   dynamic.Interface
 	endpoint *endpoint
 	cluster  string
+}
+
+// keyOf returns the name of an object.
+func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // of returns the side as objectsync knows it.
@@ -74,8 +78,8 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 	return nil
 }
 
-// tables returns the streams by which an object is looked for, in this order. What may be a related object may be beside
-// the objects, copies and states.
+// tables returns the streams by which an object is looked for, in this order. What may be a related object may be in
+// another one than objects, copies and states.
 func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]*informer.Table, error) {
 	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
 	if own != nil {
@@ -202,7 +206,7 @@ func (rd reader) States(key string) ([]*unstructured.Unstructured, error) {
 func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
 	all := t.Keyed(key)
 	for _, u := range all {
-		rd.side.pass.need(lookAt(client.ObjectKeyFromObject(u), rd.side.cluster, rd.resource))
+		rd.side.pass.need(lookAt(keyOf(u), rd.side.cluster, rd.resource))
 		if err := rd.usable(u); err != nil {
 			return nil, err
 		}
@@ -224,7 +228,7 @@ func (rd reader) hidden() error {
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	n := client.ObjectKeyFromObject(u)
+	n := keyOf(u)
 	for _, t := range s.carriers(r, n) {
 		if t == s.pass.worker.streams.states {
 			s.pass.update(func(o *object) { o.stateVersion = u.GetResourceVersion() })
@@ -244,7 +248,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		defer lock.RUnlock()
 	}
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
-	n := client.ObjectKeyFromObject(u)
+	n := keyOf(u)
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.worker.streams.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())

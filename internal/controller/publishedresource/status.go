@@ -145,7 +145,7 @@ func (p *pass) describeSettled() {
 	})
 	all := len(failing) == len(v.failing())
 	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
-	if !(noSlice && settles(p.memory.published)) && (all || serves.Status != corev1.ConditionTrue) {
+	if (!noSlice || !settles(p.memory.published)) && (all || serves.Status != corev1.ConditionTrue) {
 		p.set(p.resource, serves)
 	}
 	if all && len(using) == len(v.consumers) || accepts.Status == corev1.ConditionFalse {
