@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -57,6 +58,8 @@ func ResourceOf(schemaName string) (schema.GroupResource, bool) {
 type Consumer struct {
 	// Cluster is the name of the logical cluster, and Path the path of the workspace as it was when it bound.
 	Cluster, Path string
+	// Since is when it has bound the APIExport.
+	Since time.Time
 	// Bound reports whether the resource in question can be used in the workspace.
 	Bound bool
 	// Problem says why not, as kcp does. It may be empty.
@@ -95,7 +98,9 @@ func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, 
 }
 
 func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
-	c := Consumer{Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath]}
+	c := Consumer{
+		Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath], Since: b.CreationTimestamp.Time,
+	}
 	c.Bound = slices.ContainsFunc(b.Status.BoundResources, func(x apisv1alpha2.BoundAPIResource) bool {
 		return x.Group == r.Group && x.Resource == r.Resource
 	})
@@ -140,7 +145,7 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
 		return a.State == apisv1alpha2.ClaimAccepted && schema.GroupResource(a.GroupResource) == c.GroupResource &&
-			a.IdentityHash == c.IdentityHash && len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
+			a.IdentityHash == c.IdentityHash && len(Widened(a.Verbs, c.Verbs)) == len(a.Verbs)
 	})
 }
 

@@ -59,7 +59,7 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 		}
 		entry["identityHash"] = c.IdentityHash
 	}
-	if verbs := widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
+	if verbs := Widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
 		entry["verbs"] = anySlice(verbs)
 	}
 	return nil
@@ -111,8 +111,8 @@ func claimOf(entry map[string]any) Claim {
 	return c
 }
 
-// widened returns the verbs of a claim with those that are wanted and not allowed yet.
-func widened(has, want []string) []string {
+// Widened returns the verbs of a claim with those that are wanted and not allowed yet.
+func Widened(has, want []string) []string {
 	if slices.Contains(has, verbAll) {
 		return has
 	}

@@ -58,9 +58,7 @@ func PlatformFields(crd *apiextensionsv1.CustomResourceDefinition,
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue
 		}
-		for _, path := range hiddenPaths(v.Schema.OpenAPIV3Schema, owner.Name != crd.GetName(), shown) {
-			out = append(out, strings.Join(path, "."))
-		}
+		out = append(out, hiddenPaths(v.Schema.OpenAPIV3Schema, owner.Name != crd.GetName(), shown)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -83,11 +81,11 @@ func (p *Projection) hidePlatformFields() {
 // hiddenPaths returns the paths of the fields of Crossplane in a schema that are not shown.
 func hiddenPaths(s *apiextensionsv1.JSONSchemaProps, isClaim bool,
 	shown []publishedv1alpha1.CrossplaneField,
-) [][]string {
+) []string {
 	isShown := func(name string) bool { return slices.Contains(shown, publishedv1alpha1.CrossplaneField(name)) }
 	spec, status := s.Properties["spec"].Properties, s.Properties["status"].Properties
 	if own, ok := spec[crossplaneField]; ok && !isClaim && isMachinery(own) {
-		return appendPaths(hiddenBelow(own, isShown), "status", status, []string{crossplaneField})
+		return append(hiddenBelow(own, isShown), pathsIn("status.", status, crossplaneField)...)
 	}
 	fields, former := compositeFields, formerCompositeFields
 	if isClaim {
@@ -100,7 +98,7 @@ func hiddenPaths(s *apiextensionsv1.JSONSchemaProps, isClaim bool,
 		}
 	}
 	names = slices.DeleteFunc(names, isShown)
-	return appendPaths(appendPaths(nil, "spec", spec, names), "status", status, statusFields)
+	return append(pathsIn("spec.", spec, names...), pathsIn("status.", status, statusFields...)...)
 }
 
 // isMachinery reports whether a schema is that of spec.crossplane, which always has these fields.
@@ -111,16 +109,12 @@ func isMachinery(s apiextensionsv1.JSONSchemaProps) bool {
 }
 
 // hiddenBelow returns the paths of the hidden fields of spec.crossplane: that of all of it if none is shown.
-func hiddenBelow(s apiextensionsv1.JSONSchemaProps, isShown func(string) bool) [][]string {
-	all := slices.Sorted(maps.Keys(s.Properties))
+func hiddenBelow(s apiextensionsv1.JSONSchemaProps, isShown func(string) bool) []string {
+	all := slices.Collect(maps.Keys(s.Properties))
 	if !slices.ContainsFunc(all, isShown) {
-		return [][]string{{"spec", crossplaneField}}
+		return []string{"spec." + crossplaneField}
 	}
-	var out [][]string
-	for _, name := range slices.DeleteFunc(all, isShown) {
-		out = append(out, []string{"spec", crossplaneField, name})
-	}
-	return out
+	return pathsIn("spec."+crossplaneField+".", s.Properties, slices.DeleteFunc(all, isShown)...)
 }
 
 // hasField reports whether an object, or the items of a list, have a field.
@@ -132,16 +126,14 @@ func hasField(s apiextensionsv1.JSONSchemaProps, name string) bool {
 	return ok
 }
 
-// appendPaths appends the paths of those fields that a part of an object has.
-func appendPaths(to [][]string, part string, has map[string]apiextensionsv1.JSONSchemaProps,
-	names []string,
-) [][]string {
+// pathsIn returns the paths of those fields that a part of an object has.
+func pathsIn(part string, has map[string]apiextensionsv1.JSONSchemaProps, names ...string) (out []string) {
 	for _, name := range names {
 		if _, ok := has[name]; ok {
-			to = append(to, []string{part, name})
+			out = append(out, part+name)
 		}
 	}
-	return to
+	return out
 }
 
 // leadsInto reports whether a JSON path of a column leads to a field or into it.

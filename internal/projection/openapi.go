@@ -113,50 +113,35 @@ func hasReplicas(s *apiextensionsv1.JSONSchemaProps, field string) bool {
 }
 
 // A document holds the schemas of an OpenAPI v3 document by their names.
-type document struct {
-	schemas map[string]apiextensionsv1.JSONSchemaProps
-	kinds   map[schema.GroupVersionKind]string // The name of the schema of each kind.
+type document map[string]struct {
+	apiextensionsv1.JSONSchemaProps
+
+	Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 }
 
 func parseDocument(content []byte) (document, error) {
 	var raw struct {
 		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
+			Schemas document `json:"schemas"`
 		} `json:"components"`
 	}
-	d := document{schemas: map[string]apiextensionsv1.JSONSchemaProps{}, kinds: map[schema.GroupVersionKind]string{}}
-	if err := json.Unmarshal(content, &raw); err != nil {
-		return d, errors.Wrap(err, "cannot parse JSON")
-	}
-	for name, content := range raw.Components.Schemas {
-		var s struct {
-			apiextensionsv1.JSONSchemaProps
-
-			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-		}
-		if err := json.Unmarshal(content, &s); err != nil {
-			return d, errors.Wrapf(err, "cannot parse schema %s", name)
-		}
-		d.schemas[name] = s.JSONSchemaProps
-		if len(s.Kinds) == 1 { // Several belong to types all groups share, such as DeleteOptions.
-			d.kinds[s.Kinds[0]] = name
-		}
-	}
-	return d, nil
+	err := json.Unmarshal(content, &raw)
+	return raw.Components.Schemas, errors.Wrap(err, "cannot parse JSON")
 }
 
 // schemaOf returns the schema of a kind, without references.
 func (d document) schemaOf(gvk schema.GroupVersionKind) (*apiextensionsv1.JSONSchemaProps, bool) {
-	name, ok := d.kinds[gvk]
-	if !ok {
-		return nil, false
+	for name, s := range d {
+		if len(s.Kinds) != 1 || s.Kinds[0] != gvk { // Several belong to types all groups share, such as DeleteOptions.
+			continue
+		}
+		out := d.inline(*s.DeepCopy(), map[string]bool{name: true})
+		if out.Properties != nil {
+			out.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
+		}
+		return &out, true
 	}
-	s := d.schemas[name]
-	out := d.inline(*s.DeepCopy(), map[string]bool{name: true})
-	if out.Properties != nil {
-		out.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
-	}
-	return &out, true
+	return nil, false
 }
 
 // refPrefix precedes the name of a schema in a reference to it.
@@ -206,7 +191,7 @@ func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 func (d document) follow(s apiextensionsv1.JSONSchemaProps, name string,
 	open map[string]bool,
 ) apiextensionsv1.JSONSchemaProps {
-	target, known := d.schemas[name]
+	target, known := d[name]
 	var out apiextensionsv1.JSONSchemaProps
 	switch {
 	case !known:

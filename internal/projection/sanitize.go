@@ -64,7 +64,7 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 		progress := false
 		for _, c := range complaints {
 			path, found := strings.CutPrefix(c.Field, schemaPath)
-			if !found || !repair(v.Schema.OpenAPIV3Schema, parsePath(path), depthRoot) {
+			if !found || !repair(v.Schema.OpenAPIV3Schema, parsePath(path), true) {
 				continue
 			}
 			progress = true
@@ -157,14 +157,6 @@ func anyObject() *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 }
 
-// depth says where in a schema a repair is made.
-type depth int
-
-const (
-	depthRoot depth = iota
-	depthBelow
-)
-
 // A step is one part of the path of a complaint, such as properties[spec] or items.
 type step struct {
 	name string
@@ -183,16 +175,16 @@ func parsePath(path string) []step {
 }
 
 // repair takes away what a complaint is about, and reports whether there was anything to take.
-func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
+func repair(s *apiextensionsv1.JSONSchemaProps, path []step, isRoot bool) bool {
 	if len(path) == 0 {
-		return widen(s, at)
+		return widen(s, isRoot)
 	}
 	switch first := path[0]; first.name {
 	case "properties":
 		if first.key == "" {
 			return preserveFields(s)
 		}
-		return repairProperty(s, first.key, path[1:], at)
+		return repairProperty(s, first.key, path[1:], isRoot)
 	case "items":
 		if s.Items == nil || s.Items.Schema == nil {
 			s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: anything()}
@@ -202,7 +194,7 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 			s.XListType, s.XListMapKeys = nil, nil
 			return true
 		}
-		return repair(s.Items.Schema, path[1:], depthBelow)
+		return repair(s.Items.Schema, path[1:], false)
 	case "additionalProperties":
 		if s.AdditionalProperties == nil || s.AdditionalProperties.Schema == nil {
 			return without(s, "additionalProperties") && preserveFields(s)
@@ -211,9 +203,9 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 			s.AdditionalProperties = nil
 			return preserveFields(s)
 		}
-		return repair(s.AdditionalProperties.Schema, path[1:], depthBelow)
+		return repair(s.AdditionalProperties.Schema, path[1:], false)
 	case "type":
-		return widen(s, at)
+		return widen(s, isRoot)
 	case "x-kubernetes-validations":
 		return strike(s, first.key)
 	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys":
@@ -228,9 +220,9 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 // resourceFields are the fields that Kubernetes checks itself in each resource, with the types they must have.
 var resourceFields = map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"}
 
-func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step, at depth) bool {
+func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step, isRoot bool) bool {
 	p, ok := s.Properties[name]
-	if t := resourceFields[name]; ok && t != "" && (at == depthRoot || s.XEmbeddedResource) {
+	if t := resourceFields[name]; ok && t != "" && (isRoot || s.XEmbeddedResource) {
 		s.Properties[name] = apiextensionsv1.JSONSchemaProps{Type: t, Description: p.Description}
 		return true
 	}
@@ -241,7 +233,7 @@ func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step
 		s.Properties[name] = *anything()
 		return true
 	}
-	done := repair(&p, path, depthBelow)
+	done := repair(&p, path, false)
 	s.Properties[name] = p
 	return done
 }
@@ -259,8 +251,8 @@ func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
 }
 
 // widen lets a value be anything. The root is an object: only what restricts the whole of it goes.
-func widen(s *apiextensionsv1.JSONSchemaProps, at depth) bool {
-	if at == depthRoot {
+func widen(s *apiextensionsv1.JSONSchemaProps, isRoot bool) bool {
+	if isRoot {
 		had := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil ||
 			s.AdditionalProperties != nil || s.Default != nil || s.Type != "object"
 		s.Type = "object"

@@ -46,11 +46,8 @@ func (p *Projection) SchemaName() (string, error) {
 		return "", errors.Wrap(err, "cannot encode CustomResourceDefinition")
 	}
 	sum := sha1.Sum(b.Bytes()) //nolint:gosec // See the import.
-	group := spec.Group
-	if group == "" {
-		group = coreGroup
-	}
-	return "v" + hex.EncodeToString(sum[:])[:hashLength] + "." + spec.Names.Plural + "." + group, nil
+	return "v" + hex.EncodeToString(sum[:])[:hashLength] + "." + spec.Names.Plural + "." +
+		cmp.Or(spec.Group, coreGroup), nil
 }
 
 // Schema returns the APIResourceSchema, which never changes under its name.
@@ -59,21 +56,21 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 	if err != nil {
 		return nil, err
 	}
-	out := &apisv1alpha1.APIResourceSchema{
-		TypeMeta: metav1.TypeMeta{APIVersion: apisv1alpha1.SchemeGroupVersion.String(), Kind: "APIResourceSchema"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   name,
-			Labels: map[string]string{publishedv1alpha1.LabelKeyAgentName: agentName},
-			Annotations: map[string]string{
-				publishedv1alpha1.AnnotationKeyAgentName:        agentName,
-				publishedv1alpha1.AnnotationKeySourceGeneration: strconv.FormatInt(p.CRD.GetGeneration(), 10),
-			},
-		},
-		Spec: apisv1alpha1.APIResourceSchemaSpec{
-			Group: p.CRD.Spec.Group,
-			Names: *p.CRD.Spec.Names.DeepCopy(),
-			Scope: p.CRD.Spec.Scope,
-		},
+	crd := p.CRD.DeepCopy()
+	if len(crd.Spec.Versions) == 1 {
+		crd.Spec.Conversion = nil
+	}
+	prefix, rest, _ := strings.Cut(name, ".")
+	crd.SetName(rest)
+	out, err := apisv1alpha1.CRDToAPIResourceSchema(crd, prefix)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make APIResourceSchema")
+	}
+	out.TypeMeta = metav1.TypeMeta{APIVersion: apisv1alpha1.SchemeGroupVersion.String(), Kind: "APIResourceSchema"}
+	out.Labels = map[string]string{publishedv1alpha1.LabelKeyAgentName: agentName}
+	out.Annotations = map[string]string{
+		publishedv1alpha1.AnnotationKeyAgentName:        agentName,
+		publishedv1alpha1.AnnotationKeySourceGeneration: strconv.FormatInt(p.CRD.GetGeneration(), 10),
 	}
 	if apihelpers.IsProtectedCommunityGroup(p.CRD.Spec.Group) {
 		out.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = cmp.Or(
@@ -82,34 +79,7 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 	if p.source.Group == rbacGroup {
 		out.Spec.NameValidation = pathSegmentName
 	}
-	if len(p.CRD.Spec.Versions) > 1 {
-		out.Spec.Conversion = &apisv1alpha1.CustomResourceConversion{
-			Strategy: apisv1alpha1.ConversionStrategyType(apiextensionsv1.NoneConverter),
-		}
-	}
-	for _, v := range p.CRD.Spec.Versions {
-		version, err := schemaVersion(v)
-		if err != nil {
-			return nil, err
-		}
-		out.Spec.Versions = append(out.Spec.Versions, version)
-	}
 	return out, nil
-}
-
-func schemaVersion(v apiextensionsv1.CustomResourceDefinitionVersion) (apisv1alpha1.APIResourceVersion, error) {
-	out := apisv1alpha1.APIResourceVersion{
-		Name:                     v.Name,
-		Served:                   v.Served,
-		Storage:                  v.Storage,
-		Deprecated:               v.Deprecated,
-		DeprecationWarning:       v.DeprecationWarning,
-		AdditionalPrinterColumns: v.AdditionalPrinterColumns,
-	}
-	if v.Subresources != nil {
-		out.Subresources = *v.Subresources.DeepCopy()
-	}
-	return out, errors.Wrapf(out.SetSchema(v.Schema.OpenAPIV3Schema), "cannot encode schema of version %s", v.Name)
 }
 
 // versionName is what kcp wants the name of a version to be. Kubernetes allows others.

@@ -25,7 +25,7 @@ type endpoint struct {
 	url      string
 	cluster  *clusters.Cluster
 	objects  *informer.Table
-	bindings bindingReader // of all its workspaces
+	bindings endpointBindings
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.
@@ -141,7 +141,7 @@ func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync
 // service cluster.
 func streamOf(url, namespace string, r schema.GroupVersionResource) need {
 	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
-	k.use = toStream
+	k.use = useStream
 	return k
 }
 

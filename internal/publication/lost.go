@@ -26,9 +26,7 @@ func (p *pass) lost() error {
 			return err
 		}
 	}
-	w.objects.unnote(p.item)
-	if !left {
-		p.forget()
+	if p.gone = !left; p.gone {
 		return nil
 	}
 	w.needs.set(p.item, p.needs)
@@ -41,9 +39,9 @@ func (p *pass) lost() error {
 // workspace has left it behind, or if a restore of kcp has undone the object: a consumer that makes the object again
 // finds the copy. It stays, too, if nothing is known of the workspace.
 func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
-	w, suspect := p.worker, p.worker.objects.get(p.item).suspect
+	w, undone := p.worker, p.worker.objects.mayBeUndone(p.item)
 	stays := p.home.gone && !w.deletesLeft()
-	if orphaned && (stays || !p.home.gone) || !p.home.Bound && !p.home.gone && !suspect {
+	if orphaned && (stays || !p.home.gone) || !p.home.Bound && !p.home.gone && !undone {
 		return true, nil
 	}
 	if p.home.gone {
@@ -52,11 +50,11 @@ func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
 	if confirmed, err := p.confirm(); err != nil || !confirmed {
 		return false, err
 	}
-	if stays || suspect {
+	if stays || undone {
 		if err := w.syncer.Abandon(p.ctx, p.input); err != nil {
 			return false, err
 		}
-		p.update(func(o *object) { o.suspect = false })
+		w.objects.noteSeen(p.item)
 		return true, nil
 	}
 	res, err := w.syncer.Release(p.ctx, p.input)

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -18,14 +19,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // given are the objects that Kubernetes puts into each namespace by itself.
-var given = map[string][]string{
-	"serviceaccounts": {"default"},
-	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
+var given = map[schema.GroupResource][]string{
+	{Resource: "serviceaccounts"}: {"default"},
+	{Resource: "configmaps"}:      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
 // A namespace is looked at emptyAgain after a copy in it has gone, as that may be made again, and if it is not empty so
@@ -38,12 +38,10 @@ const (
 
 // A namespaceCleaner deletes namespaces of copies that are empty. Its methods may be called concurrently.
 type namespaceCleaner struct {
-	service *clusters.Cluster
-	agent   string
-	locks   *namespaceLocks
+	config  Config
 	streams *streams
 	queue   workqueue.TypedRateLimitingInterface[string] // those that copies have left
-	failed  sync.Map                                     // name to error: those whose last look has failed
+	failed  atomic.Pointer[error]                        // why the last look has failed, if it has
 }
 
 // newNamespaceCleaner returns what deletes the namespaces of a Config, nil if they stay.
@@ -52,7 +50,7 @@ func newNamespaceCleaner(c Config, s *streams) *namespaceCleaner {
 		return nil
 	}
 	return &namespaceCleaner{
-		service: c.Service, agent: c.Sync.Agent, locks: &c.shared.locks, streams: s,
+		config: c, streams: s,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](emptyAgain, time.Hour)),
 	}
@@ -66,25 +64,19 @@ func (c *namespaceCleaner) left(name string) {
 	}
 }
 
-// failure returns why a namespace cannot be looked at, nil if all can.
-func (c *namespaceCleaner) failure() (first error) {
-	if c == nil {
+// failure returns why the last namespace could not be looked at, nil if it could.
+func (c *namespaceCleaner) failure() error {
+	if c == nil || c.failed.Load() == nil {
 		return nil
 	}
-	c.failed.Range(func(_, value any) bool {
-		if err, ok := value.(error); ok && (first == nil || err.Error() < first.Error()) {
-			first = err
-		}
-		return true
-	})
-	return first
+	return *c.failed.Load()
 }
 
 // run looks at namespaces that copies have left, and first at all that were made for copies, until the queue is shut
 // down.
 func (c *namespaceCleaner) run(ctx context.Context) {
-	list, err := c.service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
-		LabelSelector: objectsync.LabelCreatedFor + "=" + c.agent,
+	list, err := c.config.Service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
+		LabelSelector: objectsync.LabelCreatedFor + "=" + c.config.Sync.Agent,
 	})
 	for i := 0; err == nil && i < len(list.Items); i++ { // Else they are looked at after their next copies.
 		c.queue.Add(list.Items[i].GetName())
@@ -104,12 +96,11 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, passMax)
 	defer cancel()
 	done, err := c.delete(ctx, name)
+	c.failed.Store(&err)
 	if err != nil {
-		c.failed.Store(name, err)
 		c.queue.AddAfter(name, probeEvery)
 		return
 	}
-	c.failed.Delete(name)
 	if done || c.queue.NumRequeues(name) >= emptyLooks {
 		c.queue.Forget(name)
 		return
@@ -123,7 +114,7 @@ func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, 
 	if len(c.streams.copies.Select(name, labels.Everything())) > 0 {
 		return true, nil
 	}
-	client := c.service.Dynamic().Resource(objectsync.Namespaces)
+	client := c.config.Service.Dynamic().Resource(objectsync.Namespaces)
 	ns, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -131,10 +122,10 @@ func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, 
 	if err != nil {
 		return false, errors.Wrapf(err, "cannot read namespace %q", name)
 	}
-	if ns.GetLabels()[objectsync.LabelCreatedFor] != c.agent || ns.GetDeletionTimestamp() != nil {
+	if ns.GetLabels()[objectsync.LabelCreatedFor] != c.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
-	lock := c.locks.of(name)
+	lock := c.config.shared.locks.of(name)
 	if !lock.TryLock() {
 		return false, nil // Something is being created.
 	}
@@ -150,36 +141,30 @@ func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, 
 	return err == nil, errors.Wrapf(err, "cannot delete namespace %q", name)
 }
 
-// isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.
+// isEmpty reports whether a namespace holds nothing of any kind, but Events and what Kubernetes puts there. What cannot
+// be told is not empty.
 func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool, error) {
-	all, err := discovery.ServerPreferredNamespacedResources(c.service.Discovery())
+	all, err := discovery.ServerPreferredNamespacedResources(c.config.Service.Discovery())
 	if err != nil {
 		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
 	}
 	kinds, err := discovery.GroupVersionResources(
 		discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all))
 	for r := range kinds {
-		if holds, err := c.holds(ctx, r, namespace); err != nil || holds {
-			return false, err
+		if r.Resource == events.Resource && (r.Group == corev1.GroupName || r.Group == "events.k8s.io") {
+			continue
+		}
+		known := given[r.GroupResource()]
+		list, err := c.config.Service.Resource(r, namespace).List(ctx, metav1.ListOptions{Limit: int64(len(known)) + 1})
+		if err != nil {
+			return false, errors.Wrapf(err, "cannot tell whether namespace %q is empty", namespace)
+		}
+		if slices.ContainsFunc(list.Items,
+			func(u unstructured.Unstructured) bool { return !slices.Contains(known, u.GetName()) }) {
+			return false, nil
 		}
 	}
 	return err == nil, errors.Wrap(err, "cannot parse what the service cluster serves")
-}
-
-// holds reports whether a namespace has objects of a resource. Events are none.
-func (c *namespaceCleaner) holds(ctx context.Context, r schema.GroupVersionResource, namespace string) (bool, error) {
-	if r.Resource == events.Resource && (r.Group == corev1.GroupName || r.Group == "events.k8s.io") {
-		return false, nil
-	}
-	known := given[r.Resource]
-	list, err := c.service.Dynamic().Resource(r).Namespace(namespace).List(ctx,
-		metav1.ListOptions{Limit: int64(len(known)) + 1})
-	if err != nil {
-		return false, errors.Wrapf(err, "cannot tell whether namespace %q is empty", namespace)
-	}
-	return slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
-		return r.Group != corev1.GroupName || !slices.Contains(known, u.GetName())
-	}), nil
 }
 
 // namespaceLocks keep the publications of one service cluster from deleting a namespace that one of them has found

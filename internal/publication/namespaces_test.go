@@ -64,10 +64,7 @@ func TestLeftNamespace(t *testing.T) {
 	p.open()
 	defer p.stop()
 	p.worker.await(t.Context()) // The server answers.
-	c := &namespaceCleaner{
-		service: p.worker.config.Service, agent: "agent", locks: &p.worker.config.shared.locks,
-		streams: p.worker.streams,
-	}
+	c := &namespaceCleaner{config: p.worker.config, streams: p.worker.streams}
 	lock := p.worker.config.shared.locks.of("ns")
 	locked := false
 	s.looks = func() {

@@ -18,17 +18,16 @@ type set[K comparable] = map[K]struct{}
 type use int
 
 const (
-	// toLook is a resource that an object looks at, or all of a namespace if it has no name. A change of it is a reason to
-	// sync the object.
-	toLook use = iota
-	// toStream is the stream of the related resources of a namespace of the service cluster. Those of an endpoint have its
-	// URL for a cluster.
-	toStream
-	// toClaim is a namespace of the service cluster that is looked at for the objects of a workspace, beside those of its
-	// copies. Each is a watch of its own, so that their number is bounded.
-	toClaim
-	// toWait is room for one more of these.
-	toWait
+	// useRead is that of a resource that an object reads, or of all of a namespace if it has no name. A change of it is a
+	// reason to sync the object.
+	useRead use = iota
+	// useStream is that of the stream of the related resources of a namespace of the service cluster.
+	useStream
+	// useNamespace is that of a namespace of the service cluster that is looked at for the objects of a workspace, beside
+	// those of its copies. Each is a watch of its own, so that their number is bounded.
+	useNamespace
+	// useRoom is that of more room, for which an object waits.
+	useRoom
 )
 
 // A need is something that an object needs: of a workspace, or of the service cluster if cluster is empty.
@@ -42,7 +41,7 @@ type need struct {
 
 // lookAt is the need to look at a resource.
 func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResource) need {
-	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r)}
+	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r), use: useRead}
 }
 
 // roomAgain is when objects are tried again that there may be room for by now.
@@ -90,30 +89,31 @@ func (d *dependencies) insert(item objectsync.Primary, k need) {
 		d.needs[item] = set[need]{}
 	}
 	d.needs[item][k] = struct{}{}
-	if d.needed[k] = append(d.needed[k], unique.Make(item)); k.use == toClaim && len(d.needed[k]) == 1 {
+	if d.needed[k] = append(d.needed[k], unique.Make(item)); k.use == useNamespace && len(d.needed[k]) == 1 {
 		d.count(k.cluster, usage{namespaces: 1})
 	}
 }
 
-// count has the objects of a workspace need more, or less. The caller holds the lock.
+// count has the objects of a workspace need more, or less. With less, those of them that wait for room are tried again.
+// The caller holds the lock.
 func (d *dependencies) count(cluster string, more usage) {
 	is := usage{d.of[cluster].bytes + more.bytes, d.of[cluster].namespaces + more.namespaces}
 	if d.of[cluster] = is; is == (usage{}) {
 		delete(d.of, cluster)
 	}
+	if more.bytes < 0 || more.namespaces < 0 {
+		for _, waits := range d.needed[need{cluster: cluster, use: useRoom}] {
+			d.objects.queue.AddAfter(waits.Value(), roomAgain)
+		}
+	}
 }
 
 // set makes needs all that an object has. Streams of the service cluster that nobody needs any more are closed; those
-// of an endpoint stay, as objects of all workspaces come by them. If there is room for one more namespace, those of the
-// workspace that wait are tried again.
+// of an endpoint stay, as objects of all workspaces come by them.
 func (d *dependencies) set(item objectsync.Primary, needs set[need]) {
 	for _, k := range d.replace(item, needs) {
-		switch k.use {
-		case toStream:
+		if k.use == useStream {
 			d.streams.closeUnused(k, func() bool { return len(d.by(k)) > 0 })
-		case toClaim:
-			d.wakeWaiting(k.cluster, 0)
-		case toLook, toWait:
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (d *dependencies) replace(item objectsync.Primary, needs set[need]) (over [
 	for k := range needs {
 		d.insert(item, k)
 	}
-	was := d.needs[item]
+	was, freed := d.needs[item], 0
 	if d.needs[item] = needs; len(needs) == 0 {
 		delete(d.needs, item)
 	}
@@ -140,10 +140,11 @@ func (d *dependencies) replace(item objectsync.Primary, needs set[need]) (over [
 		}
 		delete(d.needed, k)
 		over = append(over, k)
-		if k.use == toClaim {
-			d.count(k.cluster, usage{namespaces: -1})
+		if k.use == useNamespace {
+			freed++
 		}
 	}
+	d.count(item.Cluster, usage{namespaces: -freed})
 	return over
 }
 
@@ -163,9 +164,9 @@ func (d *dependencies) by(k need) []objectsync.Primary {
 func (d *dependencies) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k = need{NamespacedName: types.NamespacedName{Namespace: namespace}, cluster: item.Cluster, use: toClaim}
+	k = need{NamespacedName: types.NamespacedName{Namespace: namespace}, cluster: item.Cluster, use: useNamespace}
 	if ok = len(d.needed[k]) > 0 || d.of[item.Cluster].namespaces < objectsync.NamespacesMax; !ok {
-		k = need{cluster: item.Cluster, use: toWait}
+		k = need{cluster: item.Cluster, use: useRoom}
 	}
 	d.insert(item, k)
 	return k, ok
@@ -183,16 +184,11 @@ func (d *dependencies) take(item objectsync.Primary, bytes int) bool {
 	return true
 }
 
-// shrink makes so many bytes all that an object uses. If that is less than before, those of its workspace that wait are
-// tried again.
+// shrink makes so many bytes all that an object uses, if that is less than before.
 func (d *dependencies) shrink(item objectsync.Primary, bytes int) {
 	d.mu.Lock()
-	less := min(0, bytes-d.used[item])
-	d.use(item, less)
-	d.mu.Unlock()
-	if less < 0 {
-		d.wakeWaiting(item.Cluster, roomAgain)
-	}
+	defer d.mu.Unlock()
+	d.use(item, min(0, bytes-d.used[item]))
 }
 
 // use has an object use more bytes, or fewer. The caller holds the lock.
@@ -201,13 +197,6 @@ func (d *dependencies) use(item objectsync.Primary, more int) {
 		delete(d.used, item)
 	}
 	d.count(item.Cluster, usage{bytes: more})
-}
-
-// wakeWaiting tries objects of a workspace again that wait for room.
-func (d *dependencies) wakeWaiting(cluster string, after time.Duration) {
-	for _, waiting := range d.by(need{cluster: cluster, use: toWait}) {
-		d.objects.queue.AddAfter(waiting, after)
-	}
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.

@@ -37,41 +37,44 @@ const (
 
 // An object is what a publication knows of one object of a consumer beside what it needs.
 type object struct {
+	outcome
+
 	failures int // in a row
 	lasting  bool
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
-	known        bool    // It has been synced, or has failed.
-	failure      string  // why it is not synced
-	refused      refuser // by what it was at its last try
-	// warned is the last Warning, as long as each sync gives it.
-	warned objectsync.Event
-	// orphaned means that its copy has been left behind.
-	orphaned bool
-	// suspect means that the object had a copy when kcp was restored, and has not been seen since.
-	suspect bool
+	refused      refusalGroup // by what it was at its last try
+	// seen is how often kcp had been restored when the object was last there.
+	seen int64
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID
 }
 
-// A refuser is what objects are refused by that are cured together. The empty one is nobody.
-type refuser struct {
-	is      bool                 // else it is nobody
+// An outcome is what the status tells of an object.
+type outcome struct {
+	known    bool   // It has been synced, or has failed.
+	failure  string // why it is not synced
+	orphaned bool   // Its copy has been left behind.
+}
+
+// A refusalGroup is what has refused objects that are cured together. The empty one is nothing.
+type refusalGroup struct {
+	is      bool                 // else it is nothing
 	cluster string               // of the objects, empty if rights are missing, on which no consumer decides
 	above   bool                 // in the workspace
 	rights  schema.GroupResource // of the service cluster on which the provider lacks them
 }
 
-// refuserOf returns what has refused an object, nobody if an error is no refusal.
-func refuserOf(item objectsync.Primary, err error) refuser {
+// refusalOf returns what has refused an object, nothing if an error is no refusal.
+func refusalOf(item objectsync.Primary, err error) refusalGroup {
 	r := objectsync.RefusalOf(err)
 	switch {
 	case r == nil:
-		return refuser{}
+		return refusalGroup{}
 	case !r.Workspace && r.Cause == objectsync.RefusedByRights:
-		return refuser{is: true, rights: r.Resource}
+		return refusalGroup{is: true, rights: r.Resource}
 	}
-	return refuser{is: true, cluster: item.Cluster, above: r.Workspace}
+	return refusalGroup{is: true, cluster: item.Cluster, above: r.Workspace}
 }
 
 // pause returns how long an object rests that has failed once more, by the error and by how often it has failed so in a
@@ -107,7 +110,7 @@ type objectIndex struct {
 
 // records are what is known of all objects, by whichever spec they are synced.
 type records struct {
-	restored atomic.Bool // kcp was, while any of them was known
+	restores atomic.Int64 // how often kcp was restored while any of them was known
 
 	mu    sync.Mutex
 	known map[objectsync.Primary]*object // those of which anything is there
@@ -119,11 +122,14 @@ func (x *objectIndex) update(item objectsync.Primary, change func(*object)) {
 	defer x.mu.Unlock()
 	o := x.known[item]
 	if o == nil {
-		o = &object{}
+		o = &object{seen: x.restores.Load()}
 		x.known[item] = o
 		x.workspaces.count(item.Cluster, 1)
 	}
-	change(o)
+	was := o.outcome
+	if change(o); o.outcome != was {
+		x.changed()
+	}
 }
 
 // get returns a copy of what is known of an object.
@@ -133,7 +139,7 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 	if o := x.known[item]; o != nil {
 		return *o
 	}
-	return object{}
+	return object{seen: x.restores.Load()}
 }
 
 // forget removes an object from the index.
@@ -154,36 +160,27 @@ func (x *objectIndex) note(item objectsync.Primary, err error) {
 		is = managedadapter.Clip(err.Error(), messageMost) // Of a thousand related objects there may be as many errors.
 	}
 	x.update(item, func(o *object) {
-		if o.known && (o.failure == "") == (is == "") && managedadapter.SameText(o.failure, is) {
-			return
+		if o.known = true; o.failure == "" || is == "" || !managedadapter.SameText(o.failure, is) {
+			o.failure = is
 		}
-		o.known, o.failure = true, is
-		x.changed()
 	})
-}
-
-// unnote forgets what became of an object that is synced no more.
-func (x *objectIndex) unnote(item objectsync.Primary) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	o := x.known[item]
-	if o == nil {
-		return
-	}
-	if o.warned = (objectsync.Event{}); o.known {
-		o.known, o.failure = false, ""
-		x.changed()
-	}
 }
 
 // noteOrphan records whether the copy of an object has been left behind.
 func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
-	x.update(item, func(o *object) {
-		if o.orphaned != is {
-			o.orphaned = is
-			x.changed()
-		}
-	})
+	x.update(item, func(o *object) { o.orphaned = is })
+}
+
+// noteSeen records that an object is there, or that its copy stays as a restore may have undone it.
+func (x *objectIndex) noteSeen(item objectsync.Primary) {
+	x.update(item, func(o *object) { o.seen = x.restores.Load() })
+}
+
+// mayBeUndone reports whether a restore of kcp may have undone an object, as it has not been seen since. Then nobody
+// has deleted it.
+func (x *objectIndex) mayBeUndone(item objectsync.Primary) bool {
+	o := x.get(item)
+	return !o.orphaned && o.seen < x.restores.Load()
 }
 
 // add has objects synced that may be new. Their workspaces are not forgotten before.
@@ -197,22 +194,25 @@ func (x *objectIndex) add(items ...objectsync.Primary) {
 // settle records whether an object has failed, and has it synced again after a pause then. What cures one that was
 // refused cures others: if it is refused no more, the others that the same server has refused are tried again.
 func (x *objectIndex) settle(item objectsync.Primary, err error) {
-	if err != nil {
-		x.update(item, func(o *object) {
-			if by := refuserOf(item, err); by.is {
-				o.refused = by
+	var was refusalGroup
+	x.update(item, func(o *object) {
+		by := refusalOf(item, err)
+		switch {
+		case err == nil:
+			was, o.refused, o.failures = o.refused, refusalGroup{}, 0
+			return
+		case by.is:
+			o.refused = by
+		}
+		x.queue.AddAfter(item, o.pause(err))
+	})
+	cure := func() {
+		x.each(func(item objectsync.Primary, o *object) {
+			if o.refused == was {
+				x.retry(item, o)
 			}
-			x.queue.AddAfter(item, o.pause(err))
 		})
-		return
 	}
-	var was refuser
-	x.mu.Lock()
-	if o := x.known[item]; o != nil { // Something is left of it.
-		was, o.refused, o.failures = o.refused, refuser{}, 0
-	}
-	x.mu.Unlock()
-	cure := func() { x.cure(func(by refuser) bool { return by == was }) }
 	switch {
 	case was.is && was.cluster == "":
 		x.rights.Do(cure)
@@ -221,19 +221,15 @@ func (x *objectIndex) settle(item objectsync.Primary, err error) {
 	}
 }
 
-// cure tries again all objects whose refusal is cured, with new pauses.
-func (x *objectIndex) cure(cured func(refuser) bool) {
-	x.each(func(item objectsync.Primary, o *object) {
-		if o.refused.is && cured(o.refused) {
-			o.failures, o.refused = 0, refuser{} // By whom it is refused is known again after the next try.
-			x.queue.Add(item)
-		}
-	})
+// retry tries an object again, with new pauses. By what it is refused is known again after that.
+func (x *objectIndex) retry(item objectsync.Primary, o *object) {
+	o.failures, o.refused = 0, refusalGroup{}
+	x.queue.Add(item)
 }
 
 // probe tries objects that lack rights, one of each resource.
 func (x *objectIndex) probe() {
-	tried := set[refuser]{}
+	tried := set[refusalGroup]{}
 	x.each(func(item objectsync.Primary, o *object) {
 		if _, is := tried[o.refused]; o.refused.is && o.refused.cluster == "" && !is {
 			tried[o.refused] = struct{}{}
@@ -254,8 +250,8 @@ func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
 // resume has all objects synced by another spec, which may cure what has failed.
 func (x *objectIndex) resume() {
 	x.each(func(item objectsync.Primary, o *object) {
-		o.failures, o.refused, o.stateVersion = 0, refuser{}, ""
-		x.queue.Add(item)
+		o.stateVersion = ""
+		x.retry(item, o)
 	})
 }
 

@@ -64,9 +64,8 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	var known *records
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
-		w.workspaces.forgetLooks() // They were for another spec.
 	} else {
-		w.workspaces, w.events = &workspaceIndex{known: map[string]*workspace{}}, newEventRecorder(name)
+		w.workspaces, w.events = &workspaceIndex{known: map[string]workspace{}}, newEventRecorder(name)
 		known = &records{known: map[objectsync.Primary]*object{}}
 	}
 	w.objects = &objectIndex{
@@ -134,9 +133,7 @@ func (p *publication) adapt(c Consumers) {
 			}
 		}()
 	}
-	if len(allowed) > 0 {
-		p.retryAllowed(allowed)
-	}
+	p.retryAllowed(allowed)
 	if changed {
 		w.seekLost()
 	}
@@ -147,15 +144,10 @@ func (p *publication) adapt(c Consumers) {
 
 // retryAllowed has all objects of workspaces tried again whose bindings are shown again or allow something else.
 func (p *publication) retryAllowed(allowed set[string]) {
-	w := p.worker
-	w.objects.cure(func(r refuser) bool {
-		_, is := allowed[r.cluster]
-		return is && r.above
-	})
-	for _, e := range w.streams.allEndpoints() {
+	for _, e := range p.worker.streams.allEndpoints() {
 		for _, item := range e.primaries() {
 			if _, is := allowed[item.Cluster]; is {
-				w.objects.add(item)
+				p.worker.objects.update(item, func(o *object) { p.worker.objects.retry(item, o) })
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package publication
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -61,15 +62,6 @@ func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
 	return streamOf("", namespace, r)
 }
 
-// stream returns the stream of related resources of a namespace, and notes that it is needed.
-func (s *side) stream(r schema.GroupVersionResource, namespace string) (*informer.Table, error) {
-	k := s.streamOf(r, namespace)
-	if s.endpoint == nil {
-		s.pass.need(k) // So that nobody closes it.
-	}
-	return s.pass.worker.streams.relatedBy(k)
-}
-
 // own returns the stream of the objects, copies or states, if it carries a resource.
 func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *informer.Table {
 	c := s.pass.worker.config.Sync
@@ -86,14 +78,24 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 	return nil
 }
 
-// relates reports whether a resource of the service cluster is one of related objects.
-func (s *side) relates(r schema.GroupVersionResource) bool {
-	for _, pair := range s.pass.worker.config.Sync.Related {
-		if s.endpoint == nil && pair.Service.GroupVersionResource == r {
-			return true
+// tables returns the streams by which an object is looked for, in this order. What may be a related object may be in
+// another one than objects, copies and states.
+func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]*informer.Table, error) {
+	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
+	if own != nil {
+		all = append(all, own)
+		relates := func(p objectsync.Pair) bool { return p.Service.GroupVersionResource == r }
+		if s.endpoint != nil || own == w.streams.states ||
+			!slices.ContainsFunc(slices.Collect(maps.Values(w.config.Sync.Related)), relates) {
+			return all, nil
 		}
 	}
-	return false
+	k := s.streamOf(r, n.Namespace)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
+	}
+	t, err := w.streams.relatedBy(k)
+	return append(all, t), err
 }
 
 // carriers returns the streams that are open and carry a resource.
@@ -103,9 +105,6 @@ func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) [
 }
 
 func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return s.client.Resource(r)
-	}
 	return s.client.Resource(r).Namespace(namespace)
 }
 
@@ -124,15 +123,13 @@ func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error)
 	if err := rd.hidden(); err != nil {
 		return nil, err
 	}
-	if t := rd.side.own(rd.resource, n); t != nil {
-		u := t.Get(rd.side.name(n))
-		if u != nil || t == rd.side.pass.worker.streams.states || !rd.side.relates(rd.resource) {
-			return rd.whole(t, u)
-		}
-	}
-	t, err := rd.side.stream(rd.resource, n.Namespace)
+	tables, err := rd.side.tables(rd.resource, n)
 	if err != nil {
 		return nil, err
+	}
+	t := tables[0]
+	if t.Get(rd.side.name(n)) == nil {
+		t = tables[len(tables)-1]
 	}
 	return rd.whole(t, t.Get(rd.side.name(n)))
 }
@@ -177,13 +174,11 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 	if err := rd.hidden(); err != nil {
 		return nil, err
 	}
-	t := rd.side.own(rd.resource, n)
-	if t == nil || rd.side.relates(rd.resource) {
-		var err error
-		if t, err = rd.side.stream(rd.resource, namespace); err != nil {
-			return nil, err
-		}
+	tables, err := rd.side.tables(rd.resource, n)
+	if err != nil {
+		return nil, err
 	}
+	t := tables[len(tables)-1]
 	var all []*unstructured.Unstructured
 	for _, u := range t.Select(rd.side.name(n).Namespace, s) {
 		u, err := rd.whole(t, u)

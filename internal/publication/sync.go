@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
-	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -42,15 +40,15 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 	begun := time.Now()
 	synced, err := p.run()
-	if later := (laterError{}); errors.As(err, &later) {
-		w.objects.queue.AddAfter(item, later.after)
+	if p.gone {
+		p.forget()
 		return
 	}
 	w.objects.settle(item, err)
 	switch {
 	case isEarly(err), apierrors.IsConflict(err):
 	case err == nil && !synced:
-		w.objects.unnote(item)
+		w.objects.update(item, func(o *object) { o.known, o.failure = false, "" })
 	default:
 		observe(w.name, err, time.Since(begun))
 		w.objects.note(item, err)
@@ -141,20 +139,8 @@ func (w *syncWorker) isLost(item objectsync.Primary) bool {
 // only if kcp was deleting its binding, or if a restore may have undone that, with which the copy stays.
 func (w *syncWorker) homeOf(item objectsync.Primary) workspace {
 	home := w.workspaces.get(item.Cluster)
-	home.gone = home.absent && (home.Unbinds || w.objects.get(item).suspect)
+	home.gone = home.absent && (home.Unbinds || w.objects.mayBeUndone(item))
 	return home
-}
-
-// suspectAll records which objects have copies. If kcp has no such object, a restore has undone it: nobody has deleted
-// it.
-func (w *syncWorker) suspectAll() {
-	w.objects.restored.Store(true)
-	w.objects.each(func(_ objectsync.Primary, o *object) { o.suspect = false })
-	w.eachCopy(func(item objectsync.Primary, u *unstructured.Unstructured) {
-		if !objectsync.IsOrphaned(u) {
-			w.objects.update(item, func(o *object) { o.suspect = true })
-		}
-	})
 }
 
 // holdsNone reports whether all objects are known to be without our finalizer.
@@ -186,7 +172,8 @@ type pass struct {
 	endpoint  *endpoint         // of the workspace, nil if there is none
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
 	needs     set[need]
-	used      int // See mayUse.
+	used      int  // See mayUse.
+	gone      bool // Nothing is left of the object.
 	input     objectsync.Input
 }
 
@@ -226,7 +213,7 @@ func recoverPanic(err *error) {
 func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	w := p.worker
 	p.input = objectsync.Input{
-		Undone:  w.objects.restored.Load(),
+		Undone:  w.objects.restores.Load() > 0,
 		MayLook: p.mayLook,
 		MayUse:  p.mayUse,
 		Workspace: objectsync.Workspace{
@@ -260,7 +247,7 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
 	w := p.worker
 	w.objects.noteOrphan(p.item, false)
-	p.update(func(o *object) { o.suspect = false })
+	w.objects.noteSeen(p.item)
 	leaves, err := p.leaves(source)
 	if err != nil {
 		return false, err
@@ -290,36 +277,28 @@ func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
 		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
 		return false, nil
 	}
-	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
-	if err == nil && !leaves {
+	is, err := leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
+	if err == nil && !is {
 		p.update(func(o *object) { o.stayed = source.GetUID() })
 	}
-	return leaves, err
+	return is, err
 }
 
-// tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
-// told once, unless it was dropped.
+// tell has events about an object written in its workspace, if that takes any.
 func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
-	takes, was, warning := p.workspace, p.worker.objects.get(p.item).warned, objectsync.Event{}
+	takes := p.workspace
 	if p.worker.workspaces.hides(p.item.Cluster, events.Resource) {
 		takes = nil
 	}
 	for _, e := range all {
-		switch {
-		case was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message):
-			warning = was
-		case p.worker.events.record(p.item.Cluster, takes, source, e) && e.Type == corev1.EventTypeWarning:
-			warning = e
-		}
+		p.worker.events.record(p.item.Cluster, takes, source, e)
 	}
-	p.update(func(o *object) { o.warned = warning })
 }
 
 // removeFinalizers takes our finalizers off an object, if it is there, and its related objects. All else stays.
 func (p *pass) removeFinalizers(there bool) error {
 	err := p.worker.syncer.RemoveFinalizers(p.ctx, p.input)
-	if err == nil && !there {
-		p.forget()
+	if p.gone = err == nil && !there; p.gone {
 		return nil
 	}
 	p.worker.needs.set(p.item, p.needs)
@@ -354,7 +333,7 @@ func (p *pass) mayLook(namespace string) bool {
 // mayUse reports whether there is room in the workspace for what an object uses, beside the others. If not, it waits.
 func (p *pass) mayUse(bytes int) bool {
 	if !p.worker.needs.take(p.item, bytes) {
-		p.need(need{cluster: p.item.Cluster, use: toWait})
+		p.need(need{cluster: p.item.Cluster, use: useRoom})
 		return false
 	}
 	p.used = bytes

@@ -21,8 +21,7 @@ import (
 const lookAtBindings = "list apibindings.apis.kcp.io"
 
 // TestCost counts what an object costs in its whole life: four writes until its status is up, two for a change, three
-// for its end, and no reads but one at its end, of whether its workspace still binds the API, that serves for all that
-// end at that time.
+// for its end, and no reads but one at its end, of whether its workspace still binds the API.
 func TestCost(t *testing.T) {
 	const many = 50 // in each of two workspaces
 	s := open(t, 2)

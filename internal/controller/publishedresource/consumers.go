@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,10 +42,8 @@ type endpoint struct {
 
 	owner informer.Owner // as whom the PublishedResource uses it
 	err   error          // why it does not show all
+	since time.Time      // when the first of its consumers has bound the APIExport
 }
-
-// isUnserved reports whether the endpoint does not serve the API, which kcp cures a moment after the API is published.
-func (e *endpoint) isUnserved() bool { return clusters.IsNoKind(e.err) }
 
 // failing returns the endpoints that do not show all.
 func (v *consumerView) failing() []endpoint {
@@ -74,10 +73,15 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	if v.early {
 		return nil
 	}
-	claims, err := claimed(p)
-	if err != nil {
-		return err
+	var claims []kcp.Claim
+	if e := p.workspace.export; e != nil {
+		all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
+		if err != nil {
+			return err
+		}
+		claims = claimsIn(kcp.NewDraft("", e), all)
 	}
+	var err error
 	if v.consumers, err = kcp.ConsumersOf(v.bindings, r, claims); err != nil {
 		return err
 	}
@@ -85,15 +89,6 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 		c.publications.Follow(p.resource.GetName(), to)
 	}
 	return nil
-}
-
-// claimed returns the claims that consumers are asked to accept for the API.
-func claimed(p *pass) ([]kcp.Claim, error) {
-	if p.workspace.export == nil {
-		return nil, nil
-	}
-	all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
-	return claimsIn(kcp.NewDraft("", p.workspace.export), all), err
 }
 
 // view looks through all endpoints.
@@ -105,7 +100,10 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		e.Listed = err == nil && len(bindings) > 0
-		for _, b := range bindings {
+		for i, b := range bindings {
+			if at := b.GetCreationTimestamp().Time; i == 0 || at.Before(e.since) {
+				e.since = at
+			}
 			if kcp.Binds(b, p.workspace.plan.export, p.workspace.logical) {
 				v.bindings = append(v.bindings, b)
 				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = e.URL

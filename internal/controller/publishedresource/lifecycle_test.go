@@ -59,7 +59,6 @@ func TestPublish(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending),
 		first+" has not accepted the claims for logicalclusters.core.kcp.io")
-	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted the claims for logicalclusters.core.kcp.io")
 	kube.Await(t, s.c, o, "two workspaces and three claims", func() (bool, string) {
 		want := v1alpha1.ClaimCounts{
 			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{
@@ -78,7 +77,6 @@ func TestPublish(t *testing.T) {
 		b.Spec.PermissionClaims = append(b.Spec.PermissionClaims, kcp.Accepted(wantClaims[1])...)
 	})
 	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
-	s.awaitReported(t, o, string(v1alpha1.TypeClaimsAccepted), "have accepted its permission claims")
 
 	// Who unbinds is not counted any more.
 	kube.Delete(t, kcp.Client(t, one), b)
@@ -152,5 +150,4 @@ func TestLastingProblem(t *testing.T) {
 	kube.Create(t, kcp.Client(t, cfg), definition(s.group, "hats"))
 	kcp.Bind(t, cfg, s.path, exportName, claims()...)
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
-	s.awaitReported(t, o, "ClaimsAcceptedPending", "cannot use the API")
 }

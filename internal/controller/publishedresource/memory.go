@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"cmp"
 	"sync"
 	"time"
 
@@ -27,14 +26,13 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
-	endpoints   []string             // URLs that it is connected to
-	source      knownSource          // of what it publishes
-	projected   projected            // what its spec makes of its source: to project takes longer than all else
-	projectedAs string               // the spec and the source that this is of
-	keptSchemas sets.Set[string]     // schemas that are not to be deleted, as they are of others or in use elsewhere
-	problems    map[string]time.Time // since when there are problems that kcp is about to cure
-	written     time.Time            // when its status was last written
-	published   time.Time            // when the APIExport has last been written for it
+	endpoints   []string         // URLs that it is connected to
+	source      knownSource      // of what it publishes
+	projected   projected        // what its spec makes of its source: to project takes longer than all else
+	projectedAs string           // the spec and the source that this is of
+	keptSchemas sets.Set[string] // schemas that are not to be deleted, as they are of others or in use elsewhere
+	written     time.Time        // when its status was last written
+	published   time.Time        // when the APIExport has last been written for it
 	related     map[apiAt]objectsync.Resource
 	relatedAs   int64 // the generation that these are of
 
@@ -48,6 +46,9 @@ const (
 	// publishedCalm is for how long no status is written after a publication, so that who has waited for that can
 	// update the PublishedResource.
 	publishedCalm = 2 * time.Second
+	// settleMax is how long kcp may take to cure what each publication and each APIBinding has for a moment, before it is
+	// told: to make an APIExportEndpointSlice, to serve a kind at an endpoint, and to establish an API in a workspace.
+	settleMax = 30 * time.Second
 )
 
 // wait returns how long a status that differs from the last one is not to be written. Zero counts as written. A failure
@@ -116,39 +117,4 @@ func (m *memories) claim(r exportedResource, name string) string {
 	}
 	m.of[name].holds = r
 	return name
-}
-
-// held returns the exported resource that a PublishedResource has, empty if it has none.
-func (m *memories) held(name string) exportedResource {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if k := m.of[name]; k != nil {
-		return k.holds
-	}
-	return exportedResource{}
-}
-
-// settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to
-// make an APIExportEndpointSlice, to serve a kind at an endpoint, and to establish an API in a workspace that binds it.
-const settleMax = 30 * time.Second
-
-// lasting makes some problems all that there are, and returns which of them have lasted for settleMax, and how long it
-// takes until another one will have, zero if none is left.
-func (m *memory) lasting(problems []string, now time.Time) (lasting map[string]bool, next time.Duration) {
-	was := m.problems
-	m.problems, lasting = map[string]time.Time{}, map[string]bool{}
-	for _, p := range problems {
-		since, known := was[p]
-		if !known {
-			since = now
-		}
-		m.problems[p] = since
-		left := since.Add(settleMax).Sub(now)
-		if left <= 0 {
-			lasting[p] = true
-			continue
-		}
-		next = min(cmp.Or(next, left), left)
-	}
-	return lasting, next
 }

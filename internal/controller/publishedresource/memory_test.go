@@ -85,11 +85,11 @@ func TestClaim(t *testing.T) {
 		{reason: "Who comes first has it.", do: func() string { return claim(hats, "one") }, want: "one"},
 		{reason: "Who comes again has it still.", do: func() string { return claim(hats, "one") }, want: "one"},
 		{reason: "Who comes later has not.", do: func() string { return claim(hats, "two") }, want: "one"},
-		{reason: "It has nothing.", do: func() string { return m.held("two").export }, want: ""},
+		{reason: "It has nothing.", do: func() string { return m.of["two"].holds.export }, want: ""},
 		{reason: "Another place is free.", do: func() string { return claim(coats, "three") }, want: "three"},
 		{
 			reason: "Who moves leaves its place.",
-			do:     func() string { m.forget("three"); claim(coats, "one"); return m.held("one").resource.Resource },
+			do:     func() string { m.forget("three"); claim(coats, "one"); return m.of["one"].holds.resource.Resource },
 			want:   "coats",
 		},
 		{reason: "Then it is free.", do: func() string { return claim(hats, "two") }, want: "two"},

@@ -22,6 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // A pass is what one reconcile finds out about a PublishedResource, phase by phase. Nothing outlives it. The conditions
@@ -46,7 +47,6 @@ type pass struct {
 	quiet  managedadapter.Reconciliation
 	err    error           // why the pass failed
 	synced *xpv2.Condition // what is reported of a pass that went well but not far enough
-	ready  *xpv2.Condition // nil if it is not known
 	again  time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
 }
 
@@ -130,7 +130,7 @@ func (p *pass) amend(obj client.Object) {
 		p.set(mg, *p.synced)
 	}
 	synced := mg.GetCondition(xpv2.TypeSynced)
-	if r := reason(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
+	if r, _ := causeOf(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = r
 		p.set(mg, synced)
 	}
@@ -138,8 +138,8 @@ func (p *pass) amend(obj client.Object) {
 		return
 	}
 	switch {
-	case p.ready != nil:
-		p.set(mg, *p.ready)
+	case p.seen != nil:
+		p.set(mg, readyCondition(mg))
 	case p.err != nil && mg.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonCreating:
 		p.set(mg, xpv2.Unavailable())
 	}
@@ -175,13 +175,8 @@ var errRefusedSchema = errors.New("kcp refuses the schema")
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
 var errWorkspaceDeleted = errors.New("the workspace is being deleted")
 
-// reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
-func reason(err error) xpv2.ConditionReason {
-	r, _ := causeOf(err)
-	return r
-}
-
-// causeOf returns the reason of condition Synced for the cause of an error, and whether the cause is watched.
+// causeOf returns the reason of condition Synced for the cause of an error, empty if there is no better one than
+// ReconcileError, and whether the cause is watched.
 func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 	if r := projection.ReasonOf(err); r != "" {
 		return xpv2.ConditionReason(r), true
@@ -191,18 +186,18 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		reason xpv2.ConditionReason
 		woken  bool
 	}{
-		{causedBy(errControlPlane), "", false},
-		{causedBy(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
-		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
-		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
-		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
-		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, false},
-		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
-		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
-		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
+		{targetresource.By(errControlPlane), "", false},
+		{targetresource.By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
+		{targetresource.By(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
+		{targetresource.By(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
+		{targetresource.By(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
+		{targetresource.By(errTaken), v1alpha1.ReasonAlreadyPublished, false},
+		{targetresource.By(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
+		{targetresource.By(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
+		{targetresource.By(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
 		{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
 		{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
-		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
+		{targetresource.By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 		{kcp.LacksIdentity, v1alpha1.ReasonIdentityHashMissing, false},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
 		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
@@ -212,10 +207,6 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		}
 	}
 	return "", false
-}
-
-func causedBy(cause error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, cause) }
 }
 
 // errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.

@@ -79,9 +79,23 @@ var (
 
 // claimsOf returns what the synchronization of a spec needs to do in the workspaces of consumers beside the API itself,
 // without repeats.
-func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) ([]kcp.Claim, error) {
-	c := claims{verbs: verbs}
-	c.add(schema.GroupResource{Resource: "events"}, "", verbsTell)
+func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (all []kcp.Claim, err error) {
+	add := func(r schema.GroupResource, identity string, needed []string) {
+		if verbs != commonv1.ClaimVerbsNeeded {
+			needed = verbsAll
+		}
+		i := slices.IndexFunc(all, func(c kcp.Claim) bool { return c.GroupResource == r })
+		if i < 0 {
+			all = append(all, kcp.Claim{GroupResource: r, IdentityHash: identity, Verbs: needed})
+			return
+		}
+		if has := all[i].IdentityHash; has != identity {
+			err = errors.Wrapf(errInvalidSpec, "spec.related has two identityHashes for %s, "+
+				"%q and %q, and one APIExport can claim it of one only", r, has, identity)
+		}
+		all[i].Verbs = kcp.Widened(all[i].Verbs, needed)
+	}
+	add(schema.GroupResource{Resource: "events"}, "", verbsTell)
 	namespaces := len(spec.Related) > 0
 	if spec.Filter != nil {
 		selection, err := spec.Filter.Namespace.Parse()
@@ -91,10 +105,10 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 		namespaces = namespaces || selection.Labels != nil
 	}
 	if namespaces {
-		c.add(schema.GroupResource{Resource: "namespaces"}, "", append(slices.Clone(verbsRead), "create"))
+		add(schema.GroupResource{Resource: "namespaces"}, "", append(slices.Clone(verbsRead), "create"))
 	}
 	if spec.EnableWorkspacePaths {
-		c.add(schema.GroupResource{Group: "core.kcp.io", Resource: "logicalclusters"}, "", verbsRead)
+		add(schema.GroupResource{Group: "core.kcp.io", Resource: "logicalclusters"}, "", verbsRead)
 	}
 	for i := range spec.Related {
 		r := &spec.Related[i]
@@ -102,44 +116,14 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 		if r.Origin == v1alpha1.OriginKCP {
 			needed = verbsFollow
 		}
-		c.add(relatedAt(v1alpha1.OriginKCP, r).GroupResource(), r.IdentityHash, needed)
+		add(relatedAt(v1alpha1.OriginKCP, r).GroupResource(), r.IdentityHash, needed)
 	}
-	return c.all, c.err
+	return all, err
 }
 
 // claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
 func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
 	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
-}
-
-// claims are claims that are being gathered.
-type claims struct {
-	verbs commonv1.ClaimVerbs
-	all   []kcp.Claim
-	err   error
-}
-
-func (c *claims) add(r schema.GroupResource, identity string, needed []string) {
-	if c.verbs != commonv1.ClaimVerbsNeeded {
-		needed = verbsAll
-	}
-	for i := range c.all {
-		has := &c.all[i]
-		if has.GroupResource != r {
-			continue
-		}
-		if has.IdentityHash != identity {
-			c.err = errors.Wrapf(errInvalidSpec, "spec.related has two identityHashes for %s, "+
-				"%q and %q, and one APIExport can claim it of one only", r, has.IdentityHash, identity)
-		}
-		for _, v := range needed {
-			if !slices.Contains(has.Verbs, v) {
-				has.Verbs = append(has.Verbs, v)
-			}
-		}
-		return
-	}
-	c.all = append(c.all, kcp.Claim{GroupResource: r, IdentityHash: identity, Verbs: slices.Clone(needed)})
 }
 
 // relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side

@@ -255,41 +255,48 @@ func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error
 	return err
 }
 
-// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
-// them.
+// prune deletes the schemas that were made for an earlier state of the API, if nothing refers to them.
 func (u *publisher) prune(ctx context.Context, p *pass) error {
-	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || p.wanted == nil || !p.seen.complete() {
+	if p.wanted == nil || !p.seen.complete() {
 		return nil // Somebody out of view may use them.
 	}
-	w, bound := p.workspace, kcp.SchemasBound(p.seen.bindings)
+	bound := kcp.SchemasBound(p.seen.bindings)
 	var old []string
-	for _, n := range w.schemas {
+	for _, n := range p.workspace.schemas {
 		r, ok := kcp.ResourceOf(n.Name)
 		if ok && r == p.wanted.resource && n.Name != p.wanted.schema && !bound[n.Name] &&
 			!p.memory.keptSchemas.Has(n.Name) {
 			old = append(old, n.Name)
 		}
 	}
-	if len(old) == 0 {
+	return deleteUnused(ctx, p, old...)
+}
+
+// deleteUnused deletes schemas of this publisher that no APIExport offers, if that is asked for.
+func deleteUnused(ctx context.Context, p *pass, names ...string) error {
+	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || len(names) == 0 {
 		return nil
 	}
-	exported, err := w.exported(ctx)
+	exported, err := p.workspace.exported(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range old {
-		s, err := w.readSchema(ctx, name)
+	for _, name := range names {
+		s, err := p.workspace.readSchema(ctx, name)
 		switch {
 		case err != nil:
 			return err
 		case s == nil:
-		case exported.Has(name) || s.Labels[v1alpha1.LabelKeyAgentName] != w.plan.agent:
+			continue
+		case exported.Has(name) || s.Labels[v1alpha1.LabelKeyAgentName] != p.workspace.plan.agent:
 			p.memory.keptSchemas.Insert(name)
-		default:
-			if err := w.deleteSchema(ctx, name, p.record); err != nil {
-				return err
-			}
+			continue
 		}
+		err = p.workspace.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
+		}
+		p.record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
 	}
 	return nil
 }
@@ -320,11 +327,7 @@ func (u *publisher) shareExport(p *pass, other *v1alpha1.PublishedResource) bool
 		theirs, err := planOf(&other.Spec, w.connection.Spec.KCP)
 		return err == nil && (theirs.export == w.plan.export || other.Status.APIExport == w.plan.export)
 	}
-	if a, b := exportPaths(&p.resource.Status), exportPaths(&other.Status); a.Len() > 0 && b.Len() > 0 {
-		return a.HasAny(b.UnsortedList()...)
-	}
-	theirs := u.memories.held(other.GetName())
-	return theirs.export == w.plan.export && theirs.server == w.cluster.Server()
+	return exportPaths(&p.resource.Status).HasAny(exportPaths(&other.Status).UnsortedList()...)
 }
 
 // exportPaths returns the paths of the endpoints of a PublishedResource. Shards differ in the host only.

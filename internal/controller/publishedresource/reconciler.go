@@ -2,8 +2,6 @@ package publishedresource
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -14,6 +12,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -96,7 +96,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > retryMax {
+		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
@@ -132,12 +132,12 @@ func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
 
-// Connect returns the client of a PublishedResource's APIExport.
+// Connect connects the pass to the workspace of a PublishedResource's APIExport.
 func (r *reconciler) Connect(ctx context.Context,
 	o *v1alpha1.PublishedResource,
 ) (managed.TypedExternalClient[*v1alpha1.PublishedResource], error) {
 	p := passOf(ctx)
-	return &external{by: r, pass: p}, p.fail(r.open(ctx, p, o))
+	return r, p.fail(r.open(ctx, p, o))
 }
 
 // open connects a pass to the workspace of an APIExport.
@@ -202,18 +202,17 @@ func (r *reconciler) forget(name string) {
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
 // service cluster.
 func (r *reconciler) restored(is clusters.Restored) {
-	names := map[string]bool{} // whether the server is of kcp to each of them
+	names := sets.New[string]()
 	for _, o := range is.Owners {
-		if name := ofOwner(o.NamespacedName).Name; o.Controller == r.connections.controller {
-			names[name] = names[name] || o.Name != name+useSource
+		if o.Controller != r.connections.controller {
+			continue
 		}
-	}
-	for name, inKCP := range names {
-		if inKCP {
+		name := ofOwner(o.NamespacedName).Name
+		if names.Insert(name); o.Name != name+useSource { // It is of kcp to this one.
 			r.publications.Restored(name) // Before anybody is told of a change.
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range sets.List(names) {
 		o := &v1alpha1.PublishedResource{}
 		if r.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
 			r.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
@@ -223,24 +222,18 @@ func (r *reconciler) restored(is clusters.Restored) {
 	}
 }
 
-// An external is the published form of one PublishedResource in kcp, for one pass.
-type external struct {
-	by   *reconciler
-	pass *pass
-}
-
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the
 // status what it sees.
-func (e *external) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
-	var err error
-	if by := e.by; meta.WasDeleted(o) {
-		err = e.pass.run(ctx, by.withdrawal.look, by.withdrawal.serve, by.withdrawal.compare)
-	} else {
-		err = e.pass.run(ctx, look, by.publisher.find, by.publisher.compare, by.consumers.observe, isPublished,
-			by.syncing.serve, by.publisher.prune)
+func (r *reconciler) Observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
+	p, phases := passOf(ctx), []phase{r.withdrawal.look, r.withdrawal.serve, r.withdrawal.compare}
+	if !meta.WasDeleted(o) {
+		phases = []phase{
+			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.syncing.serve, r.publisher.prune,
+		}
 	}
-	e.pass.describe()
-	return managed.ExternalObservation{ResourceExists: e.pass.exists, ResourceUpToDate: e.pass.upToDate}, err
+	err := p.run(ctx, phases...)
+	p.describe()
+	return managed.ExternalObservation{ResourceExists: p.exists, ResourceUpToDate: p.upToDate}, err
 }
 
 // look looks at the workspace.
@@ -255,30 +248,29 @@ func isPublished(_ context.Context, p *pass) error {
 }
 
 // Create publishes the API.
-func (e *external) Create(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, e.publish(ctx)
+func (r *reconciler) Create(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, r.publish(ctx)
 }
 
 // Update publishes what the API is now.
-func (e *external) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, e.publish(ctx)
+func (r *reconciler) Update(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, r.publish(ctx)
 }
 
 // publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
 // APIExport that refers to what does not exist.
-func (e *external) publish(ctx context.Context) error {
-	by := e.by
-	err := e.pass.run(ctx, by.publisher.checkWorkspace, by.publisher.createSchema, by.publisher.export,
-		by.consumers.observe)
-	e.pass.describe()
+func (r *reconciler) publish(ctx context.Context) error {
+	p := passOf(ctx)
+	err := p.run(ctx, r.publisher.checkWorkspace, r.publisher.createSchema, r.publisher.export, r.consumers.observe)
+	p.describe()
 	return err
 }
 
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
-func (e *external) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
-	by := e.by.withdrawal
-	return managed.ExternalDelete{}, e.pass.run(ctx, by.await, by.withdraw, by.prune)
+func (r *reconciler) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
+	w := r.withdrawal
+	return managed.ExternalDelete{}, passOf(ctx).run(ctx, w.await, w.withdraw, w.prune)
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.
-func (e *external) Disconnect(context.Context) error { return nil }
+func (*reconciler) Disconnect(context.Context) error { return nil }

@@ -12,11 +12,9 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -29,15 +27,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-const (
-	// retryFirst and retryMax bound the pause before a failed PublishedResource is tried again, which doubles each
-	// time.
-	retryFirst = 250 * time.Millisecond
-	retryMax   = 2 * time.Second
-	// gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells
-	// each of them of each change.
-	gather = 50 * time.Millisecond
-)
+// gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells each of
+// them of each change.
+const gather = 50 * time.Millisecond
 
 // Options of the controller, beside those all have that connect to targets, here workspaces and service clusters.
 type Options struct {
@@ -69,12 +61,10 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r.managed = newManaged(m, o, r)
 	o.Registry.OnRestored(r.restored)
-	opts := o.ForControllerRuntime()
-	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	config := scope.PublisherConfig()
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(opts).
+		WithOptions(targetresource.Retrying(o.Options)).
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
@@ -134,16 +124,14 @@ type connections struct {
 // connect returns the cluster of a ClusterProviderConfig, and what that says.
 func (c *connections) connect(ctx context.Context, owner informer.Owner, config string,
 ) (commonv1.Connection, *clusters.Cluster, error) {
-	c.registry.Bind(owner, c.publisher.Key(config))
-	connection, err := c.publisher.Config(ctx, config)
-	if errors.Is(err, scope.ErrNoConfig) {
-		c.registry.Release(owner)
-	}
-	if err != nil {
-		return connection, nil, errors.Wrap(err, "cannot use ClusterProviderConfig")
-	}
-	cluster, err := c.registry.Connect(ctx, owner, connection)
-	return connection, cluster, errors.Wrapf(err, "cannot connect through ClusterProviderConfig %q", config)
+	var connection commonv1.Connection
+	cluster, err := targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
+		Key: c.publisher.Key(config), Visits: true, Read: func(ctx context.Context) (_ commonv1.Connection, err error) {
+			connection, err = c.publisher.Config(ctx, config)
+			return connection, err
+		},
+	})
+	return connection, cluster, errors.Wrapf(err, "ClusterProviderConfig %q", config)
 }
 
 // service returns the service cluster of a PublishedResource.

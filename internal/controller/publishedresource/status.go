@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
@@ -35,14 +36,9 @@ func (p *pass) describe() {
 	if p.resource.GetDeletionTimestamp() == nil && (p.wanted != nil || p.refusal != nil) {
 		p.describePublished()
 	}
-	if p.seen == nil {
-		return
-	}
-	if !p.seen.early {
+	if p.seen != nil && !p.seen.early {
 		p.describeConsumers()
 	}
-	ready := readyCondition(p.resource)
-	p.ready = &ready
 }
 
 // describePublished records in the status what has been published, and why no more if something refuses that.
@@ -50,11 +46,11 @@ func (p *pass) describePublished() {
 	s, w := &p.resource.Status, p.workspace
 	s.APIExport = w.plan.export
 	if c, ok := schemaCondition(p); ok {
-		p.change(c)
+		p.set(p.resource, c)
 	}
 	c, ok := exportCondition(p)
 	if ok {
-		p.change(c)
+		p.set(p.resource, c)
 	}
 	if ok && p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
 		s.ResourceSchemaName = p.wanted.schema
@@ -64,7 +60,7 @@ func (p *pass) describePublished() {
 // schemaCondition returns condition SchemaPublished, and whether there is something to say.
 func schemaCondition(p *pass) (xpv2.Condition, bool) {
 	const t = v1alpha1.TypeSchemaPublished
-	r := reason(p.refusal)
+	r, _ := causeOf(p.refusal)
 	switch {
 	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(p.refusal, errRefusedSchema),
 		projection.ReasonOf(p.refusal) != "":
@@ -120,60 +116,40 @@ func (p *pass) describeConsumers() {
 		}
 	}
 	s.Claims = claimCounts(v.consumers)
-	if _, offered := p.published(); !offered {
-		p.describeNotOffered()
+	if _, offered := p.published(); offered {
+		p.describeSettled()
 		return
 	}
-	p.describeSettled()
+	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
+		p.set(p.resource,
+			undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
+	}
 }
-
-// problemNoSlice is the key of the problem that the APIExportEndpointSlice does not exist. kcp creates one for a new
-// APIExport.
-const problemNoSlice = "APIExportEndpointSlice"
 
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
-// wrong, conditions stay as they were.
+// wrong, conditions stay as they were: an endpoint does not serve the API yet, or a consumer cannot use it for no fault
+// of its own.
 func (p *pass) describeSettled() {
 	v, noSlice := p.seen, p.workspace.slice == nil
-	var passing []string
-	if noSlice {
-		passing = append(passing, problemNoSlice)
+	settles := func(since time.Time) bool {
+		left := time.Until(since.Add(settleMax))
+		p.lookAgain(left)
+		return left > 0
 	}
-	for _, e := range v.failing() {
-		if e.isUnserved() {
-			passing = append(passing, e.URL)
-		}
-	}
-	for _, c := range v.consumers {
-		if establishing(c) {
-			passing = append(passing, c.Cluster)
-		}
-	}
-	lasting, next := p.memory.lasting(passing, time.Now())
-	p.lookAgain(next)
-	failing := slices.DeleteFunc(v.failing(), func(e endpoint) bool { return e.isUnserved() && !lasting[e.URL] })
-	using := slices.DeleteFunc(slices.Clone(v.consumers),
-		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
+	failing := slices.DeleteFunc(v.failing(),
+		func(e endpoint) bool {
+			return clusters.IsNoKind(e.err) && (settles(e.since) || settles(p.memory.published))
+		})
+	using := slices.DeleteFunc(slices.Clone(v.consumers), func(c kcp.Consumer) bool {
+		return !c.Bound && len(c.Open) == 0 && (settles(c.Since) || settles(p.memory.published))
+	})
 	all := len(failing) == len(v.failing())
 	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
-	if (!noSlice || lasting[problemNoSlice]) && (all || serves.Status != corev1.ConditionTrue) {
-		p.change(serves)
+	if (!noSlice || !settles(p.memory.published)) && (all || serves.Status != corev1.ConditionTrue) {
+		p.set(p.resource, serves)
 	}
 	if all && len(using) == len(v.consumers) || accepts.Status == corev1.ConditionFalse {
-		p.change(accepts)
-	}
-}
-
-// establishing reports whether a consumer cannot use the API yet for no fault of its own.
-func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
-
-// describeNotOffered takes back that consumers can use an API that the APIExport does not offer any more. Before it has
-// offered it, nothing is said of them.
-func (p *pass) describeNotOffered() {
-	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
-		if p.resource.GetCondition(t).Status == corev1.ConditionTrue {
-			p.change(undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
-		}
+		p.set(p.resource, accepts)
 	}
 }
 
@@ -253,35 +229,6 @@ func readyCondition(o *v1alpha1.PublishedResource) xpv2.Condition {
 		}
 	}
 	return xpv2.Available()
-}
-
-// change sets a condition, and records an event if it says something else than before.
-func (p *pass) change(c xpv2.Condition) {
-	was := p.resource.GetCondition(c.Type)
-	p.set(p.resource, c)
-	if was.Status == c.Status && was.Reason == c.Reason &&
-		(c.Reason != v1alpha1.ReasonPending || was.Message == c.Message) {
-		return
-	}
-	switch {
-	case c.Status == corev1.ConditionTrue:
-		if m, ok := good[c.Type]; ok {
-			p.record(event.Normal(event.Reason(c.Type), m))
-		}
-	case c.Status == corev1.ConditionFalse && !slices.Contains(aboutToHold, c.Reason):
-		p.record(event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
-	}
-}
-
-// good says what has happened when a condition begins to hold, if no other event does.
-var good = map[xpv2.ConditionType]string{
-	v1alpha1.TypeEndpointsReady: "All endpoints serve the API",
-	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
-}
-
-// aboutToHold are reasons of conditions that are about to hold. No event has to tell of that.
-var aboutToHold = []xpv2.ConditionReason{
-	v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity,
 }
 
 func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {

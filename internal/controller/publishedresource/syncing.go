@@ -39,10 +39,10 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 		return nil
 	case isSyncStopped(o), !p.workspace.offers(p.wanted.resource), p.seen.early:
 		return nil
-	case len(p.seen.endpoints) == 0:
-		// What the last consumers have left behind is still told of. Without an endpoint nobody says that they are
-		// gone.
-		s.describe(p)
+	}
+	// Without an endpoint nobody says that consumers are gone, and what they have left behind is still told of.
+	defer s.describe(p)
+	if len(p.seen.endpoints) == 0 {
 		return nil
 	}
 	c, err := s.config(ctx, p)
@@ -53,7 +53,6 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 	if err == nil {
 		o.Status.AgentName = p.workspace.plan.agent
 	}
-	s.describe(p)
 	if errors.Is(err, objectsync.ErrInvalidSpec) {
 		return errors.Wrap(errInvalidSpec, err.Error())
 	}

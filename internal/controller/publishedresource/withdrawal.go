@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -168,14 +167,7 @@ func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 
 // prune deletes the schema, if that is asked for. Another APIExport may offer the API by the same one.
 func (w *withdrawal) prune(ctx context.Context, p *pass) error {
-	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete {
-		return nil
-	}
-	name := p.resource.Status.ResourceSchemaName
-	if exported, err := p.workspace.exported(ctx); err != nil || exported.Has(name) {
-		return err
-	}
-	return p.workspace.deleteSchema(ctx, name, p.record)
+	return deleteUnused(ctx, p, p.resource.Status.ResourceSchemaName)
 }
 
 // enumerate says how many objects there are in which workspaces.

@@ -1,12 +1,12 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,18 +64,12 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 func (w *workspace) look(ctx context.Context) (err error) {
 	slice := byName(kcp.EndpointSlices, w.plan.slice)
 	w.cluster.Watches().Track(w.owner, purposeSlice, slice)
-	named := w.plan.export != ""
-	if named {
-		w.connections.registry.Forget(w.connections.owner(w.name, useExport))
-		w.trackExport()
-	}
 	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
-	if !named {
-		if err := w.followSlice(ctx); err != nil {
-			return err
-		}
+	named := w.plan.export != ""
+	if err := w.followSlice(ctx); err != nil {
+		return err
 	}
 	if w.export, err = w.cluster.Get(ctx, w.owner, w.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
@@ -84,7 +78,7 @@ func (w *workspace) look(ctx context.Context) (err error) {
 		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]
 	}
 	if named {
-		if err := contradicts(w.plan, w.cluster.Server(), w.slice, w.export); err != nil {
+		if err := contradicts(w.plan, w.slice, w.export); err != nil {
 			return err
 		}
 	}
@@ -92,15 +86,19 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
-// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be
-// in another workspace of the same kcp, which is reached with the same credentials.
+// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless the
+// plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
 func (w *workspace) followSlice(ctx context.Context) error {
 	name, at := exportOf(w.slice)
+	exporter := w.connections.owner(w.name, useExport)
+	if w.plan.export != "" {
+		w.connections.registry.Forget(exporter)
+		return nil
+	}
 	if name == "" {
 		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
 	w.plan.export = name
-	exporter := w.connections.owner(w.name, useExport)
 	if at == "" || at == path.Base(w.cluster.Server()) {
 		w.connections.registry.Forget(exporter)
 		return nil
@@ -155,19 +153,6 @@ func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.
 	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
 }
 
-// deleteSchema deletes a schema that is not used any more, and records that.
-func (w *workspace) deleteSchema(ctx context.Context, name string, record func(event.Event)) error {
-	err := w.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
-	}
-	record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
-	return nil
-}
-
 // exported returns the names of the schemas that any APIExport of the workspace refers to.
 func (w *workspace) exported(ctx context.Context) (sets.Set[string], error) {
 	exports, err := w.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
@@ -217,20 +202,18 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 }
 
 // contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the
-// APIExport that a plan names. server is the URL of the workspace of the slice, and export is nil if it does not exist
-// yet.
-func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
+// APIExport that a plan names. export is nil if it does not exist yet.
+func contradicts(p plan, slice, export *unstructured.Unstructured) error {
 	name, workspace := exportOf(slice)
-	known := []string{path.Base(server)}
-	for _, u := range []*unstructured.Unstructured{slice, export} {
-		if u != nil {
-			known = append(known, u.GetAnnotations()[kcp.AnnotationPath], u.GetAnnotations()[kcp.AnnotationCluster])
-		}
+	is := cmp.Or(export, slice) // Both are in one workspace.
+	if workspace == "" {
+		return nil
 	}
-	// A path can only be compared with a path, and the name of a logical cluster with such a name.
-	isPath := func(s string) bool { return strings.Contains(s, ":") }
-	if workspace == "" || slices.Contains(known, workspace) || !slices.ContainsFunc(known,
-		func(s string) bool { return s != "" && isPath(s) == isPath(workspace) }) {
+	here := is.GetAnnotations()[kcp.AnnotationCluster]
+	if strings.Contains(workspace, ":") {
+		here = is.GetAnnotations()[kcp.AnnotationPath]
+	}
+	if here == "" || here == workspace {
 		return nil
 	}
 	return errors.Wrapf(errInvalidSpec,
