@@ -18,8 +18,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// boundAgain is how long the answer holds that a workspace is still bound.
-const boundAgain = 10 * time.Second
+const (
+	// bindingsEvery is how long after a look at the bindings of a workspace the next one begins, however many of its
+	// objects are deleted.
+	bindingsEvery = 500 * time.Millisecond
+	// boundAgain is how long the answer holds that a workspace is still bound.
+	boundAgain = 10 * time.Second
+)
 
 var (
 	// errNoBinding means that a workspace that has shown an object shows no binding of its API.
@@ -33,29 +38,86 @@ var (
 		"copies stay, and the endpoint is asked again. If this lasts, look at the log of its shard of kcp")
 )
 
-// leaves reports whether an object is being deleted because its workspace gives up its binding, or is being deleted
-// itself. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace after the
-// workspace is, so that a look at both as of a later time than the deletion tells.
-func leaves(
+// A laterError means that an object comes again after a while, and is no failure.
+type laterError struct{ after time.Duration }
+
+// Error says so.
+func (laterError) Error() string { return "waiting for a look at the APIBindings of the workspace" }
+
+// A bindingReader looks at the bindings that a workspace shows, or an endpoint of all workspaces. One look serves for
+// all objects that were deleted before it, and for all workspaces that left before it. Its methods may be called
+// concurrently.
+type bindingReader struct {
+	mu   sync.Mutex // held while somebody asks
+	last bindingLook
+}
+
+// A bindingLook is what one look has found.
+type bindingLook struct {
+	begun  time.Time
+	as     string      // the resource version of the answer, empty without an answer
+	leaves bool        // The workspace gives up its binding.
+	bound  set[string] // logical clusters that have a binding, of an endpoint
+}
+
+// ask makes the answer to a question the last look. If it fails it tells nothing, and has begun all the same. The
+// caller holds the lock.
+func (r *bindingReader) ask(question func(*bindingLook) error) error {
+	is := bindingLook{begun: time.Now()}
+	r.last = is
+	if err := question(&is); err != nil {
+		return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	}
+	r.last = is
+	return nil
+}
+
+// leaves reports whether an object is being deleted because its workspace no longer binds an API. kcp deletes the
+// objects of a binding after the binding is being deleted, and those of a workspace after the workspace is, so that a
+// look at both as of a later time than the deletion tells.
+func (r *bindingReader) leaves(
 	ctx context.Context, client dynamic.Interface, api schema.GroupResource, u *unstructured.Unstructured,
 ) (bool, error) {
-	list, consumers, err := readBindings(ctx, client, api)
-	if err != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last.tellsOf(u) {
+		return r.last.leaves, nil
+	}
+	if left := time.Until(r.last.begun.Add(bindingsEvery)); left > 0 {
+		return false, laterError{left}
+	}
+	if err := r.ask(func(l *bindingLook) error { return l.ofWorkspace(ctx, client, api) }); err != nil {
 		return false, err
 	}
-	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), list.GetResourceVersion())
-	if err != nil || order > 0 {
-		return false, apierrors.NewConflict(api, u.GetName(), errors.New("the server shows bindings of before its deletion"))
+	if !r.last.tellsOf(u) {
+		return false, laterError{}
 	}
-	if isBound(consumers) {
-		return isBeingDeleted(ctx, client, consumers)
+	return r.last.leaves, nil
+}
+
+// tellsOf reports whether the answer is of a later time than an object.
+func (l *bindingLook) tellsOf(u *unstructured.Unstructured) bool {
+	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), l.as)
+	return err == nil && order <= 0
+}
+
+// ofWorkspace asks a workspace whether it gives up its binding, or is being deleted itself.
+func (l *bindingLook) ofWorkspace(ctx context.Context, client dynamic.Interface, api schema.GroupResource) error {
+	list, consumers, err := readBindings(ctx, client, api)
+	if err != nil {
+		return err
 	}
+	l.as = list.GetResourceVersion()
+	l.leaves = !isBound(consumers)
 	// A binding stays until the objects are gone.
-	if !slices.ContainsFunc(list.Items,
+	if l.leaves && !slices.ContainsFunc(list.Items,
 		func(b unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
-		return false, errNoBinding
+		return errNoBinding
 	}
-	return true, nil
+	if !l.leaves {
+		l.leaves, err = isBeingDeleted(ctx, client, consumers)
+	}
+	return err
 }
 
 // isBound reports whether a workspace shows a binding by which it can use the API.
@@ -95,7 +157,7 @@ func readBindings(
 ) (*unstructured.UnstructuredList, []kcp.Consumer, error) {
 	list, err := client.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "cannot read the APIBindings of the workspace")
+		return nil, nil, err
 	}
 	bindings := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
@@ -105,39 +167,38 @@ func readBindings(
 	return list, consumers, err
 }
 
-// endpointBindings are what an endpoint was last asked for: which logical clusters have a binding. One answer serves
-// for all workspaces that left before. Its methods may be called concurrently.
-type endpointBindings struct {
-	mu    sync.Mutex // held while somebody asks
-	begun time.Time
-	bound set[string] // nil without an answer
-}
-
 // confirmLeft fails unless an endpoint confirms that a workspace has no binding since a time. The watch of bindings
 // alone is no reason to give up copies: it may show less than there is, as after a restart or a restore of kcp.
-func (b *endpointBindings) confirmLeft(
+func (r *bindingReader) confirmLeft(
 	ctx context.Context, client dynamic.ResourceInterface, cluster string, since time.Time,
 ) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, bound := b.bound[cluster]
-	if !b.begun.After(since) || b.bound == nil || bound && time.Since(b.begun) >= boundAgain {
-		b.begun, b.bound = time.Now(), nil
-		list, err := client.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, bound := r.last.bound[cluster]
+	if !r.last.begun.After(since) || r.last.bound == nil || bound && time.Since(r.last.begun) >= boundAgain {
+		if err := r.ask(func(l *bindingLook) error { return l.ofEndpoint(ctx, client) }); err != nil {
+			return err
 		}
-		if len(list.Items) == 0 {
-			return errNoBindings
-		}
-		b.bound = set[string]{}
-		for i := range list.Items {
-			b.bound[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
-		}
-		_, bound = b.bound[cluster]
+		_, bound = r.last.bound[cluster]
 	}
-	if bound || !b.begun.After(since) {
+	if bound || !r.last.begun.After(since) {
 		return errStillBound
+	}
+	return nil
+}
+
+// ofEndpoint asks an endpoint which logical clusters have a binding.
+func (l *bindingLook) ofEndpoint(ctx context.Context, client dynamic.ResourceInterface) error {
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		return errNoBindings
+	}
+	l.bound = set[string]{}
+	for i := range list.Items {
+		l.bound[list.Items[i].GetAnnotations()[kcp.AnnotationCluster]] = struct{}{}
 	}
 	return nil
 }

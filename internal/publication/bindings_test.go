@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -43,93 +44,119 @@ func copyOfWebIn(cluster string) any {
 	}}
 }
 
-// TestLeaves follows objects of one workspace that are deleted.
-func TestLeaves(t *testing.T) {
+// TestBindingLooks follows objects of one workspace that are deleted one after the other.
+func TestBindingLooks(t *testing.T) {
 	type step struct {
 		version string // resource version of the object that is deleted
-		uid     string // of the object
+		uid     string // of the object, if it is the same in several steps
+		after   time.Duration
 		as      string // of the answer of the workspace by then, empty if there is none
 		leaving bool   // The binding is being deleted.
 		deleted string // what shows that the workspace is being deleted
-		want    string // stays, leaves, waits or fails
+		want    string // known, leaves, fails, or for how long it rests
 		asked   int    // questions by then
 	}
+	rest := bindingsEvery.String()
 	for name, tc := range map[string]struct {
 		reason string
 		steps  []step
 	}{
-		"Stays": {
-			reason: "That a deletion is the consumer's remains so, whatever is written to the object.",
+		"OneForAll": {
+			reason: "One look serves for all that were deleted before it.",
 			steps: []step{
-				{version: "1", uid: "a", as: "9", want: "stays", asked: 1},
-				{version: "30", uid: "a", as: "40", leaving: true, want: "stays", asked: 1},
-				{version: "30", uid: "b", as: "40", leaving: true, want: "leaves", asked: 2},
+				{version: "1", as: "9", want: "known", asked: 1},
+				{version: "1", as: "20", want: "known", asked: 1},
+				{version: "9", as: "20", want: "known", asked: 1},
 			},
 		},
-		"Late": {
-			reason: "An answer of before the deletion tells nothing.",
+		"Later": {
+			reason: "Who was deleted later waits for the next look, which comes after a while.",
 			steps: []step{
-				{version: "10", uid: "a", as: "9", want: "waits", asked: 1},
-				{version: "10", uid: "a", as: "10", want: "stays", asked: 2},
+				{version: "1", as: "9", want: "known", asked: 1},
+				{version: "10", as: "20", want: rest, asked: 1},
+				{version: "10", as: "20", after: bindingsEvery, want: "known", asked: 2},
+			},
+		},
+		"Same": {
+			reason: "That a deletion is the consumer's remains so, whatever is written to the object.",
+			steps: []step{
+				{version: "1", uid: "a", as: "9", want: "known", asked: 1},
+				{version: "30", uid: "a", after: bindingsEvery, want: "known", asked: 1},
+				{version: "30", uid: "b", as: "40", leaving: true, want: "leaves", asked: 2},
+				{version: "41", uid: "b", as: "50", want: rest, asked: 2},
 			},
 		},
 		"Leaves": {
-			reason: "A workspace leaves whose binding is being deleted.",
-			steps:  []step{{version: "1", uid: "a", as: "9", leaving: true, want: "leaves", asked: 1}},
+			reason: "That a workspace leaves is known of all that were deleted before.",
+			steps: []step{
+				{version: "1", as: "9", leaving: true, want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
 		},
 		"Deleted": {
-			reason: "So does one that is being deleted, by its LogicalCluster.",
-			steps:  []step{{version: "1", uid: "a", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1}},
+			reason: "So does a workspace that is being deleted, by its LogicalCluster.",
+			steps: []step{
+				{version: "1", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
 		},
 		"NamespaceDeleted": {
 			reason: "Its namespace tells as well.",
-			steps:  []step{{version: "1", uid: "a", as: "9", deleted: "namespaces", want: "leaves", asked: 1}},
+			steps: []step{
+				{version: "1", as: "9", deleted: "namespaces", want: "leaves", asked: 1},
+				{version: "2", want: "leaves", asked: 1},
+			},
 		},
 		"Failed": {
-			reason: "Without an answer nothing is known.",
+			reason: "A look that fails tells nothing, and the next one comes after a while.",
 			steps: []step{
-				{version: "1", uid: "a", want: "fails", asked: 1},
-				{version: "1", uid: "a", as: "9", want: "stays", asked: 2},
+				{version: "1", want: "fails", asked: 1},
+				{version: "2", as: "9", want: rest, asked: 1},
+				{version: "2", as: "9", after: bindingsEvery, want: "known", asked: 2},
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, asked := newTestPublication(t), 0
-			for i, s := range tc.steps {
-				client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-					map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
-				client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-					if asked++; s.as == "" {
-						return true, nil, errBoom
-					}
-					return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
-				})
-				client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
-					u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+			synctest.Test(t, func(t *testing.T) {
+				p, asked := newTestPublication(t), 0
+				p.worker.objects.update(in("c", "web"), func(*object) {})
+				for i, s := range tc.steps {
+					time.Sleep(s.after)
+					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+						map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
+					client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+						if asked++; s.as == "" {
+							return true, nil, errBoom
+						}
+						return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
+					})
+					client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
+						u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+						u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+						return true, u, nil
+					})
+					u := &unstructured.Unstructured{Object: map[string]any{}}
+					u.SetResourceVersion(s.version)
 					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-					return true, u, nil
-				})
-				u := &unstructured.Unstructured{Object: map[string]any{}}
-				u.SetResourceVersion(s.version)
-				u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-				u.SetUID(types.UID(s.uid))
-				at := p.worker.newPass(t.Context(), in("c", "web"))
-				at.workspace = client
-				leaves, err := at.leaves(u)
-				got := "stays"
-				switch {
-				case apierrors.IsConflict(err):
-					got = "waits"
-				case err != nil:
-					got = "fails"
-				case leaves:
-					got = "leaves"
+					u.SetUID(types.UID(s.uid))
+					at := p.worker.newPass(t.Context(), in("c", "web"))
+					at.workspace = client
+					leaves, err := at.leaves(u)
+					got, later := "known", laterError{}
+					switch {
+					case errors.As(err, &later):
+						got = later.after.String()
+					case err != nil:
+						got = "fails"
+					case leaves:
+						got = "leaves"
+					}
+					if got != s.want || asked != s.asked {
+						t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked,
+							got, asked)
+					}
 				}
-				if got != s.want || asked != s.asked {
-					t.Errorf("%s Step %d: want %s after %d questions, got %s after %d", tc.reason, i, s.want, s.asked,
-						got, asked)
-				}
-			}
+			})
 		})
 	}
 }
@@ -325,13 +352,18 @@ func TestMissingIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestAnotherShard shows that the objects of a workspace are synced at another endpoint when that shows it.
-func TestAnotherShard(t *testing.T) {
-	x := &workspaceIndex{known: map[string]workspace{}}
+// TestLooksOfAnotherShard shows that what the bindings of a workspace told as of a resource version is forgotten when
+// another endpoint shows the workspace, whose resource versions are others, and that its objects are synced there.
+func TestLooksOfAnotherShard(t *testing.T) {
+	x := &workspaceIndex{known: map[string]*workspace{}}
 	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
+	moves, stays := x.get("moves").bindings, x.get("stays").bindings
 	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
 		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},
 	}})
+	if x.get("moves").bindings == moves || x.get("stays").bindings != stays {
+		t.Error("want the looks of the workspace forgotten that has moved, and those of the other kept")
+	}
 	if diff := cmp.Diff(set[string]{"moves": {}}, allowed); diff != "" || !changed {
 		t.Errorf("changed %v; allowed: -want, +got:\n%s", changed, diff)
 	}

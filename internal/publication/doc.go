@@ -6,7 +6,8 @@
 //
 // A Supervisor runs one publication for each PublishedResource. A new spec is compiled and its streams are filled
 // before the old publication is drained, so that a wrong spec changes nothing. A syncWorker syncs the objects of a
-// publication, each in a pass. Workspaces, objects, streams, needs, empty namespaces and events are types of their own.
+// publication, each in a pass. Workspaces, objects, streams, needs, looks at bindings, empty namespaces and events are
+// types of their own.
 //
 // # Streams
 //
@@ -42,10 +43,10 @@
 //
 // # Unbinding
 //
-// The bindings of a workspace are read once for each of its objects that is deleted, unless copies are to go with
-// workspaces. We rejected a watch of bindings, because nothing says that it is as late as the watch of objects. When a
-// workspace is deleted, kcp deletes its objects before or after its APIBinding: its LogicalCluster tells, and nearly so
-// the namespace "default", as far as the consumer shows them.
+// The bindings of a workspace are read once after some of its objects are deleted, at most every half second, unless
+// copies are to go with workspaces. We rejected a watch of bindings, because nothing says that it is as late as the
+// watch of objects. When a workspace is deleted, kcp deletes its objects before or after its APIBinding: its
+// LogicalCluster tells, and nearly so the namespace "default", as far as the consumer shows them.
 //
 // # Empty namespaces
 //

@@ -25,7 +25,7 @@ type endpoint struct {
 	url      string
 	cluster  *clusters.Cluster
 	objects  *informer.Table
-	bindings endpointBindings
+	bindings bindingReader // of all its workspaces
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.

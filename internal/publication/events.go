@@ -30,9 +30,9 @@ const (
 	eventMax = 30 * time.Second
 	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
 	flushMax = 2 * time.Second
-	// An event that repeats is written repeatsMost times at once, and then every repeatsEvery. repeatsKnown is of how
-	// many events that is known.
-	repeatsMost  = 5
+	// An event that repeats is written repeatsMost times at once, and then every repeatsEvery, as client-go does.
+	// repeatsKnown is of how many events that is known.
+	repeatsMost  = 25
 	repeatsEvery = 5 * time.Minute
 	repeatsKnown = 4096
 )
@@ -51,6 +51,7 @@ type eventRecorder struct {
 	repeats *record.EventSourceObjectSpamFilter
 	// queues are the events that wait, by logical cluster. Each queue has a writer, which ends with it.
 	queues map[string][]queuedEvent
+	ending bool // Nothing is recorded any more.
 }
 
 // A queuedEvent is an event that waits to be written.
@@ -78,10 +79,11 @@ func (r *eventRecorder) drop(eventType, reason string) {
 	droppedEvents.WithLabelValues(r.name, eventType, reason).Inc()
 }
 
-// record has an event about an object of a workspace written. It does not wait. A nil workspace takes no events.
+// record has an event about an object of a workspace written, and reports whether it does. It does not wait. A nil
+// workspace takes no events.
 func (r *eventRecorder) record(
 	cluster string, workspace dynamic.Interface, u *unstructured.Unstructured, is objectsync.Event,
-) {
+) bool {
 	now := metav1.Now()
 	e := &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
@@ -101,16 +103,22 @@ func (r *eventRecorder) record(
 	defer r.mu.Unlock()
 	queue, has := r.queues[cluster]
 	switch {
+	case r.ending:
+		return false
 	case workspace == nil:
 		r.drop(is.Type, dropRefused)
+		return false
 	case len(queue) == eventsMost:
 		r.drop(is.Type, dropQueueFull)
-	case !r.repeats.Filter(e):
-		r.queues[cluster] = append(queue, queuedEvent{Event: e, workspace: workspace})
-		if !has {
-			r.writers.Go(func() { r.write(cluster) })
-		}
+		return false
+	case r.repeats.Filter(e):
+		return true
 	}
+	r.queues[cluster] = append(queue, queuedEvent{Event: e, workspace: workspace})
+	if !has {
+		r.writers.Go(func() { r.write(cluster) })
+	}
+	return true
 }
 
 // write writes the events of a workspace, one at a time, until none waits. If one is not answered, those behind it are
@@ -152,8 +160,11 @@ func (r *eventRecorder) create(e queuedEvent) error {
 	return err
 }
 
-// close ends the recorder as soon as it has written what waits, or after flushMax. Nothing is recorded any more.
+// close ends the recorder as soon as it has written what waits, or after flushMax.
 func (r *eventRecorder) close() {
+	r.mu.Lock()
+	r.ending = true
+	r.mu.Unlock()
 	defer time.AfterFunc(flushMax, r.cancel).Stop()
 	r.writers.Wait()
 	r.cancel()

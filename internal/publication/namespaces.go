@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -41,7 +40,7 @@ type namespaceCleaner struct {
 	config  Config
 	streams *streams
 	queue   workqueue.TypedRateLimitingInterface[string] // those that copies have left
-	failed  atomic.Pointer[error]                        // why the last look has failed, if it has
+	failed  sync.Map                                     // name to error: those whose last look has failed
 }
 
 // newNamespaceCleaner returns what deletes the namespaces of a Config, nil if they stay.
@@ -64,12 +63,18 @@ func (c *namespaceCleaner) left(name string) {
 	}
 }
 
-// failure returns why the last namespace could not be looked at, nil if it could.
-func (c *namespaceCleaner) failure() error {
-	if c == nil || c.failed.Load() == nil {
+// failure returns why a namespace cannot be looked at, nil if all can.
+func (c *namespaceCleaner) failure() (first error) {
+	if c == nil {
 		return nil
 	}
-	return *c.failed.Load()
+	c.failed.Range(func(_, value any) bool {
+		if err, ok := value.(error); ok && (first == nil || err.Error() < first.Error()) {
+			first = err
+		}
+		return true
+	})
+	return first
 }
 
 // run looks at namespaces that copies have left, and first at all that were made for copies, until the queue is shut
@@ -96,11 +101,12 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, passMax)
 	defer cancel()
 	done, err := c.delete(ctx, name)
-	c.failed.Store(&err)
 	if err != nil {
+		c.failed.Store(name, err)
 		c.queue.AddAfter(name, probeEvery)
 		return
 	}
+	c.failed.Delete(name)
 	if done || c.queue.NumRequeues(name) >= emptyLooks {
 		c.queue.Forget(name)
 		return

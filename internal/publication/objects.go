@@ -44,7 +44,9 @@ type object struct {
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	refused      refusalGroup // by what it was at its last try
-	// seen is how often kcp had been restored when the object was last there.
+	// warned is the last Warning, as long as each sync gives it.
+	warned objectsync.Event
+	// seen is how often kcp had been restored when the object was last there. It is zero if it was not seen yet.
 	seen int64
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID
@@ -122,7 +124,7 @@ func (x *objectIndex) update(item objectsync.Primary, change func(*object)) {
 	defer x.mu.Unlock()
 	o := x.known[item]
 	if o == nil {
-		o = &object{seen: x.restores.Load()}
+		o = &object{}
 		x.known[item] = o
 		x.workspaces.count(item.Cluster, 1)
 	}
@@ -139,7 +141,7 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 	if o := x.known[item]; o != nil {
 		return *o
 	}
-	return object{seen: x.restores.Load()}
+	return object{}
 }
 
 // forget removes an object from the index.

@@ -117,6 +117,7 @@ func (s *Supervisor) Restored(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.of[name]; p != nil {
+		p.worker.workspaces.forgetLooks() // Others have those resource versions now.
 		p.worker.objects.restores.Add(1)
 	}
 }

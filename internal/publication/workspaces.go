@@ -50,36 +50,48 @@ type workspace struct {
 	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
 	Workspace
 
-	shown   bool
-	absent  bool      // It is not where it was last seen, as the endpoint there says.
-	gone    bool      // It is not anywhere: see homeOf.
-	left    time.Time // when it was shown no more
-	objects int       // how many of its objects, copies and states are known
+	shown    bool
+	absent   bool           // It is not where it was last seen, as the endpoint there says.
+	gone     bool           // It is not anywhere: see homeOf.
+	left     time.Time      // when it was shown no more
+	objects  int            // how many of its objects, copies and states are known
+	bindings *bindingReader // of its own
 }
 
 // A workspaceIndex is what is known of all workspaces. Its methods may be called concurrently.
 type workspaceIndex struct {
 	mu        sync.Mutex
 	consumers Consumers
-	known     map[string]workspace // by logical cluster
+	known     map[string]*workspace // by logical cluster
 }
 
-// put records what is known of a logical cluster, nothing of one that neither binds the API nor has anything left. The
-// caller holds the lock.
-func (x *workspaceIndex) put(cluster string, w workspace) {
-	if x.known[cluster] = w; !w.shown && w.objects == 0 {
+// record returns what is known of a logical cluster. The caller holds the lock.
+func (x *workspaceIndex) record(cluster string) *workspace {
+	if x.known[cluster] == nil {
+		x.known[cluster] = &workspace{bindings: &bindingReader{}}
+	}
+	return x.known[cluster]
+}
+
+// forget forgets a logical cluster that neither binds the API nor has anything left. The caller holds the lock.
+func (x *workspaceIndex) forget(cluster string) {
+	if w := x.known[cluster]; w != nil && !w.shown && w.objects == 0 {
 		delete(x.known, cluster)
 	}
 }
 
-// get returns what is known of a logical cluster.
+// get returns a copy of what is known of a logical cluster.
 func (x *workspaceIndex) get(cluster string) workspace {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	w := x.known[cluster]
-	w.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
+	if w == nil {
+		return workspace{bindings: &bindingReader{}}
+	}
+	is := *w
+	is.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
 		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
-	return w
+	return is
 }
 
 // hides reports whether a workspace has not accepted the permission claim for a resource.
@@ -91,9 +103,17 @@ func (x *workspaceIndex) hides(cluster, resource string) bool {
 func (x *workspaceIndex) count(cluster string, more int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	w := x.known[cluster]
-	w.objects += more
-	x.put(cluster, w)
+	x.record(cluster).objects += more
+	x.forget(cluster)
+}
+
+// forgetLooks forgets up to which resource versions workspaces are known to stay.
+func (x *workspaceIndex) forgetLooks() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, w := range x.known {
+		w.bindings = &bindingReader{}
+	}
 }
 
 // follow takes over who binds the API by now, and returns what was before. Changed reports whether that or the
@@ -104,18 +124,20 @@ func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allow
 	defer x.mu.Unlock()
 	was, x.consumers, allowed = x.consumers, c, set[string]{}
 	for cluster, is := range c.Workspaces {
-		w := x.known[cluster]
+		w := x.record(cluster)
 		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden || w.Endpoint != is.Endpoint {
 			allowed[cluster] = struct{}{}
 		}
+		if w.Endpoint != is.Endpoint {
+			w.bindings = &bindingReader{} // Another shard has resource versions of its own.
+		}
 		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true
-		x.put(cluster, w)
 	}
 	for cluster, w := range x.known {
 		if _, still := c.Workspaces[cluster]; w.shown && !still {
-			w.shown, w.Bound, w.Hidden, w.left = false, false, "", time.Now()
-			x.put(cluster, w)
+			w.shown, w.Bound, w.Hidden, w.left, w.bindings = false, false, "", time.Now(), &bindingReader{}
+			x.forget(cluster)
 		}
 	}
 	return was, !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints), allowed
