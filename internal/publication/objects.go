@@ -48,7 +48,7 @@ type object struct {
 	warned objectsync.Event
 	// orphaned means that its copy has been left behind.
 	orphaned bool
-	// suspect means that the object had a copy when kcp was restored, and has not been seen since.
+	// suspect means that the object may have had a copy when kcp was restored, and has not been seen since.
 	suspect bool
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID

@@ -145,16 +145,11 @@ func (w *syncWorker) homeOf(item objectsync.Primary) workspace {
 	return home
 }
 
-// suspectAll records which objects have copies. If kcp has no such object, a restore has undone it: nobody has deleted
-// it.
+// suspectAll records which objects may have copies: not only those whose copies are seen, which are none while another
+// spec is about to take over. If kcp has no such object, a restore has undone it: nobody has deleted it.
 func (w *syncWorker) suspectAll() {
 	w.objects.restored.Store(true)
-	w.objects.each(func(_ objectsync.Primary, o *object) { o.suspect = false })
-	w.eachCopy(func(item objectsync.Primary, u *unstructured.Unstructured) {
-		if !objectsync.IsOrphaned(u) {
-			w.objects.update(item, func(o *object) { o.suspect = true })
-		}
-	})
+	w.objects.each(func(_ objectsync.Primary, o *object) { o.suspect = !o.orphaned })
 }
 
 // holdsNone reports whether all objects are known to be without our finalizer.
