@@ -17,6 +17,10 @@
 // resource may hold a long text that an expression passes on. Functions of our own in the place of those of cel-go were
 // rejected too: a decorator checks the arguments and leaves the functions what they are.
 //
+// Maps are gone through in the order of their keys. cel-go takes them in that of Go, which is another one each time: a
+// list made of a map would be written for ever. The keys of each map are sorted once in an evaluation, as an expression
+// may begin to go through a large one at each of its steps.
+//
 // All matches of a regular expression are looked for in texts of 16 KiB at most, as that can take time as the square of
 // the text.
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 	"github.com/pkg/errors"
@@ -66,7 +67,9 @@ func NewEnvironment(what string, variables ...string) Environment {
 		}
 		calls, err := bounded(env)
 		// Constants are not folded: that would evaluate parts of the expression without a limit.
-		return compiler{env, []cel.ProgramOption{cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls}}, err
+		return compiler{env, []cel.ProgramOption{
+			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls, ordered(),
+		}}, err
 	})}
 }
 
@@ -112,7 +115,11 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 // Eval returns what the expression gives for variables, which are neither copied nor changed. The cause of an error is
 // ErrFailed or ErrTooCostly; its text quotes nothing of the variables.
 func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
-	out, _, err := p.program.Eval(variables)
+	r, wrapped := reading{types.DefaultTypeAdapter, map[uintptr]traits.Lister{}}, map[string]any{}
+	for name, v := range variables {
+		wrapped[name] = r.NativeToValue(v)
+	}
+	out, _, err := p.program.Eval(wrapped)
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
 		return nil, Error{p.what, ErrTooCostly, fmt.Sprintf("it was stopped at cost %d", costLimit)}

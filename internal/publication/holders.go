@@ -146,12 +146,21 @@ func (h *holders) set(p objectsync.Primary, all []objectsync.Holding) {
 	h.shared.put(holder{p, h}, all)
 }
 
-// add adds to what an object has, because it is not known what else it still has.
-func (h *holders) add(p objectsync.Primary, more []objectsync.Holding) {
+// add makes related all that an object refers to by their identifiers, and adds what it has copied. What it refers to by
+// other identifiers stays, because that is not known. Nothing else does: what an object that fails has ever referred to
+// would use up the memory of all.
+func (h *holders) add(p objectsync.Primary, related, copied []objectsync.Holding) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
-	by := holder{p, h}
-	h.shared.put(by, append(slices.Clip(h.shared.all[by]), more...))
+	by, known := holder{p, h}, set[string]{}
+	for _, x := range related {
+		known[x.Identifier] = struct{}{}
+	}
+	other := slices.DeleteFunc(slices.Clone(h.shared.all[by]), func(x objectsync.Holding) bool {
+		_, is := known[x.Identifier]
+		return is
+	})
+	h.shared.put(by, slices.Concat(other, related, copied))
 }
 
 // Drop forgets one of the things an object has.

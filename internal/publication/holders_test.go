@@ -49,7 +49,7 @@ func TestLedger(t *testing.T) {
 	one, two := newShared(), newShared()
 	a, b, next, elsewhere := openHolders(one, "a"), openHolders(one, "b"), openHolders(one, "a"), openHolders(two, "a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
-	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
+	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))}, nil)
 	both, thief := set[string]{"victim": {}, "thief": {}}, set[string]{"thief": {}}
 	for name, tc := range map[string]struct {
 		reason string

@@ -95,7 +95,7 @@ func (w *syncWorker) await(ctx context.Context) {
 		w.config.shared.note(n, w.streams.states.Get)
 	}
 	learn := func(item objectsync.Primary) {
-		w.holders.add(item, w.syncer.Held(item, w.streams.state(item)))
+		w.holders.add(item, nil, w.syncer.Held(item, w.streams.state(item)))
 	}
 	for _, e := range w.streams.allEndpoints() {
 		_ = e.objects.Await(ctx)
@@ -266,11 +266,12 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 	}
 	res, err := w.syncer.Sync(p.ctx, p.input)
 	w.needs.set(p.item, p.needs)
-	if err == nil { // What is not related any more may still have to go.
-		w.holders.set(p.item, append(res.Related, w.syncer.Held(p.item, w.streams.state(p.item))...))
+	held := w.syncer.Held(p.item, w.streams.state(p.item)) // What is not related any more may still have to go.
+	if err == nil {
+		w.holders.set(p.item, append(res.Related, held...))
 		w.needs.shrink(p.item, p.used)
 	} else {
-		w.holders.add(p.item, res.Related)
+		w.holders.add(p.item, res.Related, held)
 	}
 	p.tell(source, res.Events)
 	return res.Copy.Name != "", err
