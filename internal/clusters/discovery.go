@@ -156,8 +156,15 @@ func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
 func (k *kinds) isSettled(gvk schema.GroupVersionKind) bool {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	_, known := k.known[gvk]
-	return known || slices.Contains(slices.Concat(slices.Collect(maps.Values(k.waiting))...), gvk)
+	if _, known := k.known[gvk]; known {
+		return true
+	}
+	for _, gvks := range k.waiting {
+		if slices.Contains(gvks, gvk) {
+			return true
+		}
+	}
+	return false
 }
 
 // forget ends all that an owner waits for.
@@ -167,7 +174,8 @@ func (k *kinds) forget(o informer.Owner) {
 	maps.DeleteFunc(k.waiting, func(w waiter, _ []schema.GroupVersionKind) bool { return w.Owner == o })
 }
 
-// search looks for the kinds waited for, with one request per group and version, until none is left.
+// search looks for the kinds waited for until none is left, with one request for all groups and one for each group and
+// version that is served.
 func (k *kinds) search() {
 	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
 		sought := map[schema.GroupVersion]struct{}{}
@@ -177,10 +185,22 @@ func (k *kinds) search() {
 		}
 		k.searching = len(sought) > 0
 		k.lock.Unlock()
-		for gv := range sought {
+		for _, gv := range k.listed(sought) {
 			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
 		return len(sought) == 0, nil
+	})
+}
+
+// listed returns which of some versions of groups the target lists. Where it does not say, all are.
+func (k *kinds) listed(sought map[schema.GroupVersion]struct{}) []schema.GroupVersion {
+	known, errs := map[string][]schema.GroupVersion{}, map[string]error{} // by path
+	return slices.DeleteFunc(slices.Collect(maps.Keys(sought)), func(gv schema.GroupVersion) bool {
+		path := groupsPath(gv.Group)
+		if _, asked := known[path]; !asked {
+			known[path], errs[path] = k.served(path)
+		}
+		return errs[path] == nil && !slices.Contains(known[path], gv)
 	})
 }
 
@@ -258,23 +278,35 @@ func groupsPath(group string) string {
 	return "/apis"
 }
 
-// versions returns the versions of a group that are served. Only an answer that lists groups tells: a server or proxy
-// which does not know the path knows nothing of kinds.
+// versions returns the versions of a group that are served.
 func (k *kinds) versions(group string) (served []string, err error) {
-	answer := k.client.Get().AbsPath(groupsPath(group)).Do(k.life)
-	if group == "" {
+	all, err := k.served(groupsPath(group))
+	for _, gv := range all {
+		if gv.Group == group {
+			served = append(served, gv.Version)
+		}
+	}
+	return served, err
+}
+
+// served returns the versions of groups that a path of groupsPath lists. Only an answer that lists groups tells: a
+// server or proxy which does not know the path knows nothing of kinds.
+func (k *kinds) served(path string) (all []schema.GroupVersion, err error) {
+	answer := k.client.Get().AbsPath(path).Do(k.life)
+	if path == groupsPath("") {
 		core := &metav1.APIVersions{}
 		err = answer.Into(core)
-		return core.Versions, err
+		for _, v := range core.Versions {
+			all = append(all, schema.GroupVersion{Version: v})
+		}
+		return all, err
 	}
 	list := &metav1.APIGroupList{}
 	err = answer.Into(list)
 	for _, g := range list.Groups {
 		for _, v := range g.Versions {
-			if g.Name == group {
-				served = append(served, v.Version)
-			}
+			all = append(all, schema.GroupVersion{Group: g.Name, Version: v.Version})
 		}
 	}
-	return served, err
+	return all, err
 }
