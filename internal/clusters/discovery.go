@@ -45,6 +45,7 @@ type kinds struct {
 	lock      sync.Mutex
 	known     map[schema.GroupVersionKind]Mapping
 	waiting   map[waiter][]schema.GroupVersionKind
+	sought    map[schema.GroupVersionKind]int // how many wait for a kind
 	searching bool
 }
 
@@ -59,6 +60,7 @@ func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner))
 	return &kinds{
 		client: c, found: found, life: ctx,
 		known: map[schema.GroupVersionKind]Mapping{}, waiting: map[waiter][]schema.GroupVersionKind{},
+		sought: map[schema.GroupVersionKind]int{},
 	}
 }
 
@@ -88,13 +90,14 @@ func (k *kinds) Mappings(
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	w, served := waiter{Owner: o, purpose: p}, make(map[schema.GroupVersionKind]Mapping, len(gvks))
-	delete(k.waiting, w)
+	k.endWait(w)
 	for _, gvk := range gvks {
 		if m, ok := k.known[gvk]; ok {
 			served[gvk] = m
 			continue
 		}
 		k.waiting[w] = append(k.waiting[w], gvk)
+		k.sought[gvk]++
 		if !k.searching {
 			k.searching = true
 			go k.search()
@@ -156,22 +159,29 @@ func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
 func (k *kinds) isSettled(gvk schema.GroupVersionKind) bool {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	if _, known := k.known[gvk]; known {
-		return true
-	}
-	for _, gvks := range k.waiting {
-		if slices.Contains(gvks, gvk) {
-			return true
+	_, known := k.known[gvk]
+	return known || k.sought[gvk] > 0
+}
+
+// endWait ends what somebody waits for. The caller holds the lock.
+func (k *kinds) endWait(w waiter) {
+	for _, gvk := range k.waiting[w] {
+		if k.sought[gvk]--; k.sought[gvk] == 0 {
+			delete(k.sought, gvk)
 		}
 	}
-	return false
+	delete(k.waiting, w)
 }
 
 // forget ends all that an owner waits for.
 func (k *kinds) forget(o informer.Owner) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	maps.DeleteFunc(k.waiting, func(w waiter, _ []schema.GroupVersionKind) bool { return w.Owner == o })
+	for w := range k.waiting {
+		if w.Owner == o {
+			k.endWait(w)
+		}
+	}
 }
 
 // search looks for the kinds waited for until none is left, with one request for all groups and one for each group and
@@ -180,7 +190,7 @@ func (k *kinds) search() {
 	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
 		sought := map[schema.GroupVersion]struct{}{}
 		k.lock.Lock()
-		for _, gvk := range slices.Concat(slices.Collect(maps.Values(k.waiting))...) {
+		for gvk := range k.sought {
 			sought[gvk.GroupVersion()] = struct{}{}
 		}
 		k.searching = len(sought) > 0
@@ -256,13 +266,12 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 		}
 	}
 	var served []informer.Owner // They say anew what they wait for.
-	maps.DeleteFunc(k.waiting, func(w waiter, gvks []schema.GroupVersionKind) bool {
-		is := slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok })
-		if is {
+	for w, gvks := range k.waiting {
+		if slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok }) {
 			served = append(served, w.Owner)
+			k.endWait(w)
 		}
-		return is
-	})
+	}
 	k.lock.Unlock()
 	for _, o := range served {
 		k.found(o)
