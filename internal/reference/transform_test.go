@@ -234,7 +234,7 @@ func TestTransform(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := transformed(tc.value, tc.transforms)
+			got, err := transformed(tc.value, tc.transforms, new(int))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\ntransformed: -want, +got:\n%s", tc.reason, diff)
 			}
