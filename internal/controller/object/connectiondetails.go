@@ -53,21 +53,28 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot get connection details")
 	}
-	var lacks []string
-	for _, w := range wanted {
-		value, err := found[originOf(w)].value(w)
-		if err != nil {
-			s.missing = append(s.missing, w.ToConnectionSecretKey)
-			lacks = append(lacks, fmt.Sprintf("%s (%v)", w.ToConnectionSecretKey, err))
-			continue
-		}
-		s.values[w.ToConnectionSecretKey] = value
-	}
+	lacks := s.take(wanted, found)
 	e.connection = s
 	if len(lacks) > 0 {
 		e.unready("Connection details are missing: " + strings.Join(lacks, ", "))
 	}
 	return nil
+}
+
+// take takes the connection details from their origins, and says which are missing and why.
+func (d *connectionSecret) take(wanted []commonv1.ConnectionDetail,
+	found map[corev1.ObjectReference]*origin,
+) (lacks []string) {
+	for _, w := range wanted {
+		value, err := found[originOf(w)].value(w)
+		if err != nil {
+			d.missing = append(d.missing, w.ToConnectionSecretKey)
+			lacks = append(lacks, fmt.Sprintf("%s (%v)", w.ToConnectionSecretKey, err))
+			continue
+		}
+		d.values[w.ToConnectionSecretKey] = value
+	}
+	return lacks
 }
 
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
