@@ -82,12 +82,12 @@ func TestNamespaceHoldsNothing(t *testing.T) {
 			managed.FinalizerName, workloadv1alpha1.FinalizerApplication, workloadv1alpha1.FinalizerResource,
 		})
 		kube.Create(t, c, o)
-		t.Cleanup(func() {
-			kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
-		})
 	}
 	kube.Delete(t, c, s.config)
 	kube.AwaitGone(t, c, s.config)
+	for _, o := range all {
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
+	}
 }
 
 // TestNamespaceLosesRight shows that the Objects of a namespace stop as soon as it loses the label by which it was
