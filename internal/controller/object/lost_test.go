@@ -162,9 +162,9 @@ func TestLostObject(t *testing.T) {
 	})
 }
 
-// TestNamesakeGetsNoRecord shows that an Object which is made in place of one whose finalizer somebody has taken off,
+// TestReplacedNamesake shows that an Object which is made in place of one whose finalizer somebody has taken off,
 // while a write for that one is under way, gets nothing of its record: it would delete what that one has left.
-func TestNamesakeGetsNoRecord(t *testing.T) {
+func TestReplacedNamesake(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		var armed atomic.Bool
