@@ -45,6 +45,7 @@ type kinds struct {
 	lock      sync.Mutex
 	known     map[schema.GroupVersionKind]Mapping
 	waiting   map[waiter][]schema.GroupVersionKind
+	sought    map[schema.GroupVersionKind]int // how many wait for a kind
 	searching bool
 }
 
@@ -59,6 +60,7 @@ func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner))
 	return &kinds{
 		client: c, found: found, life: ctx,
 		known: map[schema.GroupVersionKind]Mapping{}, waiting: map[waiter][]schema.GroupVersionKind{},
+		sought: map[schema.GroupVersionKind]int{},
 	}
 }
 
@@ -88,13 +90,14 @@ func (k *kinds) Mappings(
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	w, served := waiter{Owner: o, purpose: p}, make(map[schema.GroupVersionKind]Mapping, len(gvks))
-	delete(k.waiting, w)
+	k.endWait(w)
 	for _, gvk := range gvks {
 		if m, ok := k.known[gvk]; ok {
 			served[gvk] = m
 			continue
 		}
 		k.waiting[w] = append(k.waiting[w], gvk)
+		k.sought[gvk]++
 		if !k.searching {
 			k.searching = true
 			go k.search()
@@ -157,30 +160,57 @@ func (k *kinds) isSettled(gvk schema.GroupVersionKind) bool {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	_, known := k.known[gvk]
-	return known || slices.Contains(slices.Concat(slices.Collect(maps.Values(k.waiting))...), gvk)
+	return known || k.sought[gvk] > 0
+}
+
+// endWait ends what somebody waits for. The caller holds the lock.
+func (k *kinds) endWait(w waiter) {
+	for _, gvk := range k.waiting[w] {
+		if k.sought[gvk]--; k.sought[gvk] == 0 {
+			delete(k.sought, gvk)
+		}
+	}
+	delete(k.waiting, w)
 }
 
 // forget ends all that an owner waits for.
 func (k *kinds) forget(o informer.Owner) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	maps.DeleteFunc(k.waiting, func(w waiter, _ []schema.GroupVersionKind) bool { return w.Owner == o })
+	for w := range k.waiting {
+		if w.Owner == o {
+			k.endWait(w)
+		}
+	}
 }
 
-// search looks for the kinds waited for, with one request per group and version, until none is left.
+// search looks for the kinds waited for until none is left, with one request for all groups and one for each group and
+// version that is served.
 func (k *kinds) search() {
 	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
 		sought := map[schema.GroupVersion]struct{}{}
 		k.lock.Lock()
-		for _, gvk := range slices.Concat(slices.Collect(maps.Values(k.waiting))...) {
+		for gvk := range k.sought {
 			sought[gvk.GroupVersion()] = struct{}{}
 		}
 		k.searching = len(sought) > 0
 		k.lock.Unlock()
-		for gv := range sought {
+		for _, gv := range k.listed(sought) {
 			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
 		return len(sought) == 0, nil
+	})
+}
+
+// listed returns which of some versions of groups the target lists. Where it does not say, all are.
+func (k *kinds) listed(sought map[schema.GroupVersion]struct{}) []schema.GroupVersion {
+	known, errs := map[string][]schema.GroupVersion{}, map[string]error{} // by path
+	return slices.DeleteFunc(slices.Collect(maps.Keys(sought)), func(gv schema.GroupVersion) bool {
+		path := groupsPath(gv.Group)
+		if _, asked := known[path]; !asked {
+			known[path], errs[path] = k.served(path)
+		}
+		return errs[path] == nil && !slices.Contains(known[path], gv)
 	})
 }
 
@@ -236,13 +266,12 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 		}
 	}
 	var served []informer.Owner // They say anew what they wait for.
-	maps.DeleteFunc(k.waiting, func(w waiter, gvks []schema.GroupVersionKind) bool {
-		is := slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok })
-		if is {
+	for w, gvks := range k.waiting {
+		if slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok }) {
 			served = append(served, w.Owner)
+			k.endWait(w)
 		}
-		return is
-	})
+	}
 	k.lock.Unlock()
 	for _, o := range served {
 		k.found(o)
@@ -258,23 +287,35 @@ func groupsPath(group string) string {
 	return "/apis"
 }
 
-// versions returns the versions of a group that are served. Only an answer that lists groups tells: a server or proxy
-// which does not know the path knows nothing of kinds.
+// versions returns the versions of a group that are served.
 func (k *kinds) versions(group string) (served []string, err error) {
-	answer := k.client.Get().AbsPath(groupsPath(group)).Do(k.life)
-	if group == "" {
+	all, err := k.served(groupsPath(group))
+	for _, gv := range all {
+		if gv.Group == group {
+			served = append(served, gv.Version)
+		}
+	}
+	return served, err
+}
+
+// served returns the versions of groups that a path of groupsPath lists. Only an answer that lists groups tells: a
+// server or proxy which does not know the path knows nothing of kinds.
+func (k *kinds) served(path string) (all []schema.GroupVersion, err error) {
+	answer := k.client.Get().AbsPath(path).Do(k.life)
+	if path == groupsPath("") {
 		core := &metav1.APIVersions{}
 		err = answer.Into(core)
-		return core.Versions, err
+		for _, v := range core.Versions {
+			all = append(all, schema.GroupVersion{Version: v})
+		}
+		return all, err
 	}
 	list := &metav1.APIGroupList{}
 	err = answer.Into(list)
 	for _, g := range list.Groups {
 		for _, v := range g.Versions {
-			if g.Name == group {
-				served = append(served, v.Version)
-			}
+			all = append(all, schema.GroupVersion{Group: g.Name, Version: v.Version})
 		}
 	}
-	return served, err
+	return all, err
 }

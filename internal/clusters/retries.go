@@ -15,7 +15,7 @@ import (
 
 const (
 	// soonRetries is how many times in a row an owner may fail before its retries are put off, and soonOwners how many
-	// owners may fail at the same time.
+	// owners of a namespace may fail at the same time.
 	soonRetries = 6
 	soonOwners  = 200
 	// putOffLeast is the pause of a retry that is put off. On average it is putOffAlike for each owner that fails alike,
@@ -32,8 +32,8 @@ const (
 	wokenAtOnce = 2
 )
 
-// retries are those of the owners that fail on a target. The more of them fail alike, the more seldom each is tried
-// again. When one succeeds it wakes others, and so on.
+// retries are those of the owners that fail on a target. The more of a namespace fail alike, the more seldom each is
+// tried again. When one succeeds it wakes others, and so on.
 type retries struct {
 	wake func(informer.Owner)
 
@@ -60,11 +60,18 @@ func (r *retries) RetryAfter(o informer.Owner, err error, work string) time.Dura
 	}
 	f.times++
 	r.failed[o] = f
-	if f.times <= soonRetries && len(r.failed) <= soonOwners {
+	all, alike := 0, 0 // in the namespace: no tenant puts off what is another's
+	for other, known := range r.failed {
+		if other.Namespace == o.Namespace {
+			all++
+			if known.cause == f.cause {
+				alike++
+			}
+		}
+	}
+	if f.times <= soonRetries && all <= soonOwners {
 		return 0
 	}
-	all := len(r.failed)
-	alike := len(r.alike(f.cause, all))
 	mean := max(min(putOffMost, putOffAlike*time.Duration(alike)), putOffAll*time.Duration(all))
 	return putOffLeast + rand.N(max(putOffJitter, 2*(mean-putOffLeast))) //nolint:gosec // Jitter needs no secrecy.
 }
@@ -75,7 +82,7 @@ func (r *retries) Succeeded(o informer.Owner) {
 	var woken []informer.Owner
 	if f, ok := r.failed[o]; ok {
 		delete(r.failed, o)
-		woken = r.alike(f.cause, wokenAtOnce)
+		woken = r.alike(f.cause)
 	}
 	r.mu.Unlock()
 	for _, other := range woken {
@@ -83,10 +90,10 @@ func (r *retries) Succeeded(o informer.Owner) {
 	}
 }
 
-// alike returns owners that fail for a cause, at most so many. The caller holds the lock.
-func (r *retries) alike(cause string, most int) (owners []informer.Owner) {
+// alike returns owners that fail for a cause, at most wokenAtOnce. The caller holds the lock.
+func (r *retries) alike(cause string) (owners []informer.Owner) {
 	for o, f := range r.failed {
-		if len(owners) < most && f.cause == cause {
+		if len(owners) < wokenAtOnce && f.cause == cause {
 			owners = append(owners, o)
 		}
 	}

@@ -101,6 +101,28 @@ func TestRetriesArePutOff(t *testing.T) {
 	}
 }
 
+// TestRetriesOfTenants shows that what fails in one namespace, however much it is, puts off nothing of another, also
+// where they share a connection.
+func TestRetriesOfTenants(t *testing.T) {
+	const crowd = 2000
+	f, _ := newRecordedRetries()
+	for n := range crowd {
+		o := owner(n)
+		o.Namespace = "crowded"
+		f.RetryAfter(o, errBoom, "cause")
+	}
+	one := owner(0)
+	one.Namespace = "neighbour"
+	for n := range soonRetries {
+		if got := f.RetryAfter(one, errBoom, "cause"); got != 0 {
+			t.Errorf("retry %d is put off for %s", n, got)
+		}
+	}
+	if got := f.RetryAfter(one, errBoom, "cause"); got > 2*putOffLeast {
+		t.Errorf("want a retry every few seconds after that, got one after %s", got)
+	}
+}
+
 // TestRetriesWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no
 // others.
 func TestRetriesWake(t *testing.T) {

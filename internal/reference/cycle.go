@@ -45,7 +45,7 @@ func (s *objects) cycles(ctx context.Context, f Referrer) (map[node]node, error)
 		objs, err := s.lookup(ctx, n, nil)
 		for _, o := range objs {
 			for _, ref := range s.edges(o) {
-				found, err := s.targets(ctx, ref)
+				found, err := s.targets(ctx, o, ref)
 				if err != nil {
 					return nil, err
 				}
@@ -67,7 +67,7 @@ func (s *objects) breakCycles(ctx context.Context, f Referrer, refs []Reference)
 		if refs[i].Err != nil {
 			continue
 		}
-		there, err := s.targets(ctx, refs[i])
+		there, err := s.targets(ctx, f, refs[i])
 		if err != nil {
 			return refused(err)
 		}

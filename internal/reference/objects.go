@@ -154,12 +154,15 @@ func (s *objects) has(n node) bool {
 	return ok
 }
 
-// lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
-// be changed.
-func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) ([]Referrer, error) {
+// lookup returns the Object of a node, or those of its namespace that a selector and further options select. They are
+// shared, and must not be changed.
+func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
+	more ...client.ListOption,
+) ([]Referrer, error) {
 	k := s.kinds[n.kind]
 	if n.name.Name == "" {
-		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		return s.list(ctx, k, append(more, client.InNamespace(n.name.Namespace),
+			client.MatchingLabelsSelector{Selector: selector})...)
 	}
 	if _, ok := s.served.Load(n.kind); !ok {
 		return nil, nil
@@ -172,10 +175,19 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) 
 	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
 }
 
-// targets returns the nodes of the Objects that a reference leads to.
-func (s *objects) targets(ctx context.Context, r Reference) ([]node, error) {
-	objs, err := s.lookup(ctx, r.node(), r.selector)
+// targets returns the nodes of the Objects that a reference of an Object leads to. A selector of several leads to none
+// of them, or to what it has pinned when it was of one.
+func (s *objects) targets(ctx context.Context, f Referrer, r Reference) ([]node, error) {
+	objs, err := s.lookup(ctx, r.node(), r.selector, client.Limit(2))
 	var all []node
+	if len(objs) > 1 {
+		objs = nil
+		for _, p := range f.Observed().References {
+			if r.isOf(p) {
+				all = append(all, pinned(p))
+			}
+		}
+	}
 	for _, o := range objs {
 		all = append(all, o.node())
 	}

@@ -14,6 +14,7 @@ import (
 type Resolution struct {
 	values []value
 	size   int                        // of all values, in bytes
+	texts  int                        // how long the texts were that transforms have taken and made, in bytes
 	found  []*found                   // the resources to pin
 	loose  []commonv1.PinnedReference // what is pinned and must not be
 	unsure []*Reference               // what is pinned of these stays pinned

@@ -251,7 +251,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if !ok {
 		return waiting("%s to have field %s", r, r.From)
 	}
-	written, err := transformed(v, r.Transforms)
+	written, err := transformed(v, r.Transforms, &res.texts)
 	if err != nil {
 		return invalid("%s: cannot transform field %s of %s: %v", r.At, r.From, r, err)
 	}

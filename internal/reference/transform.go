@@ -18,17 +18,30 @@ import (
 // double a text would soon ask for all memory.
 const textMost = 1 << 20
 
-// transformed changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell
-// the value, which may be secret.
-func transformed(value any, transforms []commonv1.Transform) (any, error) {
+// textsMost is how long the texts may be together that the transforms of all references of an Object take and make, in
+// bytes.
+const textsMost = 32 << 20
+
+// transformed changes a value, as Compositions do, and adds to a number how long the texts are that this takes and
+// makes. Values are as in JSON; whole numbers are int64. Errors do not tell the value, which may be secret.
+func transformed(value any, transforms []commonv1.Transform, texts *int) (any, error) {
 	for i, t := range transforms {
 		v, err := transform(value, t)
+		if *texts += lengthOf(value) + lengthOf(v); err == nil && *texts > textsMost {
+			err = errors.Errorf("the transforms of all references make texts of more than %d bytes", textsMost)
+		}
 		if err != nil {
 			return nil, errors.Wrapf(err, "transforms[%d]", i)
 		}
 		value = v
 	}
 	return value, nil
+}
+
+// lengthOf returns how long a value is if it is a text.
+func lengthOf(value any) int {
+	s, _ := value.(string)
+	return len(s)
 }
 
 func transform(value any, t commonv1.Transform) (any, error) {

@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 )
 
 func formatted(layout string) commonv1.Transform {
@@ -22,6 +23,42 @@ func converted(to string) commonv1.Transform {
 func lookedUp(key, value string) commonv1.Transform {
 	return commonv1.Transform{
 		Type: commonv1.TransformMap, Map: map[string]apiextensionsv1.JSON{key: {Raw: []byte(value)}},
+	}
+}
+
+// TestTransformsAreBounded shows that what the transforms of an Object make on the way is limited together: a thousand
+// that each make a text of a megabyte, or parse one, take seconds of a processor.
+func TestTransformsAreBounded(t *testing.T) {
+	wide := []commonv1.Transform{formatted("%1000000s")}
+	parsing := []commonv1.Transform{converted("object"), converted("string")}
+	long := `{\"a\":\"` + strings.Repeat("x", textMost) + `\"}`
+	for name, tc := range map[string]struct {
+		reason     string
+		value      string
+		transforms []commonv1.Transform
+		ok         bool
+	}{
+		"Short": {
+			reason: "Many of a short text are fine.",
+			value:  "{}", transforms: slices.Repeat(parsing, 500), ok: true,
+		},
+		"Few":     {reason: "So are a few of a long one.", value: "{}", transforms: slices.Repeat(wide, 3), ok: true},
+		"Formats": {reason: "Many formats are not.", value: "{}", transforms: slices.Repeat(wide, 1000)},
+		"Parsed": {
+			reason: "Nor is a text that is parsed again and again.",
+			value:  long, transforms: slices.Repeat(parsing, 500),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, o, gvk := &Resolution{}, showing(tc.value), mobjectv1alpha1.ObjectGroupVersionKind
+			x := &found{o, pinOf(gvk, o), func() (map[string]any, error) { return content(o, gvk) }}
+			err := (&Reference{
+				From: "status.atProvider.manifest.data.color", To: "data.color", Transforms: tc.transforms,
+			}).use(Referrer{Object: named("reader")}, res, x)
+			if (err == nil) != tc.ok || err != nil && ReasonOf(err) != commonv1.ReasonInvalidReference {
+				t.Errorf("%s Got %v", tc.reason, err)
+			}
+		})
 	}
 }
 
@@ -197,7 +234,7 @@ func TestTransform(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := transformed(tc.value, tc.transforms)
+			got, err := transformed(tc.value, tc.transforms, new(int))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\ntransformed: -want, +got:\n%s", tc.reason, diff)
 			}

@@ -96,6 +96,18 @@ func (c Config) Refs(user client.Object) []client.ObjectKey {
 	return found
 }
 
+// HasUsed reports whether a resource is known to have had something on the target of a ProviderConfig. Of applications
+// their resources tell.
+func HasUsed(user client.Object) bool {
+	switch o := user.(type) {
+	case observed:
+		return o.Observed().ProviderConfigReference != nil
+	case *workloadv1alpha1.KubernetesApplicationResource:
+		return o.Status.Submitted != nil || len(o.Status.Secrets) > 0
+	}
+	return false
+}
+
 // ClusterScopeConfig returns the ProviderConfig of cluster-scoped resources.
 func ClusterScopeConfig() Config {
 	return Config{

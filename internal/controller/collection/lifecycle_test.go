@@ -221,3 +221,29 @@ func TestPause(t *testing.T) {
 		w.awaitSettled(t, oc)
 	})
 }
+
+// TestMembersAreNotSelected shows that a collection which selects Objects on its own control plane, and labels its
+// members as it selects, has no members of its members, which would be without end.
+func TestMembersAreNotSelected(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		here := connect(t, world{c: w.c, scope: w.scope, ns: local.Namespace(t), tns: w.tns}, local.User(t, user, admins))
+		version := "kubernetes.crossplane.io/v1alpha2"
+		if w.namespace() != "" {
+			version = "kubernetes.m.crossplane.io/v1alpha1"
+		}
+		seen := w.scope.Object(w.ns, w.tns+"-seen", w.ns, build.ConfigMap(w.tns, "seen"))
+		seen.SetLabels(map[string]string{"team": w.tns})
+		kube.Create(t, w.c, seen)
+		oc := w.scope.Collection(here.ns, w.tns, here.ns, commonv1.ObserveObjects{
+			APIVersion: version, Kind: "Object", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"team": w.tns}},
+		})
+		oc.Desired().Template = &commonv1.ObservedObjectTemplate{}
+		oc.Desired().Template.Metadata.Labels = map[string]string{"team": w.tns}
+		kube.Create(t, w.c, oc)
+		here.awaitSettled(t, oc)
+		kube.Holds(t, "one member", func() (bool, string) {
+			n := len(here.members(t, w.tns))
+			return n == 1, strconv.Itoa(n)
+		}, func() { w.passQueue(t) })
+	})
+}

@@ -19,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -28,6 +30,9 @@ import (
 
 // purposeSelection are the resources a collection selects.
 const purposeSelection informer.Purpose = "selection"
+
+// ownGroups are those of Objects.
+var ownGroups = []string{objectv1alpha2.Group, mobjectv1alpha1.Group}
 
 // connect finds the target, and records the use of the ProviderConfig unless the collection must not use it.
 func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
@@ -50,6 +55,10 @@ func (r *Reconciler[T]) selectResources(ctx context.Context, p *pass[T]) error {
 	gvk, selector, err := parse(of)
 	if err != nil {
 		return err
+	}
+	if gvk.Kind == commonv1.ObjectKind && slices.Contains(ownGroups, gvk.Group) {
+		// There would be no end of members of members.
+		selector = strings.TrimPrefix(selector+",!"+commonv1.LabelKeyCollection, ",")
 	}
 	names, err := namesOn(ctx, p.cluster, p.owner, gvk, informer.Interest{
 		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Stream: informer.StreamNames, Selector: selector,

@@ -53,21 +53,49 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot get connection details")
 	}
-	var lacks []string
-	for _, w := range wanted {
-		value, err := found[originOf(w)].value(w)
-		if err != nil {
-			s.missing = append(s.missing, w.ToConnectionSecretKey)
-			lacks = append(lacks, fmt.Sprintf("%s (%v)", w.ToConnectionSecretKey, err))
-			continue
-		}
-		s.values[w.ToConnectionSecretKey] = value
-	}
+	lacks := s.take(wanted, found)
 	e.connection = s
 	if len(lacks) > 0 {
 		e.unready("Connection details are missing: " + strings.Join(lacks, ", "))
 	}
 	return nil
+}
+
+const (
+	// originsMost is how many resources the details of an Object come from, each of which takes a watch.
+	originsMost = 100
+	// lacksMost is how many missing details a message names.
+	lacksMost = 10
+)
+
+// errNoRoom is why details are missing that the connection secret cannot hold.
+var errNoRoom = errors.Errorf("the values are longer than the %d bytes of a Secret", corev1.MaxSecretSize)
+
+// take takes the connection details from their origins, as far as a Secret can hold them, and says which are missing
+// and why.
+func (d *connectionSecret) take(wanted []commonv1.ConnectionDetail,
+	found map[corev1.ObjectReference]*origin,
+) (lacks []string) {
+	room := corev1.MaxSecretSize
+	for _, w := range wanted {
+		value, err := []byte(nil), errNoRoom
+		if room >= 0 {
+			value, err = found[originOf(w)].value(w)
+		}
+		if room -= len(value); room < 0 {
+			err = errNoRoom
+		}
+		if err != nil {
+			d.missing = append(d.missing, w.ToConnectionSecretKey)
+			lacks = append(lacks, fmt.Sprintf("%s (%v)", w.ToConnectionSecretKey, err))
+			continue
+		}
+		d.values[w.ToConnectionSecretKey] = value
+	}
+	if more := len(lacks) - lacksMost; more > 0 {
+		lacks = append(lacks[:lacksMost], fmt.Sprintf("and %d more", more))
+	}
+	return lacks
 }
 
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
@@ -122,6 +150,10 @@ func (e detailsReader) origins(ctx context.Context,
 			continue
 		}
 		found[ref] = &origin{ref: ref}
+		if len(all) == originsMost {
+			found[ref].lack = fmt.Sprintf("the details name more than %d resources", originsMost)
+			continue
+		}
 		all = append(all, found[ref])
 		if kind := ref.GroupVersionKind(); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

@@ -1,11 +1,15 @@
 package object
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
 // parse returns a resource of JSON text.
@@ -164,4 +168,36 @@ func FuzzDetailValue(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDetailsAreBounded shows that the details of an Object take no more memory than a Secret may hold, and name no more
+// origins and failures than somebody reads: one Object can ask for a megabyte ten thousand times.
+func TestDetailsAreBounded(t *testing.T) {
+	const details = 64
+	settings := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"text": strings.Repeat("x", 100<<10)},
+	}}
+	d := &connectionSecret{values: map[string][]byte{}}
+	var wanted []commonv1.ConnectionDetail
+	found := map[corev1.ObjectReference]*origin{}
+	for i := range details {
+		w := commonv1.ConnectionDetail{ToConnectionSecretKey: fmt.Sprintf("key-%d", i)}
+		w.ObjectReference = corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings", FieldPath: "data"}
+		found[originOf(w)] = &origin{ref: originOf(w), live: settings}
+		wanted = append(wanted, w)
+	}
+	lacks := d.take(wanted, found)
+	size := 0
+	for _, v := range d.values {
+		size += len(v)
+	}
+	if size == 0 || size > corev1.MaxSecretSize {
+		t.Errorf("values: want some, and at most %d bytes, got %d", corev1.MaxSecretSize, size)
+	}
+	if len(d.values)+len(d.missing) != details {
+		t.Errorf("want the others to be missing, got %d of %d", len(d.missing), details)
+	}
+	if got := len(strings.Join(lacks, ", ")); got > 1<<10 {
+		t.Errorf("what is missing: want a short text, got %d bytes", got)
+	}
 }

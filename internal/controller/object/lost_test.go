@@ -3,9 +3,11 @@ package object_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,5 +159,40 @@ func TestLostObject(t *testing.T) {
 				w.awaitData(t, "others", "color", "red")
 			})
 		}
+	})
+}
+
+// TestReplacedNamesake shows that an Object which is made in place of one whose finalizer somebody has taken off,
+// while a write for that one is under way, gets nothing of its record: it would delete what that one has left.
+func TestReplacedNamesake(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		var armed atomic.Bool
+		held, passed := make(chan struct{}), make(chan struct{})
+		w := newWorldOf(t, c, s, kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPatch && armed.CompareAndSwap(true, false) {
+					close(held)
+					<-passed
+				}
+				server.ServeHTTP(rw, r)
+			})
+		}))
+		o := w.object(build.ConfigMap(w.target, "left", "color", "blue"))
+		o.SetManagementPolicies(neverDelete)
+		createReady(t, c, o)
+		armed.Store(true)
+		setManifest(t, c, o, build.ConfigMap(w.target, "left", "color", "green"))
+		<-held
+		kube.Delete(t, c, o)
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
+		kube.AwaitGone(t, c, o)
+		next := w.object(build.ConfigMap(w.target, "next"))
+		kube.Create(t, c, next)
+		close(passed)
+		awaitReady(t, c, next)
+		w.awaitData(t, "next")
+		w.awaitData(t, "left", "color", "green")
+		kube.Remove(t, c, next)
 	})
 }

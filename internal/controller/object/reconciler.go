@@ -12,6 +12,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -102,11 +103,16 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 
 // save records what the Object has seen although its status could not be written, because somebody has changed the
 // Object meanwhile. What the next reconcile finds in the manifest may be the name of another resource, and nothing else
-// would tell of this one.
+// would tell of this one. An Object of the same name that has taken the place of this one gets nothing of it.
 func (c *reconciler[T]) save(ctx context.Context, o Object) error {
-	blank := copyOf(o)
-	*blank.Observed() = commonv1.ObjectObservation{}
-	err := c.local.Status().Patch(ctx, o, client.MergeFrom(blank))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return errors.Wrap(err, "cannot record resource")
+	}
+	err = c.local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": o.GetUID()},
+		{"op": "add", "path": "/status", "value": content["status"]},
+	})))
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -174,6 +175,25 @@ func secretiveReferences() map[string]secretiveReference {
 			want:   cannotCompare, field: "metadata.labels",
 		},
 	}
+}
+
+// TestRevokedRightsGo shows that the author of an Object cannot keep a RoleBinding of the namespace by a reference to
+// it: its rights count until it is gone.
+func TestRevokedRightsGo(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: build.Meta(w.namespace, "editors"),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "author"}},
+	}
+	kube.Create(t, c, binding)
+	o := w.keeper("settings", commonv1.Reference{DependsOn: &commonv1.DependsOn{
+		APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding", Name: binding.GetName(),
+	}})
+	createReady(t, c, o)
+	kube.Remove(t, c, binding)
+	kube.Remove(t, c, o)
 }
 
 // TestValuesOfReferencesAreNotTold shows that a value which a reference takes from a Secret is in no condition and no

@@ -2,13 +2,16 @@ package object_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -262,6 +265,71 @@ func TestInterruptedReplacement(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnrecordedReplacement shows that an Object leaves nothing that is deleted after it has made its new resource, and
+// before that could be recorded, as when the provider is killed: here the control plane refuses the record. The other
+// target is the control plane.
+func TestUnrecordedReplacement(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		there := w
+		there.tc = local.Client(t, apis.AddToScheme)
+		kube.Create(t, there.tc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		other := connectAs(t, w, local.User(t, user, "system:masters"))
+		for name, test := range map[string]struct {
+			first, record string // the name of the old resource, and what a record of the new one has
+			change        func(build.Object)
+			in            world // where the new one is
+		}{
+			"renamed": {
+				first: "first", record: `{"manifest":{"metadata":{"name":"renamed"}}}`, in: w,
+				change: func(o build.Object) {
+					o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "renamed"))
+				},
+			},
+			"moved": {
+				first: "moved", record: `{"providerConfigRef":{"name":"` + other + `"}}`, in: there,
+				change: func(o build.Object) { setConfig(o, other) },
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, test.first))
+				createReady(t, w.c, o)
+				refuseRecord(t, w, o, test.record)
+				edit(t, w.c, o, func() { test.change(o) })
+				made := w.kept(name)
+				kube.Await(t, test.in.tc, made, "the new resource", func() (bool, string) { return true, "" })
+				kube.Remove(t, w.c, o)
+				test.in.exists(t, made, false)
+			})
+		}
+	})
+}
+
+// refuseRecord has the control plane refuse a status of an Object in which a name in status.atProvider is as in a
+// record.
+func refuseRecord(t *testing.T, w world, o build.Object, record string) {
+	t.Helper()
+	name := o.GetName()
+	at := "object.status.atProvider.providerConfigRef.name"
+	if strings.Contains(record, "manifest") {
+		at = "object.status.atProvider.manifest.metadata.name"
+	}
+	parts := strings.Split(record, `"`)
+	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy",
+		"metadata":{"name":"`+name+`"},"spec":{
+		"matchConstraints":{"resourceRules":[{"apiGroups":["`+w.scope.Resource.Group+`"],"apiVersions":["*"],
+			"operations":["UPDATE"],"resources":["objects/status"],"resourceNames":["`+name+`"]}]},
+		"matchConditions":[{"name":"recorded","expression":"has(object.status.atProvider.manifest)"}],
+		"validations":[{"expression":"`+at+` != '`+parts[len(parts)-2]+`'","message":"no record"}]}}`)
+	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
+		"metadata":{"name":"`+name+`"},"spec":{"policyName":"`+name+`","validationActions":["Deny"]}}`)
+	kube.Create(t, w.c, policy, binding)
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"atProvider":`+record+`}}`))
+	kube.Eventually(t, "the policy", func() (bool, string) {
+		err := w.c.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), patch, client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "no record"), message(err)
+	})
 }
 
 // applyAs applies a manifest to the target as a field manager, and takes what others own.

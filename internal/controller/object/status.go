@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
@@ -161,6 +162,7 @@ func (l discreetLogger) Log(
 	ctx context.Context, mg resource.Managed, op changelogs.OperationType, changed error, d managed.AdditionalDetails,
 ) error {
 	snapshot := copyOf(mg)
+	meta.RemoveAnnotations(snapshot, corev1.LastAppliedConfigAnnotation) // It repeats the manifest.
 	for _, raw := range []*runtime.RawExtension{
 		&snapshot.Desired().ForProvider.Manifest, &snapshot.Observed().Manifest,
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/pkg/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,6 +23,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -55,7 +57,7 @@ func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return g.tellVacancy(ctx, pc)
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
-		n, err := g.users(ctx, req.NamespacedName)
+		n, err := g.users(ctx, pc)
 		if err != nil || n > 0 {
 			return reconcile.Result{}, g.hold(ctx, pc, n, err)
 		}
@@ -85,11 +87,13 @@ func (g *deletionGuard) tellVacancy(ctx context.Context, pc resource.ProviderCon
 	return reconcile.Result{RequeueAfter: retryAfter}, nil
 }
 
-// users counts the resources that refer to a ProviderConfig and carry our finalizer.
-func (g *deletionGuard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
+// users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written. Of
+// those in a namespace that must not use the ProviderConfig only those count that have.
+func (g *deletionGuard) users(ctx context.Context, pc resource.ProviderConfig) (int64, error) {
 	g.mu.Lock()
 	followed := slices.Clone(g.followed)
 	g.mu.Unlock()
+	key, idle := client.ObjectKeyFromObject(pc), map[string]int64{} // by namespace
 	var n int64
 	for _, u := range followed {
 		list := u.NewList()
@@ -99,8 +103,12 @@ func (g *deletionGuard) users(ctx context.Context, key client.ObjectKey) (int64,
 		}
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {
 			o, ok := item.(client.Object)
-			if ok && meta.FinalizerExists(o, u.Finalizer) && slices.Contains(g.config.Refs(o), key) {
+			switch {
+			case !ok || !meta.FinalizerExists(o, u.Finalizer) || !slices.Contains(g.config.Refs(o), key):
+			case scope.HasUsed(o):
 				n++
+			default:
+				idle[o.GetNamespace()]++
 			}
 			return nil
 		})
@@ -108,7 +116,25 @@ func (g *deletionGuard) users(ctx context.Context, key client.ObjectKey) (int64,
 			return 0, errors.Wrap(err, "cannot read users of ProviderConfig")
 		}
 	}
+	for namespace, users := range idle {
+		err := g.admit(ctx, pc, namespace)
+		switch {
+		case err == nil:
+			n += users
+		case !clusters.IsNamespaceNotAllowed(err):
+			return 0, errors.Wrapf(err, "cannot find out whether namespace %q may use ProviderConfig", namespace)
+		}
+	}
 	return n, nil
+}
+
+// admit returns the error of clusters.Registry.Admit for a namespace.
+func (g *deletionGuard) admit(ctx context.Context, pc resource.ProviderConfig, namespace string) error {
+	asking := informer.Owner{Controller: "users of ProviderConfigs", NamespacedName: types.NamespacedName{
+		Namespace: namespace, Name: g.config.Key(pc),
+	}}
+	defer g.registry.Local().Watches().Forget(asking)
+	return g.registry.Admit(ctx, asking, g.config.Connection(pc))
 }
 
 // hold says on a ProviderConfig for how many users it stays.

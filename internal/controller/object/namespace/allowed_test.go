@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -67,6 +68,26 @@ func TestNamespaceNotAllowed(t *testing.T) {
 		n := usages()
 		return n >= len(all), fmt.Sprintf("%d of %d", n, len(all))
 	})
+}
+
+// TestNamespaceHoldsNothing shows that a namespace which a ClusterProviderConfig does not allow cannot keep it from
+// being deleted, not even by resources that are made with our finalizers.
+func TestNamespaceHoldsNothing(t *testing.T) {
+	c := provide(t)
+	team := local.Namespace(t)
+	s := share(t, c, named(local.Namespace(t)))
+	all := s.users(team)
+	for _, o := range all {
+		o.SetFinalizers([]string{
+			managed.FinalizerName, workloadv1alpha1.FinalizerApplication, workloadv1alpha1.FinalizerResource,
+		})
+		kube.Create(t, c, o)
+	}
+	kube.Delete(t, c, s.config)
+	kube.AwaitGone(t, c, s.config)
+	for _, o := range all {
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
+	}
 }
 
 // TestNamespaceLosesRight shows that the Objects of a namespace stop as soon as it loses the label by which it was

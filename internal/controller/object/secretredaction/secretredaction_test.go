@@ -110,7 +110,7 @@ func credentials(namespace, name, value string) build.Manifest {
 
 // TestNothingIsTold shows that the values of a Secret reach the target and the connection secret, and neither the
 // status of the Object, nor its events, nor the log at its highest verbosity, nor the change logs; in the whole life of
-// an Object that adopts a Secret made by kubectl.
+// an Object made by kubectl that adopts a Secret made by kubectl.
 //
 // A defect of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
 func TestNothingIsTold(t *testing.T) {
@@ -130,6 +130,11 @@ func TestNothingIsTold(t *testing.T) {
 			adopted.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)}
 			o := s.Object(ns, tns, ns, credentials(tns, "database", password))
 			takePassword(o, ns, tns)
+			written, err := json.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(written)})
 			kube.Create(t, tc, adopted)
 			kube.Create(t, c, kubeconfigOf(t, ns, "provider"), s.Config(ns, ns, build.FromSecret(ns, "credentials")), o)
 			awaitPublished(t, c, ns, password)
