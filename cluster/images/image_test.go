@@ -62,24 +62,3 @@ func TestImage(t *testing.T) {
 		t.Error("there are more files than the program")
 	}
 }
-
-// TestSameProgramSameImage shows that an image tells its program, and nothing else.
-func TestSameProgramSameImage(t *testing.T) {
-	digest := func(program string) string {
-		img, err := build([]byte(program), "amd64", "v1.2.3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := img.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d.String()
-	}
-	if a, b := digest("a program"), digest("a program"); a != b {
-		t.Errorf("one program, two images: %s and %s", a, b)
-	}
-	if digest("a program") == digest("another") {
-		t.Error("two programs, one image")
-	}
-}

@@ -16,79 +16,35 @@ func TestReadAuditFrom(t *testing.T) {
 		two     = `{"verb":"two"}` + "\n"
 		partial = `{"verb":"thr`
 	)
-	type want struct {
+	for name, tc := range map[string]struct {
+		log   string
+		from  int
 		verbs []string
 		next  int
-		err   bool
-	}
-	cases := map[string]struct {
-		reason string
-		log    string
-		from   int
-		want   want
+		fails bool
 	}{
-		"Empty": {
-			reason: "A server that was asked nothing has an empty log.",
-			log:    "",
-			from:   0,
-			want:   want{nil, 0, false},
-		},
-		"Whole": {
-			reason: "Each line is a request.",
-			log:    one + two,
-			from:   0,
-			want:   want{[]string{"one", "two"}, len(one + two), false},
-		},
-		"HalfLine": {
-			reason: "A line that is being written is left for the next time.",
-			log:    one + partial,
-			from:   0,
-			want:   want{[]string{"one"}, len(one), false},
-		},
-		"OnlyHalfLine": {reason: "Also if it is the only one.", log: partial, from: 0, want: want{nil, 0, false}},
-		"FromLine": {
-			reason: "Reading goes on where it ended.",
-			log:    one + two,
-			from:   len(one),
-			want:   want{[]string{"two"}, len(one + two), false},
-		},
-		"FromEnd": {
-			reason: "At the end there is nothing more.",
-			log:    one,
-			from:   len(one),
-			want:   want{nil, len(one), false},
-		},
-		"Rotated": {
-			reason: "A log that was rotated does not tell what happened, least of all that nothing did.",
-			log:    one,
-			from:   len(one + two),
-			want:   want{nil, len(one + two), true},
-		},
-		"BrokenLine": {
-			reason: "A whole line that cannot be read is an error: counts would be wrong.",
-			log:    one + partial + "\n",
-			from:   0,
-			want:   want{nil, 0, true},
-		},
-		"HalfLongEvent": {
-			reason: "A half line may be longer than a block.",
-			log:    one + strings.Repeat("x", 100<<10),
-			from:   0,
-			want:   want{[]string{"one"}, len(one), false},
-		},
-	}
-	for name, tc := range cases {
+		"Whole":    {log: one + two, verbs: []string{"one", "two"}, next: len(one + two)},
+		"FromLine": {log: one + two, from: len(one), verbs: []string{"two"}, next: len(one + two)},
+		"FromEnd":  {log: one, from: len(one), next: len(one)},
+		// A line that is being written is left for the next time, also if it is longer than a block.
+		"HalfLine":      {log: one + partial, verbs: []string{"one"}, next: len(one)},
+		"OnlyHalfLine":  {log: partial},
+		"HalfLongEvent": {log: one + strings.Repeat("x", 100<<10), verbs: []string{"one"}, next: len(one)},
+		// What cannot be read does not tell what happened, least of all that nothing did.
+		"Rotated":    {log: one, from: len(one + two), next: len(one + two), fails: true},
+		"BrokenLine": {log: one + partial + "\n", fails: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")
 			write(t, path, tc.log, 0o600)
 			events, next, err := ReadAuditFrom(path, int64(tc.from))
-			got := want{verbs: verbs(events), next: int(next), err: err != nil}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\nReadAuditFrom: -want, +got:\n%s\n%v", tc.reason, diff, err)
+			diff := cmp.Diff(tc.verbs, verbs(events), cmpopts.EquateEmpty())
+			if diff != "" || int(next) != tc.next || (err != nil) != tc.fails {
+				t.Errorf("ReadAuditFrom: want offset %d, got %d, %v; -want, +got:\n%s", tc.next, next, err, diff)
 			}
 			// The end does not depend on what the lines are.
-			if end, err := AuditEnd(path); err != nil || !tc.want.err && end != next {
-				t.Errorf("%s\nAuditEnd: want %d, got %d, %v", tc.reason, next, end, err)
+			if end, err := AuditEnd(path); err != nil || !tc.fails && end != next {
+				t.Errorf("AuditEnd: want %d, got %d, %v", next, end, err)
 			}
 		})
 	}
@@ -100,19 +56,13 @@ func TestReadAuditAnswers(t *testing.T) {
 		`{"auditID":"%s","stage":"ResponseComplete","verb":"%[1]s"}` + "\n"
 	path := filepath.Join(t.TempDir(), "audit.log")
 	log := fmt.Sprintf(received, "slow") + fmt.Sprintf(received, "hangs") + fmt.Sprintf(answered, "slow")
-	write(t, path, log, 0o600)
-	events, next, err := ReadAuditFrom(path, 0)
-	if err != nil || int(next) != len(log) {
-		t.Fatalf("ReadAuditFrom: want offset %d, got %d, %v", len(log), next, err)
-	}
-	if diff := cmp.Diff([]string{"slow"}, verbs(events)); diff != "" {
-		t.Errorf("answered requests: -want, +got:\n%s", diff)
-	}
-
-	write(t, path, log+fmt.Sprintf(answered, "hangs"), 0o600)
-	events, _, err = ReadAuditFrom(path, 0)
-	if diff := cmp.Diff([]string{"slow", "hangs"}, verbs(events)); diff != "" || err != nil {
-		t.Errorf("requests that are all answered: -want, +got:\n%s\n%v", diff, err)
+	for _, want := range [][]string{{"slow"}, {"slow", "hangs"}} {
+		write(t, path, log, 0o600)
+		events, next, err := ReadAuditFrom(path, 0)
+		if diff := cmp.Diff(want, verbs(events)); diff != "" || err != nil || int(next) != len(log) {
+			t.Errorf("answered requests: -want, +got:\n%s, offset %d, %v", diff, next, err)
+		}
+		log += fmt.Sprintf(answered, "hangs")
 	}
 }
 

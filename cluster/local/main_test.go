@@ -36,25 +36,14 @@ func TestMain(m *testing.M) {
 
 // TestMainInterrupted ends runs of tests as people and the kernel do.
 func TestMainInterrupted(t *testing.T) {
-	cases := map[string]struct {
-		reason string
+	for name, tc := range map[string]struct {
 		signal syscall.Signal
 		code   int // -1 is killed by a signal
 	}{
-		"Interrupt": {
-			reason: "Ctrl-C stops the servers, whatever the tests do.",
-			signal: syscall.SIGINT,
-			code:   interrupted,
-		},
-		"Terminate": {reason: "So does SIGTERM.", signal: syscall.SIGTERM, code: interrupted},
-		"Quit": {
-			reason: "go test sends SIGQUIT when a package takes too long; on Linux the servers die with the run.",
-			signal: syscall.SIGQUIT,
-			code:   2,
-		},
-		"Kill": {reason: "If that does not help it kills.", signal: syscall.SIGKILL, code: -1},
-	}
-	for name, tc := range cases {
+		"Interrupt": {signal: syscall.SIGINT, code: interrupted}, // Ctrl-C stops the servers, whatever the tests do.
+		"Quit":      {signal: syscall.SIGQUIT, code: 2},          // So ends go test what takes too long.
+		"Kill":      {signal: syscall.SIGKILL, code: -1},         // On Linux the servers die with the run.
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "one")
 			var out strings.Builder
@@ -75,7 +64,7 @@ func TestMainInterrupted(t *testing.T) {
 			}
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); rerr != nil || code != tc.code {
-				t.Errorf("%s\nwant exit code %d, got %d, %v, %s", tc.reason, tc.code, code, rerr, out.String())
+				t.Errorf("want exit code %d, got %d, %v, %s", tc.code, code, rerr, out.String())
 			}
 			awaitNoProcess(t, dir)
 		})

@@ -75,27 +75,14 @@ func (f runFunc) Run() int { return f() }
 
 func TestMainRunsBetweenStartAndStop(t *testing.T) {
 	const code = 7
-	cases := map[string]struct {
-		reason string
-		server *fakeServer
-		runs   int
-		want   int
+	for name, tc := range map[string]struct {
+		server     *fakeServer
+		runs, want int
 	}{
-		"Code": {reason: "The code is that of the tests.", server: &fakeServer{}, runs: 1, want: code},
-		"FailStart": {
-			reason: "Without servers the tests do not run.",
-			server: &fakeServer{startErr: errBoom},
-			runs:   0,
-			want:   1,
-		},
-		"FailStop": {
-			reason: "A server that stays is a failure.",
-			server: &fakeServer{stopErr: errBoom},
-			runs:   1,
-			want:   1,
-		},
-	}
-	for name, tc := range cases {
+		"Code":      {server: &fakeServer{}, runs: 1, want: code},
+		"FailStart": {server: &fakeServer{startErr: errBoom}, want: 1},         // Without servers the tests do not run.
+		"FailStop":  {server: &fakeServer{stopErr: errBoom}, runs: 1, want: 1}, // A server that stays is a failure.
+	} {
 		t.Run(name, func(t *testing.T) {
 			runs := 0
 			got := Main(runFunc(func() int {
@@ -103,7 +90,7 @@ func TestMainRunsBetweenStartAndStop(t *testing.T) {
 				return code
 			}), tc.server)
 			if got != tc.want || runs != tc.runs || tc.server.running.Load() != 0 {
-				t.Errorf("%s\nMain: want %d after %d runs, got %d after %d", tc.reason, tc.want, tc.runs, got, runs)
+				t.Errorf("Main: want %d after %d runs, got %d after %d", tc.want, tc.runs, got, runs)
 			}
 		})
 	}

@@ -60,11 +60,6 @@ func (c *command) awaitReady(t *testing.T, dir string) {
 	})
 }
 
-func (c *command) awaitEtcd(t *testing.T, _ string) {
-	t.Helper()
-	c.until(t, "etcd", func() bool { return strings.Contains(c.out.String(), "etcd ready") })
-}
-
 func (c *command) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(pollInterval) {

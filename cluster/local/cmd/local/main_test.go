@@ -74,65 +74,25 @@ func assertKubeconfig(t *testing.T, path string) {
 	}
 }
 
+// TestSignals shows that signals end the servers, also those that are not ready yet.
 func TestSignals(t *testing.T) {
-	const killed = -1
-	type when func(*command, *testing.T, string)
-	cases := map[string]struct {
-		reason string
+	for name, tc := range map[string]struct {
 		signal syscall.Signal
-		when   when
-		args   []string
 		code   int
 	}{
-		"InterruptWhenReady": {
-			reason: "Ctrl-C stops the servers in order.",
-			signal: syscall.SIGINT,
-			when:   (*command).awaitReady,
-			args:   nil,
-			code:   exitOK,
-		},
-		"TerminateWhenReady": {
-			reason: "So does SIGTERM.",
-			signal: syscall.SIGTERM,
-			when:   (*command).awaitReady,
-			args:   nil,
-			code:   exitOK,
-		},
-		"InterruptEarly": {
-			reason: "Ctrl-C does not wait for what is not ready yet.",
-			signal: syscall.SIGINT,
-			when:   (*command).awaitEtcd,
-			args:   []string{"--kcp"},
-			code:   exitOK,
-		},
-		"KillWhenReady": {
-			reason: "On Linux the servers die with the command.",
-			signal: syscall.SIGKILL,
-			when:   (*command).awaitReady,
-			args:   nil,
-			code:   killed,
-		},
-		"KillEarly": {
-			reason: "Also before they are ready.",
-			signal: syscall.SIGKILL,
-			when:   (*command).awaitEtcd,
-			args:   []string{"--kcp"},
-			code:   killed,
-		},
-	}
-	for name, tc := range cases {
+		"Interrupt": {signal: syscall.SIGINT, code: exitOK},
+		"Kill":      {signal: syscall.SIGKILL, code: -1}, // On Linux the servers die with the command.
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "dir")
-			u := start(t, append([]string{"up", "--dir", dir, "--clusters", "one", "--controller-manager"},
-				tc.args...)...)
-			tc.when(u, t, dir)
-			t.Log(tc.reason)
+			u := start(t, "up", "--dir", dir, "--clusters", "one", "--controller-manager", "--kcp")
+			u.until(t, "etcd", func() bool { return strings.Contains(u.out.String(), "etcd ready") })
 			// As a terminal does, to the whole process group.
 			if err := syscall.Kill(-u.cmd.Process.Pid, tc.signal); err != nil {
 				t.Fatal(err)
 			}
 			u.awaitEnd(t, tc.code, "")
-			if tc.code == killed {
+			if tc.code != exitOK {
 				awaitNoProcess(t, dir)
 			}
 			assertNoProcess(t, dir)
@@ -178,77 +138,32 @@ func TestDownLeavesStrangersAlone(t *testing.T) {
 }
 
 func TestParseUp(t *testing.T) {
-	type want struct {
-		o   upOptions
-		err bool
-	}
-	cases := map[string]struct {
-		reason string
-		args   string
-		want   want
-	}{
-		"Defaults": {
-			reason: "Two clusters and nothing else.", args: "--dir d",
-			want: want{o: upOptions{dir: "d", clusters: []string{"control", "remote"}}},
+	for args, want := range map[string]upOptions{
+		"--dir d": {dir: "d", clusters: []string{"control", "remote"}},
+		"--dir d --clusters a,b-2 --kcp --controller-manager --audit": {
+			dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true,
 		},
-		"All": {
-			reason: "Every flag is used.", args: "--dir d --clusters a,b-2 --kcp --controller-manager --audit",
-			want: want{o: upOptions{
-				dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true,
-			}},
-		},
-		"OnlyKCP": {
-			reason: "Clusters may be none.",
-			args:   "--dir d --clusters= --kcp",
-			want:   want{o: upOptions{dir: "d", kcp: true}},
-		},
-		"Nothing":   {reason: "Something must be started.", args: "--dir d --clusters=", want: want{err: true}},
-		"NoDir":     {reason: "The folder has no default.", args: "--kcp", want: want{err: true}},
-		"NameTwice": {reason: "Names are folders.", args: "--dir d --clusters a,a", want: want{err: true}},
-		"NameOfKCP": {
-			reason: "The folder kcp is for kcp.",
-			args:   "--dir d --clusters kcp",
-			want:   want{err: true},
-		},
-		"NameWithPath": {
-			reason: "Folders are below the given one.",
-			args:   "--dir d --clusters ../a",
-			want:   want{err: true},
-		},
-		"UnknownFlag":      {reason: "A mistyped flag is not ignored.", args: "--dir d --kpc", want: want{err: true}},
-		"StrayArgument":    {reason: "Nor is anything else.", args: "--dir d kcp", want: want{err: true}},
-		"NameEndsInHyphen": {reason: "Names are as in DNS.", args: "--dir d --clusters a-", want: want{err: true}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := parseUp(strings.Fields(tc.args))
-			if (err != nil) != tc.want.err {
-				t.Fatalf("%s\nparseUp: want error %t, got %v", tc.reason, tc.want.err, err)
-			}
-			if diff := cmp.Diff(tc.want.o, got, cmp.AllowUnexported(upOptions{})); err == nil && diff != "" {
-				t.Errorf("%s\nparseUp: -want, +got:\n%s", tc.reason, diff)
-			}
-		})
+		"--dir d --clusters= --kcp": {dir: "d", kcp: true},
+	} {
+		got, err := parseUp(strings.Fields(args))
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(upOptions{})); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want, +got:\n%s", args, err, diff)
+		}
 	}
 }
 
+// TestUsage shows that what is no command gets an error and the usage. To ask for it is no mistake.
 func TestUsage(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		args   []string
-		want   int
-	}{
-		"Nothing": {reason: "Without a command there is nothing to do.", args: nil, want: exitUsage},
-		"Unknown": {reason: "There are two commands.", args: []string{"sideways"}, want: exitUsage},
-		"BadFlag": {reason: "Flags are checked.", args: []string{"down", "--dri", "x"}, want: exitUsage},
-		"Help":    {reason: "To ask is no mistake.", args: []string{"up", "--help"}, want: exitOK},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			if got := run(tc.args, &out, &out); got != tc.want || !strings.Contains(out.String(), usage) {
-				t.Errorf("%s\nrun: want %d and the usage, got %d, %s", tc.reason, tc.want, got, &out)
-			}
-		})
+	for args, want := range map[string]int{
+		"": exitUsage, "sideways": exitUsage, "down --dri x": exitUsage, "up --kcp": exitUsage, "up --help": exitOK,
+		"up --dir d --clusters=": exitUsage, "up --dir d --clusters a,a": exitUsage, "up --dir d kcp": exitUsage,
+		// Names are folders below that of the command, which has one for kcp, too.
+		"up --dir d --clusters kcp": exitUsage, "up --dir d --clusters ../a": exitUsage,
+		"up --dir d --clusters a-": exitUsage,
+	} {
+		var out bytes.Buffer
+		if got := run(strings.Fields(args), &out, &out); got != want || !strings.Contains(out.String(), usage) {
+			t.Errorf("%q: want %d and the usage, got %d, %s", args, want, got, &out)
+		}
 	}
 }
