@@ -13,8 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// withPlain puts a Plain into the workspace of an input, to which things of the service cluster are related, and returns
-// its input.
+// withPlain puts a Plain into the workspace of an input, to which things of the service cluster are related, and
+// returns its input.
 func withPlain(in objectsync.Input, size string) objectsync.Input {
 	in.Object.Name = "plain"
 	workspaceOf(in).put(plains.Workspace.GroupVersionResource,
@@ -37,8 +37,8 @@ func (m *memory) names(r schema.GroupVersionResource) (out []string) {
 }
 
 // TestCopiesOfPublishedKind shows that where objects of an API are synced that is also related to another one, neither
-// does a copy of an object of the consumer come up again, nor does a copy of a related object go down: they would become
-// more and more.
+// does a copy of an object of the consumer come up again, nor does a copy of a related object go down: they would
+// become more and more.
 func TestCopiesOfPublishedKind(t *testing.T) {
 	w, below := withoutServers(t)
 	above := workspaceOf(w.input)
