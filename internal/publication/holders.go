@@ -202,8 +202,10 @@ func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holdin
 	s := h.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []objectsync.Holding
-	for _, at := range s.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
+	all := s.of[relatedKey{Ref: o.Plain(), cluster: cluster}]
+	out := make([]objectsync.Holding, 0, len(all))
+	for i := range all {
+		at := &all[i]
 		if of := at.by.of; of == nil || of == h || of.name != h.name {
 			out = append(out, at.Holding)
 		}
