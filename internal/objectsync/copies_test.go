@@ -70,8 +70,8 @@ func TestCopiesOfPublishedKind(t *testing.T) {
 	}
 }
 
-// TestCopyOfAnotherWorkspace shows that the copy of an object of one workspace is not given to another one that may name
-// all that is in its place.
+// TestCopyOfAnotherWorkspace shows that the copy of an object of one workspace is not given to another one that may
+// name all that is in its place.
 func TestCopyOfAnotherWorkspace(t *testing.T) {
 	w, _ := withoutServers(t)
 	victim, in := w.input, withPlain(w.neighbor(), "c1-web")
