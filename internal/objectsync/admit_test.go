@@ -21,6 +21,9 @@ func (k known) Holdings(string, Ref) []Holding { return k }
 // HasOthers knows of none.
 func (known) HasOthers(string, string) (bool, error) { return false, nil }
 
+// IsCopy knows of none.
+func (known) IsCopy(Ref) (bool, error) { return false, nil }
+
 // Drop does nothing.
 func (known) Drop(Holding) {}
 

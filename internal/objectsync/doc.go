@@ -72,6 +72,9 @@
 // are not known. Two such copies are refused. We rejected to let an age decide, as Secrets are rotated by deletion and
 // restored from backups, and to write states when they are taken over.
 //
+// A copy is an origin of nothing. Where an API is both published and related, a copy that states do not deny is no
+// related object, and what has come up as related is not synced down: each would make one more of the other for ever.
+//
 // Publications of one owner may have objects of one identity: by APIExports of one name, or kcps of one backup. So
 // copies and states name theirs until it leaves them behind. What names none, as that of api-syncagent, belongs to who
 // has the object. UIDs of APIExports and addresses were rejected, as they change.

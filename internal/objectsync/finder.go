@@ -78,12 +78,17 @@ func (f *finder) find(r *copyRule, s *state) ([]*copySync, error) {
 	if s.names += len(all); f.view.source.GetDeletionTimestamp() == nil && !s.fits(s.size()) {
 		return nil, ErrNoRoom
 	}
+	var origins []*copySync
 	for _, c := range all {
-		if err := f.read(c); err != nil {
+		isCopy, err := f.read(c)
+		if err != nil {
 			return nil, err
 		}
+		if !isCopy {
+			origins = append(origins, c)
+		}
 	}
-	return all, nil
+	return origins, nil
 }
 
 // resolve returns the related objects that a rule names. A copy from the other side is none: two selectors would copy
@@ -144,26 +149,27 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 }
 
 // read reads a related object and its copy, and notes it if the consumer may name it: else it would be kept from whom
-// it belongs to. What was copied before is looked at wherever it is.
-func (f *finder) read(c *copySync) (err error) {
+// it belongs to. What was copied before is looked at wherever it is. It reports whether the object is the copy of one
+// of a consumer, which is an origin of nothing: it could be another workspace's, or its copy could be synced in turn.
+func (f *finder) read(c *copySync) (isCopy bool, err error) {
 	origin, other := f.in.of(c.rule.origin)
 	was := c.isMade() || c.byAgent
 	if below, _ := c.onService(); !was {
 		if c.unread, err = f.checkNamespace(c.rule, below.Namespace); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if c.unread == nil || c.rule.origin == v1alpha1.OriginKCP {
 		if c.origin, err = origin.Cache(c.from.GVR()).Get(c.from.NamespacedName()); err != nil {
-			return err
+			return false, err
 		}
 		c.origin = c.rule.platform.without(specField, c.origin)
 	}
 	if c.unread != nil {
-		return nil //nolint:nilerr // Whether that matters the plan decides.
+		return false, nil //nolint:nilerr // Whether that matters the plan decides.
 	}
 	if c.copied, err = other.Cache(c.to.GVR()).Get(c.to.NamespacedName()); err != nil {
-		return err
+		return false, err
 	}
 	below, u := c.onService()
 	c.owned = owns(f.view.copied, u)
@@ -171,13 +177,19 @@ func (f *finder) read(c *copySync) (err error) {
 	if c.closed = err; refused != nil {
 		c.closed = errors.Wrapf(ErrClosed, "%s: %v", below, refused)
 	}
+	admitted := c.closed == nil || was
+	if admitted && c.rule.origin == v1alpha1.OriginService {
+		if isCopy, err = f.in.Holders.IsCopy(c.from); isCopy || err != nil {
+			return isCopy, err
+		}
+	}
 	switch {
-	case c.closed == nil, was:
+	case admitted:
 		f.holdings = append(f.holdings, Holding{Primary: f.view.id.Primary, State: f.name, Record: c.record()})
 	case !errors.Is(c.closed, ErrClosed):
-		return c.closed
+		return false, c.closed
 	}
-	return nil
+	return false, nil
 }
 
 // checkSelect fails if no related objects may be selected in a namespace at the origin. Where one was copied from

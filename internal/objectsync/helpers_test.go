@@ -139,6 +139,13 @@ func (w *world) HasOthers(namespace, cluster string) (bool, error) {
 	return len(owners) > 0 && !slices.Contains(owners, cluster), nil
 }
 
+// IsCopy tells what says that it is a copy.
+func (w *world) IsCopy(o objectsync.Ref) (bool, error) {
+	u, err := w.input.Service.Cache(o.GVR()).Get(o.NamespacedName())
+	_, is := objectsync.SourceOf(u)
+	return is, err
+}
+
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
 	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],

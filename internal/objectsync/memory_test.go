@@ -144,5 +144,8 @@ func (nobody) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil
 // HasOthers is that of holders.
 func (nobody) HasOthers(string, string) (bool, error) { return false, nil }
 
+// IsCopy is that of holders.
+func (nobody) IsCopy(objectsync.Ref) (bool, error) { return false, nil }
+
 // Drop is that of holders.
 func (nobody) Drop(objectsync.Holding) {}

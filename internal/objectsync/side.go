@@ -88,6 +88,9 @@ type Holders interface {
 	// HasOthers reports whether a namespace of the service cluster has copies of other logical clusters than this one
 	// alone. An error means that it is not known yet.
 	HasOthers(namespace, cluster string) (bool, error)
+	// IsCopy reports whether an object of the service cluster is the copy of an object of a consumer. An error means that
+	// it is not known yet.
+	IsCopy(o Ref) (bool, error)
 	// Drop forgets that a primary uses a related object.
 	Drop(h Holding)
 }

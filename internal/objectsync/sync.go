@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
@@ -135,6 +136,8 @@ func (p *pass) run(ctx context.Context) error {
 	switch {
 	case v.source.GetDeletionTimestamp() != nil:
 		return p.end(ctx)
+	case v.copied == nil && !HasFinalizer(v.source) && p.isRelatedCopy():
+		return nil
 	case p.planner.passes():
 	case v.copied == nil && !HasFinalizer(v.source):
 		return nil
@@ -157,6 +160,15 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	// What cannot be related is no reason to keep the status from the consumer.
 	return oneOf(p.relate(ctx, both), p.syncStatus(ctx))
+}
+
+// isRelatedCopy reports whether the object has come from the service cluster as related to another one: it says so or,
+// as one of api-syncagent does not, is recorded. A copy is an origin of nothing.
+func (p *pass) isRelatedCopy() bool {
+	return p.view.source.GetAnnotations()[AnnotationRelatedObject] != "" ||
+		slices.ContainsFunc(p.in.Holders.Holdings(p.view.id.Cluster, p.view.ref), func(h Holding) bool {
+			return h.Kept && h.Origin == v1alpha1.OriginService
+		})
 }
 
 // syncCopy makes the copy, or brings it into step, and returns both sides of the object.

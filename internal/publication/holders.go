@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -127,6 +128,27 @@ func (h *holders) HasOthers(namespace, cluster string) (others bool, err error) 
 	return others, nil
 }
 
+// IsCopy reports whether an object of the service cluster is the copy of one of a consumer, by whatever publication.
+// Operators pass labels and annotations on: it is one where a state does not deny it.
+func (h *holders) IsCopy(o objectsync.Ref) (bool, error) {
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	for by := range h.shared.open {
+		s := by.streams
+		if s.config.Sync.Primary.Service.GroupResource() != o.GVR().GroupResource() {
+			continue
+		}
+		u := s.copies.Get(o.NamespacedName())
+		if item, ok := objectsync.SourceOf(u); ok && objectsync.IsAt(s.state(item), u) {
+			return true, nil
+		}
+		if err := cmp.Or(s.copies.Ready(), s.states.Ready()); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 func (h *holders) close() {
 	s := h.shared
 	s.mu.Lock()
@@ -146,9 +168,9 @@ func (h *holders) set(p objectsync.Primary, all []objectsync.Holding) {
 	h.shared.put(holder{p, h}, all)
 }
 
-// add makes related all that an object refers to by their identifiers, and adds what it has copied. What it refers to by
-// other identifiers stays, because that is not known. Nothing else does: what an object that fails has ever referred to
-// would use up the memory of all.
+// add makes related all that an object refers to by their identifiers, and adds what it has copied. What it refers to
+// by other identifiers stays, because that is not known. Nothing else does: what an object that fails has ever referred
+// to would use up the memory of all.
 func (h *holders) add(p objectsync.Primary, related, copied []objectsync.Holding) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
@@ -180,8 +202,10 @@ func (h *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holdin
 	s := h.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []objectsync.Holding
-	for _, at := range s.of[relatedKey{Ref: o.Plain(), cluster: cluster}] {
+	all := s.of[relatedKey{Ref: o.Plain(), cluster: cluster}]
+	out := make([]objectsync.Holding, 0, len(all))
+	for i := range all {
+		at := &all[i]
 		if of := at.by.of; of == nil || of == h || of.name != h.name {
 			out = append(out, at.Holding)
 		}

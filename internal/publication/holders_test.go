@@ -160,3 +160,35 @@ func TestHasOthers(t *testing.T) {
 		t.Errorf("want none but its own for whom a state has the copy there, got %t, %v", got, err)
 	}
 }
+
+// TestIsCopy shows that each publication knows the copies of others as states tell, and that nothing else is one,
+// whatever labels and annotations it has.
+func TestIsCopy(t *testing.T) {
+	passedOn := copyOfWebIn("victim").(map[string]any)
+	maps.Copy(passedOn["metadata"].(map[string]any), map[string]any{"name": "operators"})
+	s := &server{copies: []any{copyOfWebIn("victim"), passedOn}}
+	url, connect := s.start(t)
+	p, _ := newThings(t, url, connect)
+	p.open()
+	p.worker.await(p.ctx)
+	defer p.stop()
+	p.worker.streams.states.Put(stateOfWeb(p, "victim"))
+	other := &holders{shared: p.worker.config.shared, name: "other"}
+	things := p.worker.config.Sync.Primary.Service.GroupVersionResource
+	for _, tc := range []struct {
+		resource, name string
+		want           bool
+	}{
+		{resource: things.Resource, name: "web", want: true},
+		{resource: things.Resource, name: "operators", want: false},
+		{resource: things.Resource, name: "none", want: false},
+		{resource: "others", name: "web", want: false},
+	} {
+		o := objectsync.Ref{
+			Group: things.Group, Version: things.Version, Resource: tc.resource, Namespace: "victim", Name: tc.name,
+		}
+		if got, err := other.IsCopy(o); got != tc.want || err != nil {
+			t.Errorf("%s %s: want %t, got %t, %v", tc.resource, tc.name, tc.want, got, err)
+		}
+	}
+}
