@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -169,10 +170,16 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	if x.GetDeletionTimestamp() != nil && !slices.Contains(x.GetFinalizers(), f.finalizer()) {
 		return waiting("%s, which is being deleted, to be made anew", ref)
 	}
-	if !slices.ContainsFunc(res.found, func(other *found) bool { return other.pin == x.pin }) {
+	if !slices.ContainsFunc(res.found, func(other *found) bool { return other.pin == x.pin }) && r.mayPin(f, ref.GVK) {
 		res.found = append(res.found, x)
 	}
 	return ref.use(f, res, x)
+}
+
+// mayPin reports whether an Object may keep resources of a kind from going. Rights that are revoked count until they
+// are gone, so that no author of a namespaced Object keeps them.
+func (r *Resolver) mayPin(f Referrer, gvk schema.GroupVersionKind) bool {
+	return gvk.Group != rbacv1.GroupName || f.GetNamespace() == "" || r.options.CrossNamespace
 }
 
 // find returns the resources that a reference names.

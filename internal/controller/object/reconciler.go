@@ -116,6 +116,20 @@ func (c *reconciler[T]) save(ctx context.Context, o Object) error {
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 
+// record writes a change of what an Object has seen to its status, unless somebody has changed the Object meanwhile.
+// The rest of the status stays as it is in memory.
+func (c *reconciler[T]) record(ctx context.Context, o Object, change func(*commonv1.ObjectObservation)) error {
+	now := copyOf(o)
+	before := client.MergeFromWithOptions(copyOf(o), client.MergeFromWithOptimisticLock{})
+	change(now.Observed())
+	if err := c.local.Status().Patch(ctx, now, before); err != nil {
+		return errors.Wrap(err, "cannot patch status of Object")
+	}
+	o.SetResourceVersion(now.GetResourceVersion())
+	change(o.Observed())
+	return nil
+}
+
 // forget ends what is known of an Object, when it is done with.
 func (c *reconciler[T]) forget(n types.NamespacedName) {
 	owner := c.owner(n)
@@ -167,6 +181,7 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 			},
 		},
 		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
+		record: c.record,
 		config: c.kind.Ref(via), moved: moved, leaves: moved && !c.registry.Slots().Owns(c.kind.Key(o)),
 		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
 			return c.connect(ctx, previousOwner(owner), c.before(o), false)

@@ -45,23 +45,12 @@ func (c *reconciler[T]) hold(ctx context.Context, obj client.Object) error {
 		return nil
 	}
 	f := c.referrer(obj)
-	record := func(ctx context.Context, pins []commonv1.PinnedReference) error { return c.recordPins(ctx, f, pins) }
+	record := func(ctx context.Context, pins []commonv1.PinnedReference) error {
+		return c.record(ctx, objectOf(obj), func(obs *commonv1.ObjectObservation) { obs.References = pins })
+	}
 	err := c.options.References.Hold(ctx, f, p.references, record)
 	p.held = err == nil
 	return p.fail(err)
-}
-
-// recordPins writes the pins of an Object to its status. The rest of the status stays as it is in memory.
-func (c *reconciler[T]) recordPins(ctx context.Context, f reference.Referrer, pins []commonv1.PinnedReference) error {
-	o := copyOf(f.Object)
-	before := client.MergeFromWithOptions(copyOf(o), client.MergeFromWithOptimisticLock{})
-	o.Observed().References = pins
-	if err := c.local.Status().Patch(ctx, o, before); err != nil {
-		return errors.Wrap(err, "cannot patch status of Object")
-	}
-	f.SetResourceVersion(o.GetResourceVersion())
-	f.Observed().References = pins
-	return nil
 }
 
 // awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object

@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -60,10 +61,26 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	if err != nil || !done {
 		return false, err
 	}
-	obs := o.Observed()
-	obs.Manifest.Raw, obs.OmittedBytes, obs.Applied, obs.ProviderConfigReference = nil, 0, nil, nil
+	// Before the other one is made: whoever is interrupted after that must not look for the old one.
+	switch err := e.record(ctx, o, forgetIdentity); {
+	case apierrors.IsConflict(err):
+		return false, err
+	case err != nil:
+		return false, errors.Wrapf(errControlPlane, "cannot record that %s is dealt with: %v", describe(seen), err)
+	}
+	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
 	e.arrive()
 	return true, nil
+}
+
+// forgetIdentity makes a status that of an Object which has seen no resource. Others may go on to read what it shows.
+func forgetIdentity(obs *commonv1.ObjectObservation) {
+	content := map[string]any{}
+	if decode(obs.Manifest.Raw, &content) == nil {
+		unstructured.RemoveNestedField(content, "metadata", "uid")
+		obs.Manifest.Raw = encode(content)
+	}
+	obs.Applied, obs.ProviderConfigReference = nil, nil
 }
 
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached

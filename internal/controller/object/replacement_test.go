@@ -320,7 +320,7 @@ func refuseRecord(t *testing.T, w world, o build.Object, record string) {
 		"metadata":{"name":"`+name+`"},"spec":{
 		"matchConstraints":{"resourceRules":[{"apiGroups":["`+w.scope.Resource.Group+`"],"apiVersions":["*"],
 			"operations":["UPDATE"],"resources":["objects/status"],"resourceNames":["`+name+`"]}]},
-		"matchConditions":[{"name":"recorded","expression":"has(object.status.atProvider.manifest)"}],
+		"matchConditions":[{"name":"recorded","expression":"has(object.status.atProvider.providerConfigRef)"}],
 		"validations":[{"expression":"`+at+` != '`+parts[len(parts)-2]+`'","message":"no record"}]}}`)
 	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
 		"metadata":{"name":"`+name+`"},"spec":{"policyName":"`+name+`","validationActions":["Deny"]}}`)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -48,6 +49,8 @@ type remote struct {
 	// connectPrevious connects to the target the Object has left, and forgetPrevious ends that connection.
 	connectPrevious func(context.Context) (*clusters.Cluster, error)
 	forgetPrevious  func()
+	// record writes a change of what the Object has seen to its status.
+	record func(context.Context, Object, func(*commonv1.ObjectObservation)) error
 
 	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
 	manager string                     // the field manager, known after look
