@@ -3,13 +3,12 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -59,33 +58,22 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	service.InstallCRDs(t, definitions)
-	pushImage(t, host+"/crossplane-contrib/provider-kcp", "v0.1.0", "v0.2.0")
+	pushImage(t, images.Host+"/crossplane-contrib/provider-kcp", "v0.1.0", "v0.2.0")
 	s := &stage{guide: newGuide(t, "helm.md"), life: t, c: service.Client(t, apis.AddToScheme)}
 	s.kubelet = kubelet.Start(t, &service, namespace)
 	path, admin := workspaces.Workspace(t)
 	s.path = path
-	publisher := kcp.ServiceAccount(t, admin, "publisher", append(kcp.AgentRules(exportName),
-		rbacv1.PolicyRule{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"create"},
-		})...)
-	s.write(t, "kcp.kubeconfig", string(kube.Kubeconfig(t, publisher)))
-	for _, step := range []struct {
-		name string
-		test func(*testing.T)
-	}{
-		{name: "Installs", test: s.installs},
-		{name: "Syncs", test: s.syncs},
-		{name: "MayDoNoMore", test: s.mayDoNoMore},
-		{name: "UpgradesDefinitions", test: s.upgrades},
-		{name: "EnablesOtherKinds", test: s.enables},
-		{name: "LeavesDataWhenItIsUninstalled", test: s.uninstalls},
-		{name: "FinishesAfterTheWrongOrder", test: s.finishes},
-		{name: "TakesOnDefinitionsOfTheAgent", test: s.takesOn},
-	} {
-		if !t.Run(step.name, step.test) {
-			return // What follows rests on it.
-		}
-	}
+	publisher := kcp.ServiceAccount(t, admin, "publisher", kcp.CreatorRules(exportName)...)
+	s.Write(t, "kcp.kubeconfig", kube.Kubeconfig(t, publisher))
+	kube.RunSteps(t, []kube.Step{
+		{Name: "Installs", Run: s.installs},
+		{Name: "Syncs", Run: s.syncs},
+		{Name: "UpgradesDefinitions", Run: s.upgrades},
+		{Name: "EnablesOtherKinds", Run: s.enables},
+		{Name: "LeavesDataWhenItIsUninstalled", Run: s.uninstalls},
+		{Name: "FinishesAfterTheWrongOrder", Run: s.finishes},
+		{Name: "TakesOnDefinitionsOfTheAgent", Run: s.takesOn},
+	})
 }
 
 // installs shows that the commands of the guide publish an API, in a namespace that refuses pods with privileges.
@@ -94,9 +82,7 @@ func (s *stage) installs(t *testing.T) {
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	kube.Create(t, s.c, restricted)
-	for _, block := range s.commands(t, "## Install") {
-		s.run(t, block)
-	}
+	s.follow(t, "## Install")
 	for name := range packaged(t) {
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 		if wanted := slices.Contains(publishingDefinitions, name); wanted != (err == nil) {
@@ -108,76 +94,23 @@ func (s *stage) installs(t *testing.T) {
 // syncs shows that an object of a consumer has a copy, and that its status comes back.
 func (s *stage) syncs(t *testing.T) {
 	_, admin := workspaces.Workspace(s.life)
-	events := apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
-	}
-	kcp.AwaitBound(t, admin, kcp.Bind(s.life, admin, s.path, exportName, events))
+	kcp.AwaitBound(t, admin, kcp.Bind(s.life, admin, s.path, exportName, kcp.Claims("events")...))
 	s.consumer = kcp.Client(t, admin)
 	s.order(t, "first")
 	copied := s.awaitCopies(t, 1)[0]
-	if err := unstructured.SetNestedField(copied.Object, "2030-01-01T00:00:00Z", "status", "notAfter"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.c.Status().Update(t.Context(), &copied); err != nil {
-		t.Fatal(err)
-	}
-	kube.Eventually(t, "the status to come back", func() (bool, string) {
-		o := certificate("first")
-		err := s.consumer.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	kube.PatchStatus(t, s.c, &copied, `{"status":{"notAfter":"2030-01-01T00:00:00Z"}}`)
+	o := certificate("first")
+	kube.Await(t, s.consumer, o, "the status to come back", func() (bool, string) {
 		at, _, _ := unstructured.NestedString(o.Object, "status", "notAfter")
-		return at == "2030-01-01T00:00:00Z", fmt.Sprintf("%q %v", at, err)
+		return at == "2030-01-01T00:00:00Z", at
 	})
-}
-
-// mayDoNoMore shows that the ServiceAccount of the release has no rights beside those.
-func (s *stage) mayDoNoMore(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		asked  authorizationv1.ResourceAttributes
-		want   bool
-	}{
-		"States": {
-			reason: "States are Secrets of the namespace of the release.", want: true,
-			asked: authorizationv1.ResourceAttributes{Namespace: namespace, Resource: "secrets", Verb: "delete"},
-		},
-		"OtherSecrets": {
-			reason: "Other Secrets are nobody's business.",
-			asked:  authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Resource: "secrets", Verb: "get"},
-		},
-		"OtherResources": {
-			reason: "Only what is published is synced.",
-			asked:  authorizationv1.ResourceAttributes{Group: "cert-manager.io", Resource: "issuers", Verb: "get"},
-		},
-		"Namespaces": {
-			reason: "Namespaces are made, and stay.",
-			asked:  authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "delete"},
-		},
-		"Definitions": {
-			reason: "Helm writes definitions, and not the provider.",
-			asked: authorizationv1.ResourceAttributes{
-				Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "update",
-			},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "system:serviceaccount:" + namespace + ":" + release, ResourceAttributes: &tc.asked,
-				Groups: []string{"system:serviceaccounts", "system:authenticated"},
-			}}
-			kube.Create(t, s.c, review)
-			if review.Status.Allowed != tc.want {
-				t.Errorf("%s want %t, got %t", tc.reason, tc.want, review.Status.Allowed)
-			}
-		})
-	}
 }
 
 // upgrades shows that an upgrade changes an older definition, and makes no copy anew.
 func (s *stage) upgrades(t *testing.T) {
 	before := s.awaitCopies(t, 1)[0].GetUID()
 	s.age(t)
-	s.run(t, strings.Join(s.commands(t, "## Upgrade"), "\n"))
+	s.follow(t, "## Upgrade")
 	s.awaitDefinition(t)
 	d := &appsv1.Deployment{}
 	kube.Get(t, s.c, types.NamespacedName{Namespace: namespace, Name: release}, d)
@@ -192,23 +125,19 @@ func (s *stage) upgrades(t *testing.T) {
 
 // enables shows that kinds can be enabled later, with all that they need, beside what their Objects keep.
 func (s *stage) enables(t *testing.T) {
-	s.run(t, strings.Join(s.commands(t, "## Other kinds"), "\n"))
+	s.follow(t, "## Other kinds")
 	kinds, ns := build.Cluster(), service.Namespace(t)
 	config := kinds.Config("", "local",
 		commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
 	o := kinds.Object("", "greeting", "local", build.ConfigMap(ns, "greeting"))
-	for _, x := range []client.Object{config, o} {
-		kube.Create(t, s.c, x)
-	}
+	kube.Create(t, s.c, config, o)
 	key := types.NamespacedName{Namespace: ns, Name: "greeting"}
 	kube.Eventually(t, "the ConfigMap of an Object", func() (bool, string) {
 		err := s.c.Get(t.Context(), key, &corev1.ConfigMap{})
 		return err == nil, fmt.Sprint(err)
 	})
-	for _, x := range []client.Object{o, config} { // To uninstall is to delete first what one has made.
-		kube.Delete(t, s.c, x)
-		s.awaitGone(t, x)
-	}
+	kube.Remove(t, s.c, o) // To uninstall is to delete first what one has made.
+	kube.Remove(t, s.c, config)
 	if err := s.c.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap is still there: %v", err)
 	}
@@ -218,7 +147,7 @@ func (s *stage) enables(t *testing.T) {
 // are removed from consumers' objects.
 func (s *stage) uninstalls(t *testing.T) {
 	blocks := s.commands(t, "## Uninstall")
-	s.run(t, blocks[0])
+	s.Run(t, blocks[0])
 	s.awaitDefinition(t)
 	s.awaitCopies(t, 2)
 	states := &corev1.SecretList{}
@@ -236,7 +165,7 @@ func (s *stage) uninstalls(t *testing.T) {
 		n := s.kubelet.Processes()
 		return n == 0, fmt.Sprintf("%d run", n)
 	})
-	s.run(t, blocks[1]+blocks[2])
+	s.Run(t, blocks[1]+blocks[2])
 	for name := range packaged(t) {
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 		if !apierrors.IsNotFound(err) {
@@ -248,19 +177,17 @@ func (s *stage) uninstalls(t *testing.T) {
 // finishes shows that a deletion which hangs because the release was uninstalled first ends after it is installed
 // again.
 func (s *stage) finishes(t *testing.T) {
-	for _, block := range s.commands(t, "## Install") {
-		s.run(t, block)
-	}
+	s.follow(t, "## Install")
 	s.awaitFinalizers(t, true)
-	s.run(t, "helm uninstall provider-kcp --namespace kcp-sync --wait")
+	s.Run(t, "helm uninstall provider-kcp --namespace kcp-sync --wait")
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "certificates"}}
 	kube.Delete(t, s.c, o)
 	kube.Throughout(t, time.Second, "the PublishedResource to hang", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetDeletionTimestamp() != nil, fmt.Sprint(err)
 	})
-	s.run(t, strings.Join(s.commands(t, "### The release is gone, and a deletion hangs"), "\n"))
-	s.awaitGone(t, o)
+	s.follow(t, "### The release is gone, and a deletion hangs")
+	kube.AwaitGone(t, s.c, o)
 	s.awaitFinalizers(t, false)
 	s.remove(t)
 }
@@ -271,15 +198,13 @@ func (s *stage) takesOn(t *testing.T) {
 	crd := packaged(t)[published]
 	kube.Create(t, s.c, crd)
 	s.age(t)
-	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", "kcp-system")}); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)})
 	command := strings.Join(s.commands(t, "## Take over from api-syncagent"), "\n")
-	out, err := s.try(strings.ReplaceAll(command, "--take-ownership", ""))
+	out, err := s.Try(strings.ReplaceAll(command, "--take-ownership", ""))
 	if err == nil || !strings.Contains(out, "exists and cannot be imported into the current release") {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
-	s.run(t, command)
+	s.Run(t, command)
 	s.awaitDefinition(t)
 	s.remove(t)
 }
@@ -288,7 +213,7 @@ func (s *stage) takesOn(t *testing.T) {
 func (s *stage) remove(t *testing.T) {
 	t.Helper()
 	blocks := s.commands(t, "## Uninstall")
-	s.run(t, blocks[0]+blocks[1])
+	s.Run(t, blocks[0]+blocks[1])
 }
 
 // age removes a field from the definition of PublishedResources, as if an older version had installed it.
@@ -320,23 +245,12 @@ func (s *stage) awaitDefinition(t *testing.T) {
 	})
 }
 
-func (s *stage) awaitGone(t *testing.T, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprintf("%v %q", err, o.GetFinalizers())
-	})
-}
-
 // certificate returns an object of a consumer.
 func certificate(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+	u := build.Resource("cert-manager.io/v1", "Certificate", metav1.NamespaceDefault, name)
+	u.Object["spec"] = map[string]any{
 		"secretName": name, "issuerRef": map[string]any{"name": "any"}, "dnsNames": []any{"example.com"},
-	}}}
-	u.SetAPIVersion("cert-manager.io/v1")
-	u.SetKind("Certificate")
-	u.SetNamespace(metav1.NamespaceDefault)
-	u.SetName(name)
+	}
 	return u
 }
 
@@ -366,14 +280,11 @@ func (s *stage) awaitFinalizers(t *testing.T, want bool) {
 }
 
 // awaitCopies waits until the service cluster has as many copies, and returns them.
-func (s *stage) awaitCopies(t *testing.T, want int) []unstructured.Unstructured {
+func (s *stage) awaitCopies(t *testing.T, want int) (all []unstructured.Unstructured) {
 	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("cert-manager.io/v1")
-	list.SetKind("CertificateList")
 	kube.Eventually(t, fmt.Sprintf("%d copies", want), func() (bool, string) {
-		err := s.c.List(t.Context(), list, client.HasLabels{objectsync.LabelCluster})
-		return err == nil && len(list.Items) == want, fmt.Sprintf("%d, %v", len(list.Items), err)
+		all = kube.ListOf(t, s.c, "cert-manager.io/v1", "Certificate", client.HasLabels{objectsync.LabelCluster})
+		return len(all) == want, strconv.Itoa(len(all))
 	})
-	return list.Items
+	return all
 }

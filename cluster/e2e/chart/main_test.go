@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,18 +26,10 @@ var (
 	workspaces kcp.Server
 )
 
-// host is the address of the registry, as names of images begin with it.
-var host string
+// images is where charts and images are pushed to.
+var images oci.Registry
 
-func TestMain(m *testing.M) {
-	os.Exit(kube.Run(m, local.StartFunc(startRegistry), service.WithNodes(), &workspaces))
-}
-
-func startRegistry(context.Context) (stop func() error, err error) {
-	var end func()
-	host, end = oci.StartRegistry()
-	return func() error { end(); return nil }, nil
-}
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &images, service.WithNodes(), &workspaces)) }
 
 // buildChart builds the chart in a version into a folder, and returns its path.
 func buildChart(t *testing.T, version, dir string) string {
@@ -55,10 +46,10 @@ func buildChart(t *testing.T, version, dir string) string {
 func pushImage(t *testing.T, repository string, tags ...string) {
 	t.Helper()
 	tar := filepath.Join(t.TempDir(), "image.tar")
-	images := exec.Command("go", "run", "./cluster/images", "--program="+filepath.Join("_output", "bin", "provider"),
+	build := exec.Command("go", "run", "./cluster/images", "--program="+filepath.Join("_output", "bin", "provider"),
 		"--arch="+runtime.GOARCH, "--version="+tags[0], "--out="+tar)
-	images.Dir = top
-	if out, err := images.CombinedOutput(); err != nil {
+	build.Dir = top
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot make image: %v\n%s", err, out)
 	}
 	img, err := tarball.ImageFromPath(tar, nil)

@@ -132,6 +132,7 @@ func TestRender(t *testing.T) {
 				denied: []string{
 					"get /secrets", "create /namespaces", "get kubernetes.crossplane.io/objects",
 					"get kubernetes.m.crossplane.io/providerconfigs", "get workload.crossplane.io/kubernetesapplications",
+					"update apiextensions.k8s.io/customresourcedefinitions",
 				},
 			},
 		},
@@ -298,14 +299,10 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestSameSourcesSameChart shows that a chart does not tell when and by whom it was built, and that it has a version
-// that Helm takes where there is no tag.
-func TestSameSourcesSameChart(t *testing.T) {
-	first, second := buildChart(t, "v0.1.0", t.TempDir()), buildChart(t, "v0.1.0", t.TempDir())
-	b := read(t, first)
-	if !bytes.Equal(b, read(t, second)) {
-		t.Error("the charts differ")
-	}
+// TestArchive shows that a chart does not tell when and by whom it was built, and that it has a version that Helm takes
+// where there is no tag.
+func TestArchive(t *testing.T) {
+	b := read(t, buildChart(t, "v0.1.0", t.TempDir()))
 	unzipped, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)

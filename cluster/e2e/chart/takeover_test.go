@@ -63,8 +63,8 @@ spec:
 func TestTakeOver(t *testing.T) {
 	g := newGuide(t, "migrate-from-api-syncagent.md")
 	c := service.Client(t, apis.AddToScheme)
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)}); err != nil &&
-		!apierrors.IsAlreadyExists(err) {
+	ns := &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)}
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), ns)); err != nil {
 		t.Fatal(err)
 	}
 	installAgent(t, g)
@@ -77,19 +77,19 @@ func TestTakeOver(t *testing.T) {
 	for _, heading := range []string{
 		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ClusterProviderConfig",
 	} {
-		g.run(t, strings.Join(g.commands(t, heading), "\n"))
+		g.follow(t, heading)
 	}
 	awaitField(t, c, true)
 	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
 
 	stop, _, _ := strings.Cut(g.commands(t, "## 6. Take over")[0], "\n")
-	g.run(t, stop)
+	g.Run(t, stop)
 	assertReplicas(t, c, map[string]int32{agent: 0, release: 0})
-	g.run(t, g.commands(t, "## The way back")[0])
+	g.Run(t, g.commands(t, "## The way back")[0])
 	awaitField(t, c, false)
 	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
 
-	g.run(t, strings.Join(g.commands(t, "## 8. Remove the agent"), "\n"))
+	g.follow(t, "## 8. Remove the agent")
 	for _, gone := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: build.Meta(agentNamespace, agent)},
 		&rbacv1.ClusterRole{ObjectMeta: build.Meta("", agent)},
@@ -102,10 +102,10 @@ func TestTakeOver(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.GetDeletionTimestamp() != nil {
 		t.Errorf("want the PublishedResource to stay: deleted at %v, %v", o.GetDeletionTimestamp(), err)
 	}
-	if out, err := g.try("helm list --namespace " + agentNamespace + " --short"); err != nil || out != release+"\n" {
+	if out, err := g.Try("helm list --namespace " + agentNamespace + " --short"); err != nil || out != release+"\n" {
 		t.Errorf("want one release left, got %q: %v", out, err)
 	}
-	g.run(t, `kubectl delete publishedresources --all
+	g.Run(t, `kubectl delete publishedresources --all
 kubectl delete clusterproviderconfigs --all
 helm uninstall provider-kcp --namespace kcp-system --wait
 kubectl get crd -o name | grep -E 'kubernetes\.m\.crossplane\.io$|syncagent\.kcp\.io$' | xargs kubectl delete`)
@@ -125,17 +125,17 @@ func installAgent(t *testing.T, g *guide) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(g.dir, "agent")
+	dir := filepath.Join(g.Dir, "agent")
 	for _, folder := range []string{"templates", "files"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g.write(t, filepath.Join(dir, "files", "crd.yaml"), string(content))
+	g.Write(t, filepath.Join(dir, "files", "crd.yaml"), content)
 	for name, text := range agentChart {
-		g.write(t, filepath.Join(dir, name), text)
+		g.Write(t, filepath.Join(dir, name), []byte(text))
 	}
-	g.run(t, "helm install api-syncagent ./agent --namespace "+agentNamespace)
+	g.Run(t, "helm install api-syncagent ./agent --namespace "+agentNamespace)
 }
 
 // awaitField waits until the definition of PublishedResources has the field that the agent's lacks, or has it no more.
@@ -156,12 +156,9 @@ func assertReplicas(t *testing.T, c client.Client, want map[string]int32) {
 	t.Helper()
 	for name, n := range want {
 		d := &appsv1.Deployment{}
-		if err := c.Get(t.Context(), types.NamespacedName{Namespace: agentNamespace, Name: name}, d); err != nil {
-			t.Error(err)
-			continue
-		}
-		if d.Spec.Replicas == nil || *d.Spec.Replicas != n {
-			t.Errorf("Deployment %s: want %d replicas, got %v", name, n, d.Spec.Replicas)
+		kube.Get(t, c, types.NamespacedName{Namespace: agentNamespace, Name: name}, d)
+		if *d.Spec.Replicas != n {
+			t.Errorf("Deployment %s: want %d replicas, got %d", name, n, *d.Spec.Replicas)
 		}
 	}
 }

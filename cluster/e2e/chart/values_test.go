@@ -19,71 +19,29 @@ import (
 // TestRefusedValues shows that values which cannot work are refused with their names.
 func TestRefusedValues(t *testing.T) {
 	chart := buildChart(t, "v0.1.0", t.TempDir())
-	cases := map[string]struct {
-		reason, value, want string
-	}{
-		"Unknown":     {reason: "A misspelt value is not ignored.", value: "publising.selector=a", want: "'publising'"},
-		"UnknownPart": {reason: "Nor is one inside of another.", value: "log.level=debug", want: "at '/log'"},
-		"Type":        {reason: "A text is no number.", value: "replicas=two", want: "at '/replicas'"},
-		"Choice":      {reason: "There are two formats.", value: "log.format=text", want: "at '/log/format'"},
-		"Namespace": {
-			reason: "It is no name.",
-			value:  "publishing.stateNamespace=A_B",
-			want:   "at '/publishing/stateNamespace'",
-		},
-		"Resource": {
-			reason: "A resource has a group.",
-			value:  "publishing.resources={hats}",
-			want:   "at '/publishing/resources/0'",
-		},
-		"Digest": {reason: "It is no digest.", value: "image.digest=latest", want: "at '/image/digest'"},
-		"Seconds": {
-			reason: "A Lease has whole seconds.",
-			value:  "leaderElection.leaseDuration=1500ms",
-			want:   "at '/leaderElection/leaseDuration'",
-		},
-		"Replicas": {
-			reason: "Two would work at a time.",
-			value:  "replicas=2,leaderElection.enabled=false",
-			want:   "replicas: more than one needs leaderElection.enabled",
-		},
-		"Metrics": {
-			reason: "Nothing would answer.",
-			value:  "metrics.enabled=false,metrics.service.enabled=true",
-			want:   "metrics.service.enabled: needs metrics.enabled",
-		},
-		"ServiceMonitor": {
-			reason: "It would find no Service.",
-			value:  "metrics.serviceMonitor.enabled=true",
-			want:   "metrics.serviceMonitor.enabled: needs metrics.service.enabled",
-		},
-		"FlagTwice": {
-			reason: "The program refuses a flag that is there twice.",
-			value:  "extraArgs={--state-namespace=a}",
-			want:   "--state-namespace is set by the value publishing.stateNamespace",
-		},
-		"NegatedFlag": {
-			reason: "So it does if it is negated.",
-			value:  "extraArgs={--no-debug}",
-			want:   "--debug is set by the value log.debug",
-		},
-		"LeaseFlag": {
-			reason: "All flags of the Lease have values.",
-			value:  "extraArgs={--leader-election-retry-period=1s}",
-			want:   "set by the value leaderElection",
-		},
-		"Probes": {
-			reason: "The probes of the pod have a port.",
-			value:  "extraArgs={--health-probe-bind-addr=0}",
-			want:   "the probes of the pod need the default address",
-		},
-		"NoFlag": {reason: "A flag has two dashes.", value: "extraArgs={-d}", want: "at '/extraArgs/0'"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			out, err := helm(t, "template", "sync", chart, "--set", tc.value)
-			if err == nil || !strings.Contains(out, tc.want) {
-				t.Errorf("%s want an error with %q, got %v:\n%s", tc.reason, tc.want, err, out)
+	for value, want := range map[string]string{
+		"publising.selector=a":                               "'publising'", // Misspelt.
+		"log.level=debug":                                    "at '/log'",
+		"replicas=two":                                       "at '/replicas'",
+		"log.format=text":                                    "at '/log/format'",
+		"publishing.stateNamespace=A_B":                      "at '/publishing/stateNamespace'",
+		"publishing.resources={hats}":                        "at '/publishing/resources/0'",
+		"image.digest=latest":                                "at '/image/digest'",
+		"leaderElection.leaseDuration=1500ms":                "at '/leaderElection/leaseDuration'",
+		"extraArgs={-d}":                                     "at '/extraArgs/0'",
+		"metrics.serviceMonitor.enabled=true":                "metrics.serviceMonitor.enabled: needs metrics.service.enabled",
+		"replicas=2,leaderElection.enabled=false":            "replicas: more than one needs leaderElection.enabled",
+		"metrics.enabled=false,metrics.service.enabled=true": "metrics.service.enabled: needs metrics.enabled",
+		// The program refuses a flag that is there twice.
+		"extraArgs={--state-namespace=a}":               "--state-namespace is set by the value publishing.stateNamespace",
+		"extraArgs={--no-debug}":                        "--debug is set by the value log.debug",
+		"extraArgs={--leader-election-retry-period=1s}": "set by the value leaderElection",
+		"extraArgs={--health-probe-bind-addr=0}":        "the probes of the pod need the default address",
+	} {
+		t.Run(value, func(t *testing.T) {
+			out, err := helm(t, "template", "sync", chart, "--set", value)
+			if err == nil || !strings.Contains(out, want) {
+				t.Errorf("want an error with %q, got %v:\n%s", want, err, out)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ func rounds(t *testing.T) int {
 // when another replica leads. A round does not count if the leader loses its Lease before, as it may on a machine that
 // is too busy to renew it.
 func TestFrozenLeaderWritesNothing(t *testing.T) {
-	s := newStage(t)
-	leader := s.start(t, nil)
+	s := newStage(t, 1)
+	leader := s.start(t)
 	counted, wanted := 0, rounds(t)
 	for n := 0; counted < wanted; n++ {
 		if n == 2*wanted {
@@ -35,21 +35,20 @@ func TestFrozenLeaderWritesNothing(t *testing.T) {
 // freezeOnce is one round. It returns who leads then, and reports whether the leader was frozen.
 func (s *stage) freezeOnce(t *testing.T, leader *replica) (*replica, bool) {
 	t.Helper()
-	follower := s.start(t, nil)
+	follower := s.start(t)
 	m, mt := local.Audit(t).Mark(), target.Audit(t).Mark()
-	storm := s.newStorm(t)
+	endStorm := s.newStorm(t, stormRate)
 	if !s.awaitWrites(t, leader, mt, time.Time{}, stormRate) {
-		storm.end()
+		endStorm()
 		return s.awaitSettled(t, follower), false
 	}
 	holder, _ := s.holder(t)
-	frozen := freeze(t, leader)
+	freeze(t, leader)
 	_, since := s.awaitHolder(t, holder)
 	s.awaitWrites(t, follower, mt, since, stormRate/2)
-	thawed := thaw(t, leader)
+	thaw(t, leader)
 	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
-	t.Logf("frozen for %s", thawed.Sub(frozen).Round(time.Millisecond))
-	storm.end()
+	endStorm()
 	follower = s.awaitSettled(t, follower)
 	checkNoWrites(t, leader, since, m, mt)
 	return follower, true
@@ -58,15 +57,15 @@ func (s *stage) freezeOnce(t *testing.T, leader *replica) (*replica, bool) {
 // TestFrozenAlone freezes the only replica for longer than its Lease. It ends, and its successor does not wait for the
 // Lease.
 func TestFrozenAlone(t *testing.T) {
-	s := newStage(t)
-	leader := s.start(t, nil)
+	s := newStage(t, 1)
+	leader := s.start(t)
 	holder, _ := s.awaitHolder(t, "")
 	m, mt := local.Audit(t).Mark(), target.Audit(t).Mark()
-	storm := s.newStorm(t)
+	endStorm := s.newStorm(t, stormRate)
 	s.awaitWrites(t, leader, mt, time.Time{}, stormRate)
 	frozen := freeze(t, leader)
 	kube.Eventually(t, "the Lease to run out", func() (bool, string) { return time.Since(frozen) > lease, "" })
-	storm.end()
+	endStorm()
 	thawed := thaw(t, leader)
 	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
 	if now, _ := s.holder(t); now == holder {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -31,37 +30,45 @@ const (
 	stormWriters = 4
 )
 
-// A storm creates, changes and deletes Objects, each with a ConfigMap of its own, until it is ended.
-type storm struct {
-	done atomic.Int64 // how many Objects were written
-	end  func()
+// newStorm creates, changes and deletes Objects, each with a ConfigMap of its own, until the function it returns is
+// called.
+func (s *stage) newStorm(t *testing.T, perSecond rate.Limit) (end func()) {
+	t.Helper()
+	limit := rate.NewLimiter(perSecond, 1)
+	var ends []func()
+	for w := range stormWriters {
+		ends = append(ends, repeat(t, limit, func(ctx context.Context) error {
+			return s.write(ctx, w+stormWriters*rand.IntN(stormSize/stormWriters)) // Each has Objects of its own.
+		}))
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
-func (s *stage) newStorm(t *testing.T) *storm {
+// repeat does something again and again until the function it returns is called, or the test ends.
+func repeat(t *testing.T, limit *rate.Limiter, do func(context.Context) error) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var writers sync.WaitGroup
-	st := &storm{end: func() { cancel(); writers.Wait() }}
-	limit := rate.NewLimiter(stormRate, 1)
-	for w := range stormWriters {
-		writers.Go(func() {
-			for limit.Wait(ctx) == nil {
-				i := w + stormWriters*rand.IntN(stormSize/stormWriters) // Each writer has Objects of its own.
-				name, value := fmt.Sprintf("%s-%d", s.config, i), strconv.FormatInt(st.done.Load(), 10)
-				if err := s.write(ctx, s.config, name, value); err != nil && ctx.Err() == nil {
-					t.Errorf("storm: %v", err)
-					return
-				}
-				st.done.Add(1)
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		for limit.Wait(ctx) == nil {
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
 			}
-		})
-	}
-	t.Cleanup(st.end)
-	return st
+		}
+	})
+	end = func() { cancel(); busy.Wait() }
+	t.Cleanup(end)
+	return end
 }
 
-// write creates an Object, or changes or deletes it.
-func (s *stage) write(ctx context.Context, config, name, value string) error {
+// write creates the Object of a number, or changes or deletes it.
+func (s *stage) write(ctx context.Context, i int) error {
+	config, name, value := s.configs[i%len(s.configs)], fmt.Sprintf("%s-%d", s.name, i), strconv.Itoa(rand.Int())
 	o := build.Cluster().Object("", name, config, build.ConfigMap(config, name, "value", value))
 	switch rand.IntN(3) {
 	case 0:
@@ -74,9 +81,8 @@ func (s *stage) write(ctx context.Context, config, name, value string) error {
 	return client.IgnoreNotFound(s.c.Patch(ctx, o, patch))
 }
 
-// settled reports whether there is a ConfigMap for each Object of some ProviderConfigs, in the namespace of the same
-// name, as the Object wants it, and no other there.
-func (s *stage) settled(ctx context.Context, configs ...string) (bool, string) {
+// settled reports whether there is a ConfigMap for each Object, as the Object wants it, and no other.
+func (s *stage) settled(ctx context.Context) (bool, string) {
 	objects, configMaps := &objectv1alpha2.ObjectList{}, &corev1.ConfigMapList{}
 	if err := s.c.List(ctx, objects); err != nil {
 		return false, err.Error()
@@ -87,7 +93,7 @@ func (s *stage) settled(ctx context.Context, configs ...string) (bool, string) {
 	want, got, waiting := map[string]string{}, map[string]string{}, 0
 	for i := range objects.Items {
 		o := &objects.Items[i]
-		if !slices.Contains(configs, o.Spec.ProviderConfigReference.Name) {
+		if !slices.Contains(s.configs, o.Spec.ProviderConfigReference.Name) {
 			continue // Of another test.
 		}
 		_, value, _ := strings.Cut(string(o.Spec.ForProvider.Manifest.Raw), `"value":"`)
@@ -97,7 +103,7 @@ func (s *stage) settled(ctx context.Context, configs ...string) (bool, string) {
 		}
 	}
 	for _, cm := range configMaps.Items {
-		if slices.Contains(configs, cm.GetNamespace()) {
+		if slices.Contains(s.configs, cm.GetNamespace()) {
 			got[cm.GetName()] = cm.Data["value"]
 		}
 	}
@@ -111,9 +117,9 @@ func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 	t.Helper()
 	kube.Eventually(t, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {
 		if r.ended() {
-			r = s.start(t, nil)
+			r = s.start(t)
 		}
-		return s.settled(t.Context(), s.config)
+		return s.settled(t.Context())
 	})
 	return r
 }

@@ -1,13 +1,14 @@
 package provider
 
 import (
-	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -36,9 +37,8 @@ func NamedMetrics(top string, words ...string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// MissingMetrics returns which of some metrics the provider does not serve. Of a histogram the buckets count as the
-// metric.
-func (p *Process) MissingMetrics(ctx context.Context, wanted []string) ([]string, error) {
+// Series returns the value of each series that the provider serves, by name and labels.
+func (p *Process) Series(ctx context.Context) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Metrics(), nil)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot ask for metrics")
@@ -48,14 +48,27 @@ func (p *Process) MissingMetrics(ctx context.Context, wanted []string) ([]string
 		return nil, errors.Wrap(err, "cannot ask for metrics")
 	}
 	defer func() { _ = res.Body.Close() }()
-	served := map[string]bool{}
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		if fields := strings.Fields(lines.Text()); len(fields) > 3 && fields[1] == "TYPE" {
-			served[fields[2]] = true
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot read metrics")
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(string(b)) {
+		if at := strings.LastIndex(line, " "); at > 0 && !strings.HasPrefix(line, "#") {
+			all[line[:at]], _ = strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(wanted),
-		func(m string) bool { return served[m] || served[strings.TrimSuffix(m, "_bucket")] })
-	return missing, errors.Wrap(lines.Err(), "cannot read metrics")
+	return all, nil
+}
+
+// MissingMetrics returns which of some metrics the provider does not serve. Of a histogram it is the count that tells.
+func (p *Process) MissingMetrics(ctx context.Context, wanted []string) ([]string, error) {
+	all, err := p.Series(ctx)
+	served := map[string]bool{}
+	for series := range all {
+		name, _, _ := strings.Cut(series, "{")
+		served[name] = true
+	}
+	missing := slices.DeleteFunc(slices.Clone(wanted), func(m string) bool { return served[m] || served[m+"_count"] })
+	return missing, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -100,13 +102,7 @@ func TestCost(t *testing.T) {
 
 // about leaves out events and the counts in the status of PublishedResources.
 func about(r kube.Requests) kube.Requests {
-	var out kube.Requests
-	for _, e := range r {
-		if e.Resource != "events" && e.Resource != "publishedresources" {
-			out = append(out, e)
-		}
-	}
-	return out
+	return r.That(func(e local.AuditEvent) bool { return e.Resource != "events" && e.Resource != "publishedresources" })
 }
 
 // issue gives all copies of a workspace but the first a status, and waits until the workspace has them.
@@ -121,16 +117,7 @@ func (s *shop) issue(t *testing.T, in consumer) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, "all statuses", func() (bool, string) {
-		list := s.list(t, in)
-		issued := 0
-		for _, u := range list {
-			if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == "Issued" {
-				issued++
-			}
-		}
-		return issued == len(all), strconv.Itoa(issued)
-	})
+	awaitField(t, "Issued", len(all), func() []unstructured.Unstructured { return s.list(t, in) }, "status", "phase")
 }
 
 // change changes objects of a workspace, and waits until their copies are changed.
@@ -143,14 +130,20 @@ func (s *shop) change(t *testing.T, in consumer, n int) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, "all changes", func() (bool, string) {
-		changed := 0
-		for _, u := range s.copies(t, in) {
-			if size, _, _ := unstructured.NestedString(u.Object, "spec", "size"); size == "XL" {
-				changed++
+	awaitField(t, "XL", n, func() []unstructured.Unstructured { return s.copies(t, in) }, "spec", "size")
+}
+
+// awaitField waits until a field of some objects, of n of them, has a value.
+func awaitField(t *testing.T, want string, n int, list func() []unstructured.Unstructured, path ...string) {
+	t.Helper()
+	kube.Eventually(t, strings.Join(path, ".")+" to be "+want, func() (bool, string) {
+		got := 0
+		for _, u := range list() {
+			if value, _, _ := unstructured.NestedString(u.Object, path...); value == want {
+				got++
 			}
 		}
-		return changed == n, strconv.Itoa(changed)
+		return got == n, strconv.Itoa(got)
 	})
 }
 
@@ -172,9 +165,5 @@ func (s *shop) remove(t *testing.T, in consumer, n, rest int) {
 // list returns the objects of a workspace.
 func (s *shop) list(t *testing.T, in consumer) []unstructured.Unstructured {
 	t.Helper()
-	l := &unstructured.UnstructuredList{}
-	l.SetAPIVersion(s.group + "/v1")
-	l.SetKind("HatList")
-	kube.List(t, in, l, client.InNamespace(metav1.NamespaceDefault))
-	return l.Items
+	return kube.ListOf(t, in, s.group+"/v1", "Hat", client.InNamespace(metav1.NamespaceDefault))
 }

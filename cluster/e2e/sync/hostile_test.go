@@ -17,6 +17,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 const (
@@ -36,7 +37,7 @@ func TestHostileTenants(t *testing.T) {
 	s := open(t, 1, byReference)
 	g := &good{shop: s, in: s.consumers[0]}
 	g.sync(t)
-	before := scrape(t, s.provider)
+	before := program.Series(t, s.provider)
 	h := newHostiles(t, s)
 
 	s.provider.Kill()
@@ -58,18 +59,12 @@ func TestHostileTenants(t *testing.T) {
 // wantFewSeries checks that what hostile workspaces write makes no metrics.
 func (h *hostiles) wantFewSeries(t *testing.T, before map[string]float64) {
 	t.Helper()
-	all, more := scrape(t, h.provider), map[string]int{}
+	all := program.Series(t, h.provider)
 	for name := range all {
 		if strings.Contains(name, ownReason) || strings.Contains(name, hostsOf) {
 			t.Errorf("a tenant's word is a metric: %s", name)
 		}
-		if _, was := before[name]; !was {
-			metric, _, _ := strings.Cut(name, "{")
-			more[metric]++
-		}
 	}
-	t.Logf("%d series of metrics, and %d before there were %d reasons and %d hosts; new ones by metric: %v", len(all),
-		len(before), h.reasons.Load(), hosts, more)
 	if len(all)-len(before) > seriesMost {
 		t.Errorf("want at most %d series more, got %d", seriesMost, len(all)-len(before))
 	}
@@ -105,17 +100,15 @@ func byReference(o *v1alpha1.PublishedResource, d *apiextensionsv1.CustomResourc
 type good struct {
 	*shop
 
-	in    consumer
-	n     int
-	meter *heapMeter
+	in consumer
+	n  int
 }
 
-// sync makes an object with a related Secret, and waits until both are copied and the status is back. It returns how
-// long that takes.
-func (g *good) sync(t *testing.T) time.Duration {
+// sync makes an object with a related Secret, and waits until both are copied and the status is back.
+func (g *good) sync(t *testing.T) {
 	t.Helper()
 	g.n++
-	name, begin := fmt.Sprintf("good-%d", g.n), time.Now()
+	name := fmt.Sprintf("good-%d", g.n)
 	u := g.hat(name)
 	u.Object["spec"].(map[string]any)["keyName"] = name
 	kube.Create(t, g.in, secretIn(metav1.NamespaceDefault, name, "a"), u)
@@ -134,19 +127,13 @@ func (g *good) sync(t *testing.T) time.Duration {
 		err := g.in.Get(t.Context(), client.ObjectKeyFromObject(u), u)
 		return err == nil && u.Object["status"] != nil, fmt.Sprint(err)
 	})
-	return time.Since(begin)
 }
 
 // restart starts the provider, which was killed, and waits until it serves the good workspace.
 func (g *good) restart(t *testing.T, when string) {
 	t.Helper()
 	g.start(t)
-	g.meter = measureHeap(t, g.provider)
-	kube.Figure(t, "from a start to the next object of a good workspace, "+when, func() time.Duration {
-		begin := time.Now()
-		g.sync(t)
-		return time.Since(begin)
-	})
+	g.sync(t)
 	g.report(t, "from a start, "+when)
 }
 
@@ -155,20 +142,17 @@ func (g *good) during(t *testing.T, when string, do func(context.Context) error)
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do(context.WithoutCancel(t.Context())) }()
-	var longest time.Duration
-	kube.Figure(t, "the slowest object of a good workspace, "+when, func() time.Duration {
-		for {
-			longest = max(longest, g.sync(t))
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Fatal(err)
-				}
-				return longest
-			default:
-			}
+	for err, ended := error(nil), false; !ended; {
+		g.sync(t)
+		select {
+		case err = <-done:
+			ended = true
+		default:
 		}
-	})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	g.report(t, when)
 }
 
@@ -179,11 +163,7 @@ func (g *good) report(t *testing.T, when string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, err := g.provider.CPU()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("peak RSS %d MiB, peak heap %d MiB, %s of processor time, %s", peak>>20, g.meter.most.Load()>>20, used, when)
+	t.Logf("peak RSS %d MiB, %s", peak>>20, when)
 	if peak > memoryMost {
 		t.Errorf("%s: want a peak RSS of at most %d MiB, got %d", when, memoryMost>>20, peak>>20)
 	}

@@ -1,24 +1,20 @@
 package sync_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pkg/errors"
 	"golang.org/x/sync/errgroup"
@@ -33,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -155,8 +150,7 @@ func newHostiles(t *testing.T, s *shop) *hostiles {
 		h.in[kind] = s.bind(t)
 		kube.Eventually(t, "the API in a workspace", func() (bool, string) {
 			list := &unstructured.UnstructuredList{}
-			list.SetAPIVersion(s.group + "/v1")
-			list.SetKind("HatList")
+			list.SetGroupVersionKind(s.hat("").GroupVersionKind())
 			err := h.in[kind].List(t.Context(), list)
 			return err == nil, fmt.Sprint(err)
 		})
@@ -307,65 +301,4 @@ func (h *hostiles) namesHosts(t *testing.T) {
 			return ok, ""
 		})
 	}
-}
-
-// scrape returns all series that the provider serves, by name and labels.
-func scrape(t *testing.T, p *provider.Process) map[string]float64 {
-	t.Helper()
-	all, err := series(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func series(ctx context.Context, p *provider.Process) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Metrics(), nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	all := map[string]float64{}
-	for lines := bufio.NewReader(res.Body); ; {
-		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if at := strings.LastIndex(line, " "); at > 0 && !strings.HasPrefix(line, "#") {
-			all[line[:at]], _ = strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
-		}
-	}
-}
-
-// A heapMeter knows the largest heap of a provider that it has seen.
-type heapMeter struct{ most atomic.Int64 }
-
-// measureHeap looks at the heap of a provider again and again until the test ends.
-func measureHeap(t *testing.T, p *provider.Process) *heapMeter {
-	t.Helper()
-	m := &heapMeter{}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var measuring sync.WaitGroup
-	measuring.Go(func() {
-		for ctx.Err() == nil {
-			if all, err := series(ctx, p); err == nil {
-				m.most.Store(max(m.most.Load(), int64(all["go_memstats_heap_inuse_bytes"])))
-			}
-			select {
-			case <-ctx.Done():
-			case <-p.Exited():
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	})
-	t.Cleanup(func() { cancel(); measuring.Wait() })
-	return m
 }

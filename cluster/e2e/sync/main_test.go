@@ -1,5 +1,5 @@
-// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, and that none
-// waits for others.
+// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, that none waits
+// for others, and that being killed harms none.
 package sync_test
 
 import (
@@ -141,44 +141,36 @@ func (s *shop) bind(t *testing.T) consumer {
 
 // hat returns an object of a consumer.
 func (s *shop) hat(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
-	u.SetAPIVersion(s.group + "/v1")
-	u.SetKind("Hat")
-	u.SetNamespace(metav1.NamespaceDefault)
-	u.SetName(name)
+	u := build.Resource(s.group+"/v1", "Hat", metav1.NamespaceDefault, name)
+	u.Object["spec"] = map[string]any{"size": "L"}
 	return u
 }
 
 // create creates hats in a workspace.
 func (s *shop) create(t *testing.T, in consumer, phase string, n int) {
 	t.Helper()
-	err := each(n, func(i int) error {
-		return in.Create(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("%s-%d", phase, i)))
-	})
-	if err != nil {
+	if err := s.createAll(t.Context(), in, phase, n); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (s *shop) createAll(ctx context.Context, in consumer, phase string, n int) error {
+	return each(n, func(i int) error { return in.Create(ctx, s.hat(fmt.Sprintf("%s-%d", phase, i))) })
 }
 
 // copies returns the copies of a workspace.
 func (s *shop) copies(t *testing.T, in consumer) []unstructured.Unstructured {
 	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.group + "/v1")
-	list.SetKind("HatList")
-	kube.List(t, s.c, list, client.InNamespace(in.cluster))
-	return list.Items
+	return kube.ListOf(t, s.c, s.group+"/v1", "Hat", client.InNamespace(in.cluster))
 }
 
 // awaitCopies waits until a workspace has so many copies.
-func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unstructured {
+func (s *shop) awaitCopies(t *testing.T, in consumer, n int) {
 	t.Helper()
-	var all []unstructured.Unstructured
 	kube.Eventually(t, fmt.Sprintf("%d copies", n), func() (bool, string) {
-		all = s.copies(t, in)
-		return len(all) == n, strconv.Itoa(len(all))
+		got := len(s.copies(t, in))
+		return got == n, strconv.Itoa(got)
 	})
-	return all
 }
 
 // each calls f with 0 to n-1, several at a time, and returns an error if there was one.

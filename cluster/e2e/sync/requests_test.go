@@ -1,11 +1,9 @@
 package sync_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -49,10 +47,4 @@ func awaitSilence(t *testing.T) {
 		}
 		return time.Since(since) > quiet, asked.String()
 	})
-}
-
-// writes returns the requests that change something.
-func writes(r kube.Requests) kube.Requests {
-	return slices.DeleteFunc(slices.Clone(r),
-		func(e local.AuditEvent) bool { return e.Verb == "get" || e.Verb == "list" })
 }

@@ -9,97 +9,80 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
 
-// Crossplane works on one cluster, and Objects keep their resources on the other.
+const admins = "system:masters"
+
 var (
-	control = kube.Server{ControllerManager: true}
-	target  kube.Server
+	target kube.Server
 	// workspaces are where APIs are published to.
 	workspaces kcp.Server
+	// images is where packages are pushed to.
+	images oci.Registry
 )
-
-// host is the address of the registry, as names of images begin with it.
-var host string
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, local.StartFunc(startRegistry), startControl(&control, local.StartCrossplane), &target,
-		&workspaces))
+	os.Exit(kube.Run(m, &images, &target, &workspaces))
 }
 
-func startRegistry(context.Context) (stop func() error, err error) {
-	var end func()
-	host, end = oci.StartRegistry()
-	return func() error { end(); return nil }, nil
+// A stage is an installation that the steps of a test go through in turn.
+type stage struct {
+	control *kube.Server
+	c, tc   client.Client // of the control plane and of the target
+	kubelet *kubelet.Kubelet
+	shell   guide.Shell // beside the examples, with a kubeconfig of an administrator of the control plane
+	ns      string      // on both, for all steps
 }
 
-// A startCrossplane starts one of the versions of Crossplane.
-type startCrossplane func(context.Context, local.CrossplaneOptions) (*local.Crossplane, error)
-
-// startControl returns what starts a control plane, with Crossplane and nodes that play pods.
-func startControl(server *kube.Server, start startCrossplane) local.StartFunc {
-	return func(ctx context.Context) (stop func() error, err error) { return startControlPlane(ctx, server, start) }
+// newStage starts a control plane with a version of Crossplane and nodes that play pods.
+func newStage(
+	t *testing.T, version func(context.Context, local.CrossplaneOptions) (*local.Crossplane, error),
+) *stage {
+	t.Helper()
+	server := &kube.Server{ControllerManager: true}
+	kube.StartServer(t, server.WithNodes())
+	crossplane.Start(t, version, server.Config())
+	s := &stage{
+		control: server, c: server.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t),
+		kubelet: kubelet.Start(t, server, local.CrossplaneNamespace),
+		shell:   guide.NewShell(t, server.Config(), filepath.Join(top, "examples"), filepath.Join(top, "package")),
+	}
+	s.shell.Env = append(s.shell.Env, "REGISTRY="+registry())
+	kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
+	return s
 }
 
-func startControlPlane(ctx context.Context, server *kube.Server, start startCrossplane,
-) (stop func() error, err error) {
-	stopServer, err := server.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "crossplane-")
-	if err != nil {
-		_ = stopServer()
-		return nil, errors.Wrap(err, "cannot make folder of Crossplane")
-	}
-	cfg := server.Config()
-	stopRest, err := local.StartAll(ctx,
-		local.StartFunc(func(ctx context.Context) (func() error, error) {
-			n, err := local.StartNodes(ctx, local.NodesOptions{Dir: filepath.Join(dir, "nodes"), Config: cfg})
-			if err != nil {
-				return nil, err
-			}
-			return n.Stop, nil
-		}),
-		local.StartFunc(func(ctx context.Context) (func() error, error) {
-			x, err := start(ctx,
-				local.CrossplaneOptions{Dir: filepath.Join(dir, "crossplane"), Config: cfg})
-			if err != nil {
-				return nil, err
-			}
-			return x.Stop, nil
-		}))
-	if err != nil {
-		_ = stopServer()
-		return nil, err
-	}
-	return func() error {
-		for _, stop := range []func() error{stopRest, stopServer, func() error { return os.RemoveAll(dir) }} {
-			if err := stop(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+// keepKubeconfig makes the Secret that ProviderConfigs of the target name, and returns their spec.
+func (s *stage) keepKubeconfig(t *testing.T) commonv1.ProviderConfigSpec {
+	t.Helper()
+	kube.Create(t, s.c, build.Credentials(s.ns, "target", kube.Kubeconfig(t, target.User(t, "provider", admins))))
+	return build.FromSecret(s.ns, "target")
 }
 
 // registry is the REGISTRY of the guides.
-func registry() string { return host + "/crossplane-contrib" }
+func registry() string { return images.Host + "/crossplane-contrib" }
 
 // push builds the package in a version, pushes it, and returns its name in the registry.
 func push(t *testing.T, version string) string {
 	t.Helper()
 	release := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
 		"REGISTRY="+registry(), "VERSION="+version, "XPKG="+t.TempDir())
-	release.Dir = filepath.Join("..", "..", "..")
+	release.Dir = top
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("cannot push package: %v\n%s", err, out)
 	}

@@ -10,14 +10,11 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
 )
 
 const (
@@ -66,37 +63,29 @@ spec:
 // TestTakeoverOfPackage shows that the commands of docs/migrate-from-provider-kubernetes.md put our package in the
 // place of that of provider-kubernetes in a real Crossplane: its Objects are taken over, and nothing is made again.
 func TestTakeoverOfPackage(t *testing.T) {
-	server := &kube.Server{ControllerManager: true}
-	kube.StartServer(t, startControl(server, local.StartCrossplane))
-	s := &stage{control: server, c: server.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
-	s.kubelet = kubelet.Start(t, server, local.CrossplaneNamespace)
-	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
-	shell := guide.NewShell(t, server.Config())
+	s := newStage(t, local.StartCrossplane)
 	t.Cleanup(func() {
 		if t.Failed() {
-			said, _ := shell.Try("kubectl get providers.pkg.crossplane.io -o yaml")
+			said, _ := s.shell.Try("kubectl get providers.pkg.crossplane.io -o yaml")
 			t.Log(said)
 		}
 	})
-	shell.Run(t, "kubectl apply -f - <<'END'\n"+fmt.Sprintf(former, pushFormer(t))+"END\n")
+	s.shell.Run(t, "kubectl apply -f - <<'END'\n"+fmt.Sprintf(former, pushFormer(t))+"END\n")
 	all := s.ofFormer(t)
 	before := s.identities(t)
 
 	steps := guide.Commands(t, filepath.Join(top, "docs", "migrate-from-provider-kubernetes.md"), "## With Crossplane")
 	mark := target.Audit(t).Mark()
 	push(t, "v0.1.0")
-	shell.Env = append(shell.Env, "REGISTRY="+registry())
-	shell.Run(t, steps[0]) // The account keeps its name.
-	shell.Run(t, steps[1])
+	s.shell.Run(t, steps[0]) // The account keeps its name.
+	s.shell.Run(t, steps[1])
 	for _, o := range all {
 		kube.Await(t, s.c, o, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
 			return o.Observed().Applied != nil, o.GetCondition(xpv2.TypeSynced).Message
 		})
 		s.awaitReady(t, o)
 	}
-	for _, commands := range steps[2:] {
-		shell.Run(t, commands)
-	}
+	s.shell.RunAll(t, steps[2:])
 	if n := s.kubelet.Processes(); n != 1 {
 		t.Errorf("want one provider to run, got %d", n)
 	}
@@ -119,17 +108,13 @@ func (s *stage) ofFormer(t *testing.T) (all []build.Object) {
 	} {
 		s.awaitKind(t, kind)
 	}
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
-		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
-	}})
-	config := build.FromSecret(s.ns, "target")
-	create(t, s.c, build.Cluster().Config("", "target", config))
-	create(t, s.c, clusterConfig("target", config))
+	config := s.keepKubeconfig(t)
+	kube.Create(t, s.c, build.Cluster().Config("", "target", config), build.ClusterConfig("target", config))
 	all = append(all,
 		build.Cluster().Object("", "wide", "target", build.ConfigMap(s.ns, "wide", "color", "blue")),
 		throughClusterConfig(s.object("narrow", "blue")))
 	for _, o := range all {
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		s.awaitReady(t, o)
 	}
 	return all
@@ -146,7 +131,7 @@ func pushFormer(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, image := t.TempDir(), host+"/crossplane-contrib/provider-kubernetes:v1.4.1"
+	dir, image := t.TempDir(), images.Host+"/crossplane-contrib/provider-kubernetes:v1.4.1"
 	if err := os.CopyFS(filepath.Join(dir, "crds"), os.DirFS(filepath.Join(filepath.Dir(program), "crds"))); err != nil {
 		t.Fatal(err)
 	}

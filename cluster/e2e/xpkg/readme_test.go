@@ -2,7 +2,6 @@ package xpkg
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -32,8 +32,7 @@ func (s *stage) awaitFirstKind(t *testing.T) {
 	if !strings.HasPrefix(wait, "kubectl wait ") {
 		t.Fatalf("README does not wait for the kind of its first Object: %s", wait)
 	}
-	shell := guide.NewShell(t, s.control.Config())
-	shell.Run(t, wait)
+	s.shell.Run(t, wait)
 	for _, kind := range []string{"clusterproviderconfigs", "objects"} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := s.c.Get(t.Context(), types.NamespacedName{Name: kind + ".kubernetes.m.crossplane.io"}, crd); err != nil {
@@ -51,33 +50,27 @@ func (s *stage) keepsFirstObject(t *testing.T) {
 	if n := len(command.FindAllString(all, -1)); n > mostCommands {
 		t.Errorf("commands from an empty control plane to a first Object: want at most %d, got %d:\n%s", mostCommands, n, all)
 	}
-	shell := guide.NewShell(t, s.control.Config())
-	remote := kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))
-	if err := os.WriteFile(filepath.Join(shell.Dir, "remote.kubeconfig"), remote, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, commands := range first {
-		shell.Run(t, commands)
-	}
+	remote := kube.Kubeconfig(t, target.User(t, "provider", admins))
+	s.shell.Write(t, "remote.kubeconfig", remote)
+	s.shell.RunAll(t, first)
 	hello := s.hello(t, types.UID(""))
 	kube.Delete(t, s.tc, hello)
 	s.hello(t, hello.UID)
-	shell.Run(t, "kubectl delete objects.kubernetes.m.crossplane.io/hello")
+	s.shell.Run(t, "kubectl delete objects.kubernetes.m.crossplane.io/hello")
 	err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "hello"}, hello)
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("ConfigMap of a deleted Object: want it gone, got %v", err)
 	}
 	// The records of use go with their Objects, as soon as the garbage collector knows their new kind.
-	shell.Run(t, "kubectl delete clusterproviderconfigs.kubernetes.m.crossplane.io/remote --wait=false")
+	s.shell.Run(t, "kubectl delete clusterproviderconfigs.kubernetes.m.crossplane.io/remote --wait=false")
 }
 
 // hello waits for the ConfigMap of README's Object, with another UID than that of a former one.
 func (s *stage) hello(t *testing.T, former types.UID) *corev1.ConfigMap {
 	t.Helper()
-	cm := &corev1.ConfigMap{}
-	kube.Eventually(t, "ConfigMap hello", func() (bool, string) {
-		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "hello"}, cm)
-		return err == nil && cm.UID != former && cm.Data["message"] == "hello, world", fmt.Sprint(cm.Data, err)
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "hello")}
+	kube.Await(t, s.tc, cm, "ConfigMap hello", func() (bool, string) {
+		return cm.UID != former && cm.Data["message"] == "hello, world", fmt.Sprint(cm.Data)
 	})
 	return cm
 }

@@ -71,7 +71,7 @@ func TestRelease(t *testing.T) {
 // release makes a release in a folder of sources, and pushes it.
 func release(sources, version, folder string) (string, error) {
 	cmd := exec.Command("make", "--no-print-directory", "release", "VERSION="+version, "RELEASE="+folder,
-		"REGISTRY="+host+"/organisation")
+		"REGISTRY="+images.Host+"/organisation")
 	cmd.Dir = sources
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -93,7 +93,7 @@ func released(t *testing.T, sources, version string) (content map[string][]byte,
 		t.Errorf("checksums: %v\n%s", err, out)
 	}
 	for _, image := range []string{"provider-kcp:v1.2.3", "charts/provider-kcp:1.2.3"} {
-		ref, err := name.ParseReference(host + "/organisation/" + image)
+		ref, err := name.ParseReference(images.Host + "/organisation/" + image)
 		if err != nil {
 			t.Fatal(err)
 		}

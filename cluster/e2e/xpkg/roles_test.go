@@ -8,9 +8,8 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,15 +25,11 @@ const exportName = "shop.example.com"
 // activate makes kinds active.
 func (s *stage) activate(t *testing.T, name string, kinds ...string) {
 	t.Helper()
-	policy := &unstructured.Unstructured{}
-	policy.SetGroupVersionKind(schema.GroupVersionKind{
-		Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy",
-	})
-	policy.SetName(name)
+	policy := build.Resource("apiextensions.crossplane.io/v1alpha1", "ManagedResourceActivationPolicy", "", name)
 	if err := unstructured.SetNestedStringSlice(policy.Object, kinds, "spec", "activate"); err != nil {
 		t.Fatal(err)
 	}
-	create(t, s.c, policy)
+	kube.Create(t, s.c, policy)
 }
 
 // applications shows what applications need: Crossplane lets them make their resources, and the example lets them
@@ -46,11 +41,11 @@ func (s *stage) applications(t *testing.T) {
 	}
 	config := build.Namespaced().Config(s.ns, "tiered", build.FromSecret(s.ns, "target"))
 	config.SetLabels(map[string]string{"tier": "test"})
-	create(t, s.c, config)
+	kube.Create(t, s.c, config)
 	first := build.ResourceTemplate("first", build.ConfigMap(s.ns, "first", "color", "blue"))
 	second := build.ResourceTemplate("second", build.ConfigMap(s.ns, "second", "color", "blue"))
 	app := build.Application(s.ns, "app", "test", first, second)
-	create(t, s.c, app)
+	kube.Create(t, s.c, app)
 	s.awaitReady(t, app)
 	s.awaitData(t, "second", "blue")
 	patch := client.MergeFrom(app.DeepCopy())
@@ -60,14 +55,11 @@ func (s *stage) applications(t *testing.T) {
 	}
 	s.awaitMessage(t, app, `cannot delete resource "kubernetesapplicationresources" in API group "workload.crossplane.io"`)
 	s.apply(t, "rbac/applications.yaml")
-	kube.Eventually(t, "what has no template to go", func() (bool, string) {
-		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "second"}, &corev1.ConfigMap{})
-		return client.IgnoreNotFound(err) == nil && err != nil, "read: " + message(err)
-	})
+	kube.AwaitGone(t, s.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(s.ns, "second")})
 	s.awaitReady(t, app)
-	s.remove(t, app)
-	if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "first"},
-		&corev1.ConfigMap{}); client.IgnoreNotFound(err) != nil || err == nil {
+	kube.Remove(t, s.c, app)
+	err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "first"}, &corev1.ConfigMap{})
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap of the application is still there: %v", err)
 	}
 }
@@ -79,7 +71,7 @@ func (s *stage) publishes(t *testing.T) {
 	s.awaitKind(t, "publishedresources.syncagent.kcp.io")
 	path, admin := workspaces.Workspace(t)
 	in := kcp.Client(t, admin)
-	create(t, in, &apisv1alpha2.APIExport{ObjectMeta: build.Meta("", exportName)})
+	kube.Create(t, in, kcp.Export(exportName))
 	rules := kcp.AgentRules(exportName)
 	for i, r := range rules {
 		if slices.Contains(r.Resources, "apiexports") {
@@ -87,17 +79,16 @@ func (s *stage) publishes(t *testing.T) {
 				func(v string) bool { return v == "patch" || v == "update" })
 		}
 	}
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "publisher"), Data: map[string][]byte{
-		"kubeconfig": kube.Kubeconfig(t, kcp.ServiceAccount(t, admin, "publisher", rules...)),
-	}})
+	publisher := kube.Kubeconfig(t, kcp.ServiceAccount(t, admin, "publisher", rules...))
+	kube.Create(t, s.c, build.Credentials(s.ns, "publisher", publisher))
 	spec := build.FromSecret(s.ns, "publisher")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	create(t, s.c, build.ClusterConfig("publisher", spec))
-	create(t, s.c, hats())
+	kube.Create(t, s.c, build.ClusterConfig("publisher", spec))
+	kube.Create(t, s.c, build.Definition("hats.example.com", "hats"))
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
 	o.Spec.ProviderConfigReference = &syncagentv1alpha1.ConfigReference{Name: "publisher"}
 	o.Spec.Resource = syncagentv1alpha1.SourceResource{APIGroup: "hats.example.com", Kind: "Hat"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	s.awaitMessage(t, o, `cannot patch resource "apiexports" in API group "apis.kcp.io"`)
 
 	role := &rbacv1.ClusterRole{}
@@ -116,24 +107,5 @@ func (s *stage) publishes(t *testing.T) {
 		t.Errorf("the APIExport does not offer the API: %v", export.Spec.Resources)
 	}
 	s.syncs(t, path, o)
-	s.remove(t, o)
-}
-
-// hats returns the definition of a kind.
-func hats() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: build.Meta("", "hats.hats.example.com"),
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "hats.example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "hats", Singular: "hat", Kind: "Hat", ListKind: "HatList",
-			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
-				},
-			}},
-		},
-	}
+	kube.Remove(t, s.c, o)
 }

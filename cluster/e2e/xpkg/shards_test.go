@@ -33,24 +33,23 @@ func (s *stage) shares(t *testing.T) {
 		}
 	})
 	lines := strings.Split(guide.Commands(t, filepath.Join(top, "docs", "scaling.md"), "## Share the work")[0], "\n")
-	shell := guide.NewShell(t, s.control.Config())
-	shell.Run(t, lines[1])
+	s.shell.Run(t, lines[1])
 	s.awaitReplicas(t, shards)
 	for i := range configs {
 		name := "shared-" + strconv.Itoa(i)
 		scope := build.Namespaced()
-		create(t, s.c, scope.Config(s.ns, name, build.FromSecret(s.ns, "target")))
-		create(t, s.c, scope.Object(s.ns, name, name, build.ConfigMap(s.ns, name, "color", "blue")))
+		kube.Create(t, s.c, scope.Config(s.ns, name, build.FromSecret(s.ns, "target")))
+		kube.Create(t, s.c, scope.Object(s.ns, name, name, build.ConfigMap(s.ns, name, "color", "blue")))
 	}
 	for i := range configs {
 		s.awaitReady(t, build.Namespaced().Object(s.ns, "shared-"+strconv.Itoa(i), "", nil))
 	}
-	shell.Run(t, strings.ReplaceAll(lines[1], "provider-kcp-shards", "provider-kcp"))
+	s.shell.Run(t, strings.ReplaceAll(lines[1], "provider-kcp-shards", "provider-kcp"))
 	s.awaitReplicas(t, 1)
 	for i := range configs {
 		o := build.Namespaced().Object(s.ns, "shared-"+strconv.Itoa(i), "", nil)
 		s.awaitReady(t, o)
-		s.remove(t, o)
+		kube.Remove(t, s.c, o)
 	}
 	s.assertIdentities(t, before)
 }
@@ -71,7 +70,7 @@ func (s *stage) awaitReplicas(t *testing.T, want int) {
 			}
 		}
 		return s.kubelet.Processes() == want && len(held) == want,
-			fmt.Sprintf("%d processes, Leases held: %v, read: %s", s.kubelet.Processes(), held, message(err))
+			fmt.Sprintf("%d processes, Leases held: %v, read: %s", s.kubelet.Processes(), held, fmt.Sprint(err))
 	})
 	s.awaitProvider(t, "Installed", "Healthy")
 }

@@ -2,16 +2,17 @@ package xpkg
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -20,19 +21,12 @@ import (
 // and that the example gives all of them, from the first copy to its end.
 func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedResource) {
 	_, consumer := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
-	}
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, path, exportName, events))
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, path, exportName, kcp.Claims("events")...))
 	in := kcp.Client(t, consumer)
-	hat := &unstructured.Unstructured{}
-	hat.SetAPIVersion("hats.example.com/v1")
-	hat.SetKind("Hat")
-	hat.SetNamespace(metav1.NamespaceDefault)
-	hat.SetName("bowler")
+	hat := build.Resource("hats.example.com/v1", "Hat", metav1.NamespaceDefault, "bowler")
 	kube.Eventually(t, "a Hat in the workspace", func() (bool, string) {
 		err := in.Create(t.Context(), hat)
-		return err == nil, message(err)
+		return err == nil, fmt.Sprint(err)
 	})
 	s.awaitFailure(t, o, `cannot list resource "hats" in API group "hats.example.com"`)
 	s.apply(t, "rbac/sync.yaml", func(u *unstructured.Unstructured) {
@@ -49,10 +43,7 @@ func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedR
 	s.awaitHats(t, 1)
 	kube.Delete(t, in, hat)
 	s.awaitHats(t, 0)
-	kube.Eventually(t, "the Hat to be gone", func() (bool, string) {
-		err := in.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
-		return client.IgnoreNotFound(err) == nil && err != nil, "read: " + message(err)
-	})
+	kube.AwaitGone(t, in, hat)
 }
 
 // awaitFailure waits until a PublishedResource says why an object is not synced.
@@ -60,7 +51,7 @@ func (s *stage) awaitFailure(t *testing.T, o *syncagentv1alpha1.PublishedResourc
 	t.Helper()
 	kube.Eventually(t, "the status to say what is missing", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		said := message(err)
+		said := fmt.Sprint(err)
 		if o.Status.Objects != nil {
 			said += fmt.Sprint(o.Status.Objects.Failures)
 		}
@@ -72,10 +63,7 @@ func (s *stage) awaitFailure(t *testing.T, o *syncagentv1alpha1.PublishedResourc
 func (s *stage) awaitHats(t *testing.T, want int) {
 	t.Helper()
 	kube.Eventually(t, fmt.Sprintf("%d Hats on the control plane", want), func() (bool, string) {
-		l := &unstructured.UnstructuredList{}
-		l.SetAPIVersion("hats.example.com/v1")
-		l.SetKind("HatList")
-		err := s.c.List(t.Context(), l, client.HasLabels{objectsync.LabelCluster})
-		return err == nil && len(l.Items) == want, fmt.Sprintf("%d, read: %s", len(l.Items), message(err))
+		got := len(kube.ListOf(t, s.c, "hats.example.com/v1", "Hat", client.HasLabels{objectsync.LabelCluster}))
+		return got == want, strconv.Itoa(got)
 	})
 }

@@ -2,45 +2,31 @@ package xpkg
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 // TestUninstallInCrossplane1 shows of the last Crossplane 1 what TestPackage shows of Crossplane 2.
 func TestUninstallInCrossplane1(t *testing.T) {
-	server := &kube.Server{ControllerManager: true}
-	kube.StartServer(t, startControl(server, local.StartCrossplane1))
-	s := &stage{control: server, c: server.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
-	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
-	s.kubelet = kubelet.Start(t, server, local.CrossplaneNamespace)
+	s := newStage(t, local.StartCrossplane1)
 	s.apply(t, "install/provider.yaml", inPackage(push(t, "v0.1.0")))
 	s.setArguments(t, "--leader-election", "--allowed-target-cidrs=127.0.0.0/8")
 	s.apply(t, "rbac/leader-election.yaml")
 	s.awaitProvider(t, "Installed", "Healthy")
 	s.awaitKind(t, "objects.kubernetes.m.crossplane.io")
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
-		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
-	}})
-	create(t, s.c, build.Namespaced().Config(s.ns, "target", build.FromSecret(s.ns, "target")))
+	kube.Create(t, s.c, build.Namespaced().Config(s.ns, "target", s.keepKubeconfig(t)))
 	s.uninstalls(t)
 }
 
@@ -49,9 +35,9 @@ func TestUninstallInCrossplane1(t *testing.T) {
 func (s *stage) uninstalls(t *testing.T) {
 	uninstall, rescue := commands(t, "## Uninstall"), commands(t, "### The provider was deleted first")
 	kept := s.object("kept", "blue")
-	create(t, s.c, kept)
+	kube.Create(t, s.c, kept)
 	s.awaitReady(t, kept)
-	before := s.identityOf(t, "kept")
+	before := s.identities(t)["kept"]
 	// The provider may still run while the definitions go: without a pause it deletes in that time what is not kept yet.
 	pause := "kubectl annotate --overwrite objects.kubernetes.m.crossplane.io kept -n " + s.ns + " crossplane.io/paused="
 	s.kubectl(t, pause+"true")
@@ -75,11 +61,11 @@ func (s *stage) uninstalls(t *testing.T) {
 	s.awaitProvider(t, "Installed", "Healthy")
 	s.awaitKind(t, "objects.kubernetes.m.crossplane.io")
 	s.awaitKind(t, "providerconfigs.kubernetes.m.crossplane.io")
-	create(t, s.c, build.Namespaced().Config(s.ns, "target", build.FromSecret(s.ns, "target")))
+	kube.Create(t, s.c, build.Namespaced().Config(s.ns, "target", build.FromSecret(s.ns, "target")))
 	kept = s.object("kept", "blue")
-	create(t, s.c, kept)
+	kube.Create(t, s.c, kept)
 	s.awaitReady(t, kept)
-	if after := s.identityOf(t, "kept"); after != before {
+	if after := s.identities(t)["kept"]; after != before {
 		t.Errorf("ConfigMap kept: want %s as before, got %s", before, after)
 	}
 
@@ -95,19 +81,11 @@ func (s *stage) uninstalls(t *testing.T) {
 func (s *stage) rescue(t *testing.T, finished func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	wait := provider.StartUntil(t, ctx, s.control.User(t, "rescuer", "system:masters"))
+	wait := provider.StartUntil(t, ctx, s.control.User(t, "rescuer", admins))
 	defer func() { cancel(); wait() }()
 	kube.Eventually(t, "no definition to be terminating", func() (bool, string) {
 		return finished(), strings.Join(s.definitions(t, true), ", ")
 	})
-}
-
-// identityOf returns the UID of a ConfigMap of the target.
-func (s *stage) identityOf(t *testing.T, name string) types.UID {
-	t.Helper()
-	cm := &corev1.ConfigMap{}
-	kube.Get(t, s.tc, types.NamespacedName{Namespace: s.ns, Name: name}, cm)
-	return cm.GetUID()
 }
 
 // ourGroups ends the names of the definitions of the package.
@@ -154,23 +132,6 @@ func (s *stage) served(t *testing.T, script string) string {
 // kind that is not active. It returns what they print, but for errors.
 func (s *stage) kubectl(t *testing.T, script string) string {
 	t.Helper()
-	kubectl, err := local.Binary("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	admin := kube.Kubeconfig(t, s.control.User(t, "operator", "system:masters"))
-	if err := os.WriteFile(kubeconfig, admin, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*kube.Deadline)
-	defer cancel()
-	c := exec.CommandContext(ctx, "bash", "-c", script)
-	c.Dir, c.WaitDelay = top, time.Second
-	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"))
-	out, _ := c.Output() // What the commands have done is seen on the control plane.
-	if ctx.Err() != nil {
-		t.Fatalf("the commands did not end:\n%s\n%s", script, out)
-	}
-	return string(out)
+	out, _ := s.shell.Try("set +e\nexec 2>/dev/null\n" + script) // What they have done is seen on the control plane.
+	return out
 }

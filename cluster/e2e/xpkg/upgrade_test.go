@@ -3,11 +3,12 @@ package xpkg
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/pkg/errors"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,59 +23,59 @@ import (
 const (
 	// standing is how many Objects are there before the upgrade, and stay.
 	standing = 100
-	// kept of each few that come during the upgrade stay; the others are deleted again.
+	// keptOf: one of so many that come during the upgrade stays; the others are deleted again.
 	keptOf = 3
 )
-
-// A load creates, changes and deletes Objects until it is told to stop.
-type load struct {
-	*stage
-
-	made    int
-	gone    []string // names of Objects that were deleted
-	colors  map[string]string
-	err     error
-	stopped chan struct{}
-	done    chan struct{}
-}
 
 // upgrade shows that Objects which are created, changed and deleted while one revision of the package takes over from
 // another end as if nothing had happened, and that what was there is not touched.
 func (s *stage) upgrade(t *testing.T) {
 	s.apply(t, "rbac/leader-election.yaml")
 	for i := range standing {
-		create(t, s.c, s.object("standing-"+strconv.Itoa(i), "blue"))
+		kube.Create(t, s.c, s.object("standing-"+strconv.Itoa(i), "blue"))
 	}
 	s.awaitColors(t, standing, func(string) string { return "blue" })
 	before := s.identities(t)
 	revision := s.revision(t)
 	next := push(t, "v0.1.1")
 
-	l := &load{stage: s, colors: map[string]string{}, stopped: make(chan struct{}), done: make(chan struct{})}
-	var stop sync.Once
-	end := func() { stop.Do(func() { close(l.stopped) }); <-l.done }
-	t.Cleanup(end)
-	go l.run(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	coming := &errgroup.Group{}
+	var came, gone []string
+	coming.Go(func() error {
+		for i := 0; ctx.Err() == nil; i++ {
+			name := "came-" + strconv.Itoa(i)
+			if err := s.comes(t.Context(), name, i%keptOf > 0); err != nil {
+				return err
+			}
+			if i%keptOf > 0 {
+				gone = append(gone, name)
+			} else {
+				came = append(came, name)
+			}
+		}
+		return nil
+	})
+	t.Cleanup(func() { cancel(); _ = coming.Wait() })
 
-	s.setPackage(t, next)
+	kube.Patch(t, s.c, s.provider(t), fmt.Sprintf(`{"spec":{"package":%q}}`, next))
 	s.awaitRevision(t, revision)
 	last := s.object("last", "blue")
-	create(t, s.c, last)
+	kube.Create(t, s.c, last)
 	s.awaitReady(t, last) // By the new one, which does not wait for the lease of the old one to run out.
-	s.remove(t, last)
-	end()
-	if l.err != nil {
-		t.Fatal(l.err)
+	kube.Remove(t, s.c, last)
+	cancel()
+	if err := coming.Wait(); err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%d Objects came during the upgrade, %d of them went", l.made, len(l.gone))
-	s.awaitColors(t, standing+len(l.colors), func(name string) string {
-		if c, ok := l.colors[name]; ok {
-			return c
+	s.awaitColors(t, standing+len(came), func(name string) string {
+		if slices.Contains(came, name) {
+			return "red"
 		}
 		return "blue"
 	})
-	for _, name := range l.gone {
-		s.awaitGone(t, &mobjectv1alpha1.Object{ObjectMeta: build.Meta(s.ns, name)})
+	for _, name := range gone {
+		kube.AwaitGone(t, s.c, &mobjectv1alpha1.Object{ObjectMeta: build.Meta(s.ns, name)})
 		cm := &corev1.ConfigMap{}
 		if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: name}, cm); err == nil {
 			t.Errorf("%s: it is still there though its Object is gone", name)
@@ -83,50 +84,24 @@ func (s *stage) upgrade(t *testing.T) {
 	s.assertIdentities(t, before)
 }
 
-// run makes load until it is stopped.
-func (l *load) run(ctx context.Context) {
-	defer close(l.done)
-	for i := 0; ; i++ {
-		select {
-		case <-l.stopped:
-			return
-		default:
-		}
-		name := "came-" + strconv.Itoa(i)
-		if l.err = l.once(ctx, name, i); l.err != nil {
-			return
-		}
-		l.made++
-	}
-}
-
-// once creates an Object, changes it, and deletes it unless it is to stay.
-func (l *load) once(ctx context.Context, name string, i int) error {
-	o := l.object(name, "blue")
-	if err := l.c.Create(ctx, o); err != nil {
+// comes creates an Object, changes it, and deletes it if it is to go. A server that deletes one without a finalizer
+// forgets a finalizer that is added meanwhile, unless it is told which version to delete.
+func (s *stage) comes(ctx context.Context, name string, goes bool) error {
+	o := s.object(name, "blue")
+	if err := s.c.Create(ctx, o); err != nil {
 		return errors.Wrap(err, "cannot create Object")
 	}
 	patch := `{"spec":{"forProvider":{"manifest":{"data":{"color":"red"}}}}}`
-	if err := l.c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	err := s.c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)))
+	if err != nil || !goes {
 		return errors.Wrap(err, "cannot change Object")
 	}
-	if i%keptOf == 0 {
-		l.colors[name] = "red"
-		return nil
-	}
-	l.gone = append(l.gone, name)
-	return l.remove(ctx, o)
-}
-
-// remove deletes an Object as it is. A server that deletes one without a finalizer forgets a finalizer that is added
-// meanwhile, unless it is told which version to delete.
-func (l *load) remove(ctx context.Context, o build.Object) error {
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := l.c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := s.c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
 		version := o.GetResourceVersion()
-		return l.c.Delete(ctx, o, client.Preconditions{ResourceVersion: &version})
+		return s.c.Delete(ctx, o, client.Preconditions{ResourceVersion: &version})
 	})
 	return errors.Wrap(err, "cannot delete Object")
 }
@@ -146,15 +121,6 @@ func (s *stage) revision(t *testing.T) string {
 	return r
 }
 
-// setPackage lets Crossplane install another version of the package.
-func (s *stage) setPackage(t *testing.T, image string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"spec":{"package":%q}}`, image)
-	if err := s.c.Patch(t.Context(), s.provider(t), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // awaitRevision waits until another revision of the package than the old one runs, alone.
 func (s *stage) awaitRevision(t *testing.T, old string) {
 	t.Helper()
@@ -164,7 +130,7 @@ func (s *stage) awaitRevision(t *testing.T, old string) {
 		now := s.revision(t)
 		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
 		return now != old && alone && s.kubelet.Processes() == 1,
-			fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
+			fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), fmt.Sprint(err))
 	})
 	s.awaitProvider(t, "Installed", "Healthy")
 }

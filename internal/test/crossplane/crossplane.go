@@ -38,7 +38,7 @@ func Start(
 // StartRegistry runs a registry until the test ends, and returns its address.
 func StartRegistry(t testing.TB) string {
 	t.Helper()
-	host, end := oci.StartRegistry()
-	t.Cleanup(end)
-	return host
+	r := &oci.Registry{}
+	kube.StartServer(t, r)
+	return r.Host
 }

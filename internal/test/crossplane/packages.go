@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
@@ -76,18 +75,12 @@ func InstallConfiguration(t testing.TB, c client.Client, host, dir string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
 		}
-		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-		return slices.ContainsFunc(conditions, func(of any) bool {
-			m, ok := of.(map[string]any)
-			return ok && m["type"] == "Healthy" && m["status"] == "True"
-		}), fmt.Sprint(conditions)
+		healthy, why := kube.Condition(u, "Healthy")
+		return healthy == "True", why
 	})
 }
 
 // pkg names a package of Crossplane.
 func pkg(kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: kind})
-	u.SetName(name)
-	return u
+	return build.Resource("pkg.crossplane.io/v1", kind, "", name)
 }

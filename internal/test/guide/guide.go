@@ -118,6 +118,27 @@ func (s *Shell) Run(tb testing.TB, commands string) (out string) {
 	return out
 }
 
+// RunAll runs blocks of commands one after the other, and returns what they print.
+func (s *Shell) RunAll(tb testing.TB, blocks []string) string {
+	tb.Helper()
+	var out strings.Builder
+	for _, commands := range blocks {
+		out.WriteString(s.Run(tb, commands))
+	}
+	return out.String()
+}
+
+// Write writes a file, which may be run. A relative path is relative to the working directory.
+func (s *Shell) Write(tb testing.TB, path string, content []byte) {
+	tb.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Dir, path)
+	}
+	if err := os.WriteFile(path, content, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Try runs commands, and returns what they print.
 func (s *Shell) Try(commands string) (out string, err error) {
 	c := exec.Command("bash", "-euo", "pipefail", "-c", commands)

@@ -95,24 +95,28 @@ func (a Audit) choose(m Mark, wanted func(local.AuditEvent) bool) Requests {
 		a.tb.Fatal(err)
 	}
 	r.next, r.events = next, append(r.events, more...)
+	return r.events.That(func(e local.AuditEvent) bool { return wanted(e) && !e.Time.Before(m.at) })
+}
+
+// That returns the requests that a function wants.
+func (r Requests) That(wanted func(local.AuditEvent) bool) Requests {
 	var out Requests
-	for _, e := range r.events {
-		if wanted(e) && !e.Time.Before(m.at) {
+	for _, e := range r {
+		if wanted(e) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
+// Writes returns the requests that change something, dry runs included.
+func (r Requests) Writes() Requests {
+	return r.That(func(e local.AuditEvent) bool { return e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" })
+}
+
 // By returns the requests of one user, without those that kcp makes in its name to do what it has asked for.
 func (r Requests) By(user string) Requests {
-	var out Requests
-	for _, e := range r {
-		if e.User == user && !e.Forwarded {
-			out = append(out, e)
-		}
-	}
-	return out
+	return r.That(func(e local.AuditEvent) bool { return e.User == user && !e.Forwarded })
 }
 
 // Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -64,6 +65,29 @@ func List(tb testing.TB, c client.Client, l client.ObjectList, opts ...client.Li
 	if err := c.List(tb.Context(), l, opts...); err != nil {
 		tb.Fatalf("cannot list %T: %v", l, err)
 	}
+}
+
+// ListOf returns the resources of any kind that are chosen.
+func ListOf(tb testing.TB, c client.Client, apiVersion, kind string, opts ...client.ListOption,
+) []unstructured.Unstructured {
+	tb.Helper()
+	l := &unstructured.UnstructuredList{}
+	l.SetAPIVersion(apiVersion)
+	l.SetKind(kind + "List")
+	List(tb, c, l, opts...)
+	return l.Items
+}
+
+// Condition returns the status of a condition of a resource of any kind, and the reason with the message. All are empty
+// if it has none.
+func Condition(u *unstructured.Unstructured, of string) (status, why string) {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == of {
+			return fmt.Sprint(m["status"]), fmt.Sprint(m["reason"], " ", m["message"])
+		}
+	}
+	return "", ""
 }
 
 // Await reads an object again and again, until it satisfies a check.

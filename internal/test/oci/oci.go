@@ -4,6 +4,7 @@ package oci
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"io"
 	"io/fs"
 	"log"
@@ -20,10 +21,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// StartRegistry starts a registry on loopback, and returns its address, as names of images begin with it.
-func StartRegistry() (host string, stop func()) {
+// A Registry is a registry on loopback. It is a Starter of package local.
+type Registry struct {
+	Host string // its address, as names of images begin with it
+}
+
+// Start starts the registry.
+func (r *Registry) Start(context.Context) (stop func() error, err error) {
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	return strings.TrimPrefix(s.URL, "http://"), s.Close
+	r.Host = strings.TrimPrefix(s.URL, "http://")
+	return func() error { s.Close(); return nil }, nil
 }
 
 // Push pushes an image of one layer with some files, to the registry that its name begins with.

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,6 +32,29 @@ func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process
 		kube.ShowLog(t, filepath.Base(o.Binary), p.Log())
 	})
 	return p
+}
+
+// AwaitReady waits until a program says that it is ready: its caches are filled.
+func AwaitReady(t testing.TB, p *provider.Process) {
+	t.Helper()
+	kube.Eventually(t, "the program to be ready", func() (bool, string) {
+		res, err := http.Get(p.Readyz()) //nolint:noctx // It is on this machine.
+		if err != nil {
+			return false, err.Error()
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK, res.Status
+	})
+}
+
+// Series returns the value of each series that a program serves, by name and labels, none before it listens.
+func Series(t testing.TB, p *provider.Process) map[string]float64 {
+	t.Helper()
+	all, err := p.Series(t.Context())
+	if err != nil {
+		t.Log(err)
+	}
+	return all
 }
 
 // AwaitEnd waits until a program has ended.
