@@ -33,27 +33,21 @@ const namedMost = 20
 
 // describe records in the status what a pass has seen. What is not known yet stays as it was.
 func (p *pass) describe() {
+	s, w := &p.resource.Status, p.workspace
 	if p.resource.GetDeletionTimestamp() == nil && (p.wanted != nil || p.refusal != nil) {
-		p.describePublished()
+		s.APIExport = w.plan.export
+		if c, ok := schemaCondition(p); ok {
+			p.set(p.resource, c)
+		}
+		if c, ok := exportCondition(p); ok {
+			p.set(p.resource, c)
+		}
+		if p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
+			s.ResourceSchemaName = p.wanted.schema
+		}
 	}
 	if p.seen != nil && !p.seen.early {
 		p.describeConsumers()
-	}
-}
-
-// describePublished records in the status what has been published, and why no more if something refuses that.
-func (p *pass) describePublished() {
-	s, w := &p.resource.Status, p.workspace
-	s.APIExport = w.plan.export
-	if c, ok := schemaCondition(p); ok {
-		p.set(p.resource, c)
-	}
-	c, ok := exportCondition(p)
-	if ok {
-		p.set(p.resource, c)
-	}
-	if ok && p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
-		s.ResourceSchemaName = p.wanted.schema
 	}
 }
 
