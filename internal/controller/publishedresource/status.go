@@ -229,13 +229,10 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
 }
 
-// undecided returns a condition with status Unknown. Its message is to begin with a capital letter.
+// undecided returns a condition with status Unknown.
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
 	c := holds(t, r)
 	c.Status, c.Message = corev1.ConditionUnknown, message
-	if message != "" {
-		c.Message = strings.ToUpper(message[:1]) + message[1:]
-	}
 	return c
 }
 
