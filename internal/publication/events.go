@@ -30,9 +30,9 @@ const (
 	eventMax = 30 * time.Second
 	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
 	flushMax = 2 * time.Second
-	// An event that repeats is written repeatsMost times at once, and then every repeatsEvery. repeatsKnown is of how
-	// many events that is known.
-	repeatsMost  = 5
+	// An event that repeats is written repeatsMost times at once, and then every repeatsEvery, as client-go does.
+	// repeatsKnown is of how many events that is known.
+	repeatsMost  = 25
 	repeatsEvery = 5 * time.Minute
 	repeatsKnown = 4096
 )
@@ -78,10 +78,11 @@ func (r *eventRecorder) drop(eventType, reason string) {
 	droppedEvents.WithLabelValues(r.name, eventType, reason).Inc()
 }
 
-// record has an event about an object of a workspace written. It does not wait. A nil workspace takes no events.
+// record has an event about an object of a workspace written, and reports whether it does. It does not wait. A nil
+// workspace takes no events.
 func (r *eventRecorder) record(
 	cluster string, workspace dynamic.Interface, u *unstructured.Unstructured, is objectsync.Event,
-) {
+) bool {
 	now := metav1.Now()
 	e := &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
@@ -103,14 +104,18 @@ func (r *eventRecorder) record(
 	switch {
 	case workspace == nil:
 		r.drop(is.Type, dropRefused)
+		return false
 	case len(queue) == eventsMost:
 		r.drop(is.Type, dropQueueFull)
-	case !r.repeats.Filter(e):
-		r.queues[cluster] = append(queue, queuedEvent{Event: e, workspace: workspace})
-		if !has {
-			r.writers.Go(func() { r.write(cluster) })
-		}
+		return false
+	case r.repeats.Filter(e):
+		return true
 	}
+	r.queues[cluster] = append(queue, queuedEvent{Event: e, workspace: workspace})
+	if !has {
+		r.writers.Go(func() { r.write(cluster) })
+	}
+	return true
 }
 
 // write writes the events of a workspace, one at a time, until none waits. If one is not answered, those behind it are

@@ -44,6 +44,8 @@ type object struct {
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	refused      refusalGroup // by what it was at its last try
+	// warned is the last Warning, as long as each sync gives it.
+	warned objectsync.Event
 	// seen is how often kcp had been restored when the object was last there.
 	seen int64
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -48,7 +50,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	switch {
 	case isEarly(err), apierrors.IsConflict(err):
 	case err == nil && !synced:
-		w.objects.update(item, func(o *object) { o.known, o.failure = false, "" })
+		w.objects.update(item, func(o *object) { o.known, o.failure, o.warned = false, "", objectsync.Event{} })
 	default:
 		observe(w.name, err, time.Since(begun))
 		w.objects.note(item, err)
@@ -284,15 +286,22 @@ func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
 	return is, err
 }
 
-// tell has events about an object written in its workspace, if that takes any.
+// tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
+// told once, unless it was dropped.
 func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
-	takes := p.workspace
+	takes, was, warning := p.workspace, p.worker.objects.get(p.item).warned, objectsync.Event{}
 	if p.worker.workspaces.hides(p.item.Cluster, events.Resource) {
 		takes = nil
 	}
 	for _, e := range all {
-		p.worker.events.record(p.item.Cluster, takes, source, e)
+		switch {
+		case was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message):
+			warning = was
+		case p.worker.events.record(p.item.Cluster, takes, source, e) && e.Type == corev1.EventTypeWarning:
+			warning = e
+		}
 	}
+	p.update(func(o *object) { o.warned = warning })
 }
 
 // removeFinalizers takes our finalizers off an object, if it is there, and its related objects. All else stays.
