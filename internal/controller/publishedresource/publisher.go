@@ -256,9 +256,10 @@ func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error
 	return err
 }
 
-// prune deletes the schemas that were made for an earlier state of the API, if nothing refers to them.
+// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
+// them.
 func (u *publisher) prune(ctx context.Context, p *pass) error {
-	if p.wanted == nil || !p.seen.complete() {
+	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || p.wanted == nil || !p.seen.complete() {
 		return nil // Somebody out of view may use them.
 	}
 	bound := kcp.SchemasBound(p.seen.bindings)
