@@ -5,6 +5,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,6 @@ import (
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
-	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
@@ -117,7 +117,7 @@ func (p *pass) each(
 	if is == nil {
 		return nil
 	}
-	if !projection.Serves(is, at.Version) {
+	if !apihelpers.HasServedCRDVersion(is, at.Version) {
 		p.t.add(refused("CustomResourceDefinition that does not serve "+at.Version,
 			"the former provider is older than that version, and its objects cannot be read",
 			"upgrade the former provider first, and run this again"), is.GetName())

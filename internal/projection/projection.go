@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
@@ -72,12 +73,8 @@ func (p *Projection) Resource() schema.GroupResource {
 
 // Kind returns group, storage version and kind in kcp.
 func (p *Projection) Kind() schema.GroupVersionKind {
-	for _, v := range p.CRD.Spec.Versions {
-		if v.Storage {
-			return schema.GroupVersionKind{Group: p.CRD.Spec.Group, Version: v.Name, Kind: p.CRD.Spec.Names.Kind}
-		}
-	}
-	return schema.GroupVersionKind{}
+	stored, _ := apihelpers.GetCRDStorageVersion(p.CRD) // There is one: see selectVersions.
+	return schema.GroupVersionKind{Group: p.CRD.Spec.Group, Version: stored, Kind: p.CRD.Spec.Names.Kind}
 }
 
 // bare returns a copy of a CustomResourceDefinition without what says nothing about the API.
@@ -116,12 +113,7 @@ func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) error {
 	if to.Plural != "" {
 		n.Plural = strings.ToLower(to.Plural)
 	}
-	if n.Singular == "" {
-		n.Singular = strings.ToLower(n.Kind)
-	}
-	if n.ListKind == "" {
-		n.ListKind = n.Kind + "List"
-	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(s)
 	if to.ShortNames != nil {
 		n.ShortNames = slices.Clone(to.ShortNames)
 	}

@@ -97,12 +97,6 @@ func VersionOf(
 	return &d.Spec.Versions[i]
 }
 
-// Serves reports whether the objects of a definition can be read in a version.
-func Serves(d *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	v := VersionOf(d, version)
-	return v != nil && v.Served
-}
-
 // selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the
 // source's own, or else the highest in the order Kubernetes has for versions.
 func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {

@@ -116,7 +116,8 @@ func (p *publication) open() {
 	p.adapt(p.worker.config.Consumers)
 }
 
-// adapt follows consumers as they come and go.
+// adapt follows consumers as they come and go. Objects of workspaces are tried again whose bindings are shown again, or
+// allow something else.
 func (p *publication) adapt(c Consumers) {
 	w := p.worker
 	was, changed, allowed := w.workspaces.follow(c)
@@ -134,23 +135,18 @@ func (p *publication) adapt(c Consumers) {
 			}
 		}()
 	}
-	p.retryAllowed(allowed)
+	for _, e := range w.streams.allEndpoints() {
+		for _, item := range e.primaries() {
+			if _, is := allowed[item.Cluster]; is {
+				w.objects.update(item, func(o *object) { w.objects.retry(item, o) })
+			}
+		}
+	}
 	if changed {
 		w.seekLost()
 	}
 	if len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas) {
 		go p.renew()
-	}
-}
-
-// retryAllowed has all objects of workspaces tried again whose bindings are shown again or allow something else.
-func (p *publication) retryAllowed(allowed set[string]) {
-	for _, e := range p.worker.streams.allEndpoints() {
-		for _, item := range e.primaries() {
-			if _, is := allowed[item.Cluster]; is {
-				p.worker.objects.update(item, func(o *object) { p.worker.objects.retry(item, o) })
-			}
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -234,14 +235,14 @@ func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.P
 
 // resourceOf returns a version of what a CustomResourceDefinition defines.
 func resourceOf(d *apiextensionsv1.CustomResourceDefinition, version string) objectsync.Resource {
-	v := projection.VersionOf(d, version)
+	has, _ := apihelpers.GetSubresourcesForVersion(d, version)
 	return objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{
 			Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural,
 		},
 		Kind:   d.Spec.Names.Kind,
 		Scope:  v1alpha1.ResourceScope(d.Spec.Scope),
-		Status: v != nil && v.Subresources != nil && v.Subresources.Status != nil,
+		Status: has != nil && has.Status != nil,
 	}
 }
 

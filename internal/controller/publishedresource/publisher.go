@@ -12,6 +12,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,7 +112,7 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 			"published anew, and objects of other versions are lost", published[0], got.resource, p.workspace.plan.export)}
 	}
 	got.kept = slices.DeleteFunc(got.kept,
-		func(v apisv1alpha1.APIResourceVersion) bool { return projection.Serves(full.CRD, v.Name) })
+		func(v apisv1alpha1.APIResourceVersion) bool { return apihelpers.HasServedCRDVersion(full.CRD, v.Name) })
 	err := full.Keep(got.kept)
 	if err == nil {
 		got.schema, err = full.SchemaName()
@@ -255,9 +256,10 @@ func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error
 	return err
 }
 
-// prune deletes the schemas that were made for an earlier state of the API, if nothing refers to them.
+// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
+// them.
 func (u *publisher) prune(ctx context.Context, p *pass) error {
-	if p.wanted == nil || !p.seen.complete() {
+	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || p.wanted == nil || !p.seen.complete() {
 		return nil // Somebody out of view may use them.
 	}
 	bound := kcp.SchemasBound(p.seen.bindings)

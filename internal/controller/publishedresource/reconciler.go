@@ -96,7 +96,8 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
-		if delay := p.workspace.cluster.RetryAfter(r.connections.owner(name, ""), p.err, ""); delay > targetresource.RetryMax {
+		owner := r.connections.owner(name, "")
+		if delay := p.workspace.cluster.RetryAfter(owner, p.err, ""); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}

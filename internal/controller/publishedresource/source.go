@@ -9,6 +9,7 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -265,7 +266,7 @@ func findBelow(ctx context.Context, p *pass,
 		return r, nil, err
 	}
 	d, err := decode(u)
-	if err == nil && !projection.Serves(d, at.Version) {
+	if err == nil && !apihelpers.HasServedCRDVersion(d, at.Version) {
 		err = errors.Errorf("the service cluster does not serve %s: install it, or correct spec.related", at)
 	}
 	if err != nil {

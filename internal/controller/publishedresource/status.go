@@ -33,27 +33,21 @@ const namedMost = 20
 
 // describe records in the status what a pass has seen. What is not known yet stays as it was.
 func (p *pass) describe() {
+	s, w := &p.resource.Status, p.workspace
 	if p.resource.GetDeletionTimestamp() == nil && (p.wanted != nil || p.refusal != nil) {
-		p.describePublished()
+		s.APIExport = w.plan.export
+		if c, ok := schemaCondition(p); ok {
+			p.set(p.resource, c)
+		}
+		if c, ok := exportCondition(p); ok {
+			p.set(p.resource, c)
+		}
+		if p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
+			s.ResourceSchemaName = p.wanted.schema
+		}
 	}
 	if p.seen != nil && !p.seen.early {
 		p.describeConsumers()
-	}
-}
-
-// describePublished records in the status what has been published, and why no more if something refuses that.
-func (p *pass) describePublished() {
-	s, w := &p.resource.Status, p.workspace
-	s.APIExport = w.plan.export
-	if c, ok := schemaCondition(p); ok {
-		p.set(p.resource, c)
-	}
-	c, ok := exportCondition(p)
-	if ok {
-		p.set(p.resource, c)
-	}
-	if ok && p.refusal == nil && w.schemaOf(p.wanted.resource) == p.wanted.schema {
-		s.ResourceSchemaName = p.wanted.schema
 	}
 }
 
@@ -235,13 +229,10 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
 }
 
-// undecided returns a condition with status Unknown. Its message is to begin with a capital letter.
+// undecided returns a condition with status Unknown.
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
 	c := holds(t, r)
 	c.Status, c.Message = corev1.ConditionUnknown, message
-	if message != "" {
-		c.Message = strings.ToUpper(message[:1]) + message[1:]
-	}
 	return c
 }
 

@@ -86,8 +86,8 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
-// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless the
-// plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
+// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless
+// the plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
 func (w *workspace) followSlice(ctx context.Context) error {
 	name, at := exportOf(w.slice)
 	exporter := w.connections.owner(w.name, useExport)
