@@ -170,8 +170,8 @@ func FuzzDetailValue(f *testing.F) {
 	})
 }
 
-// TestDetailsAreBounded shows that the details of an Object take no more memory than a Secret may hold, and that what is
-// missing makes a short text: one Object can ask for a megabyte ten thousand times.
+// TestDetailsAreBounded shows that the details of an Object take no more memory than a Secret may hold, and that what
+// is missing makes a short text: one Object can ask for a megabyte ten thousand times.
 func TestDetailsAreBounded(t *testing.T) {
 	const details = 64
 	settings := &unstructured.Unstructured{Object: map[string]any{
