@@ -11,9 +11,8 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -48,23 +47,18 @@ var chains = map[string]chain{
 
 // TestChain shows that a chain is installed in order and uninstalled in reverse, and leaves nothing, again and again.
 func TestChain(t *testing.T) {
-	forChains(t, func(t *testing.T, b *bed) {
-		start(t)
-		for i := 0; i < b.chain.rounds && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
-			t.Run(strconv.Itoa(i+1), b.round)
-		}
-		b.staysEmpty(t)
-	})
-}
-
-// forChains runs a test for each chain, with the operator and without a provider.
-func forChains(t *testing.T, test func(t *testing.T, b *bed)) {
-	t.Helper()
-	c, tc := clients(t)
+	c := serve(t, &control)
 	connect(t, c)
 	runOperator(t)
 	for name, ch := range chains {
-		t.Run(name, func(t *testing.T) { test(t, newBed(t, c, tc, ch)) })
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, c, ch)
+			start(t, &control)
+			for i := 0; i < b.chain.rounds && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
+				t.Run(strconv.Itoa(i+1), b.round)
+			}
+			b.staysEmpty(t)
+		})
 	}
 }
 
@@ -78,9 +72,9 @@ type bed struct {
 	history *history // of one round
 }
 
-func newBed(t *testing.T, c, tc client.Client, ch chain) *bed {
+func newBed(t *testing.T, c client.Client, ch chain) *bed {
 	t.Helper()
-	b := &bed{c: c, tc: tc, server: &control, chain: ch}
+	b := &bed{c: c, tc: target.Client(t), server: &control, chain: ch}
 	b.takeInventories(t)
 	var err error
 	if b.objects, err = read(ch.file); err != nil {
@@ -97,20 +91,18 @@ func (b *bed) takeInventories(t *testing.T) {
 
 // round installs the chain and uninstalls it.
 func (b *bed) round(t *testing.T) {
-	b.install(t)
-	b.delete(t)
-	b.awaitNothing(t)
-	b.assertOrder(t)
-}
-
-// install creates the Objects and waits until all works.
-func (b *bed) install(t *testing.T) {
-	t.Helper()
-	b.history = newHistory(t)
+	b.history = newHistory(t, map[schema.GroupVersionResource]string{
+		subscriptions: operatorsNamespace, csvs: operatorsNamespace, kongs: kongsNamespace,
+	})
 	b.create(t)
 	b.awaitWork(t)
 	b.awaitReady(t)
 	b.awaitRest(t)
+	for _, o := range b.objects { // All at once, the first of the chain first.
+		kube.Delete(t, b.c, o)
+	}
+	b.awaitNothing(t)
+	b.assertOrder(t)
 }
 
 // create creates all Objects at once, the last of the chain first.
@@ -121,24 +113,11 @@ func (b *bed) create(t *testing.T) {
 	}
 }
 
-// delete deletes all Objects at once, the first of the chain first.
-func (b *bed) delete(t *testing.T) {
-	t.Helper()
-	for _, o := range b.objects {
-		kube.Delete(t, b.c, o.DeepCopy())
-	}
-}
-
 // awaitWork waits until the operator has deployed what the Kong asks for.
 func (b *bed) awaitWork(t *testing.T) {
 	t.Helper()
-	kong := &unstructured.Unstructured{}
-	kong.SetAPIVersion(kongs.GroupVersion().String())
-	kong.SetKind("Kong")
-	kube.Eventually(t, "the Kong to be deployed", func() (bool, string) {
-		if err := b.tc.Get(t.Context(), client.ObjectKey{Namespace: kongsNamespace, Name: "kong"}, kong); err != nil {
-			return false, err.Error() + b.state(t)
-		}
+	kong := build.Resource(kongs.GroupVersion().String(), "Kong", kongsNamespace, "kong")
+	kube.Await(t, b.tc, kong, "the Kong to be deployed", func() (bool, string) {
 		return deployed(kong), fmt.Sprint(kong.Object["status"]) + b.state(t)
 	})
 }
@@ -147,24 +126,13 @@ func (b *bed) awaitWork(t *testing.T) {
 // something is uninstalled meanwhile, a part of it comes back, no matter who uninstalls it and in which order.
 func (b *bed) awaitRest(t *testing.T) {
 	t.Helper()
-	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") },
-		"Subscription", "InstallPlan")
-}
-
-// awaitIdle waits until what OLM has of some kinds is as said and does not change.
-func (b *bed) awaitIdle(t *testing.T, what string, is func(state string) bool, kinds ...string) {
-	t.Helper()
 	var last string
 	var since time.Time
-	kube.Eventually(t, what, func() (bool, string) {
+	kube.Eventually(t, "OLM to be at rest", func() (bool, string) {
 		var now strings.Builder
-		for _, kind := range kinds {
-			l := &unstructured.UnstructuredList{}
-			l.SetGroupVersionKind(csvs.GroupVersion().WithKind(kind + "List"))
-			if err := b.tc.List(t.Context(), l, client.InNamespace(operatorsNamespace)); err != nil {
-				return false, err.Error()
-			}
-			for _, o := range l.Items {
+		for _, kind := range []string{"Subscription", "InstallPlan"} {
+			of := csvs.GroupVersion().String()
+			for _, o := range kube.ListOf(t, b.tc, of, kind, client.InNamespace(operatorsNamespace)) {
 				phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 				fmt.Fprintln(&now, kind, o.GetName(), o.GetResourceVersion(), phase)
 			}
@@ -172,7 +140,7 @@ func (b *bed) awaitIdle(t *testing.T, what string, is func(state string) bool, k
 		if now.String() != last || since.IsZero() {
 			last, since = now.String(), time.Now()
 		}
-		return is(last) && time.Since(since) > idle, last
+		return !strings.Contains(last, "Installing") && time.Since(since) > idle, last
 	})
 }
 
@@ -250,48 +218,32 @@ func (b *bed) condition(t *testing.T, o *unstructured.Unstructured, of xpv2.Cond
 	if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), u); err != nil {
 		return "", err.Error()
 	}
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == string(of) {
-			return fmt.Sprint(m["status"]), fmt.Sprint(m["reason"], " ", m["message"])
-		}
-	}
-	return "", ""
+	return kube.Condition(u, string(of))
 }
 
 // connect makes what the Objects need on the control plane: ProviderConfigs by the names they use, and the namespaces
 // they live in.
 func connect(t *testing.T, c client.Client) {
 	t.Helper()
-	for _, o := range connection(t) {
-		if err := c.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
-	}
-}
-
-func connection(t *testing.T) []client.Object {
-	t.Helper()
 	const namespace = "crossplane-system"
 	spec := build.FromSecret(namespace, "target")
-	return []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}},
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: build.Meta("", namespace)},
+		&corev1.Namespace{ObjectMeta: build.Meta("", "team")},
 		build.Credentials(namespace, "target", kube.Kubeconfig(t, asUser(t, &target))),
 		build.Cluster().Config("", "default", spec),
 		build.ClusterConfig("default", spec),
+	} {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // awaitObjectsGone waits until the Objects are gone.
 func (b *bed) awaitObjectsGone(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, "the Objects to be gone", func() (bool, string) {
-		for _, o := range b.objects {
-			if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy()); !apierrors.IsNotFound(err) {
-				return false, b.state(t)
-			}
-		}
-		return true, ""
-	})
+	for _, o := range b.objects {
+		kube.AwaitGone(t, b.c, o)
+	}
 }

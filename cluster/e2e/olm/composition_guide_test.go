@@ -1,18 +1,14 @@
 package olm
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -44,21 +40,20 @@ var (
 // A composer follows the guide of Compositions.
 type composer struct {
 	*site
+	testguide.Shell
 
-	dir string // the working directory, with the files that the guide needs
-	env []string
 	ran int // blocks of commands
 }
 
 // followsGuide runs the commands of the guide of Compositions as they are written.
 func (s *site) followsGuide(t *testing.T, host string) {
 	g := newComposer(t, s, host)
-	g.runBlocks(t, testguide.Commands(t, filepath.Join(top, "README.md"), "## A first Object")[:1])
-	g.ran = 0
+	g.Run(t, testguide.Commands(t, filepath.Join(top, "README.md"), "## A first Object")[0])
 	g.follow(t, "## You need")
 	g.follow(t, "## Define the kind")
 	g.follow(t, "## Ask for an App")
-	g.wantTree(t, g.last(t, "## Ask for an App"))
+	asked := testguide.Commands(t, compositionGuide, "## Ask for an App")
+	g.wantTree(t, g.Run(t, asked[len(asked)-1]))
 	g.wantAddress(t, g.follow(t, "### Connection Secret"))
 	if out := g.follow(t, "## Try a Composition without a control plane"); !strings.Contains(out,
 		"Total 4 resources: 0 missing schemas, 4 success cases, 0 failure cases") {
@@ -72,7 +67,7 @@ func (s *site) followsGuide(t *testing.T, host string) {
 	wantReverse(t, target.Audit(t).Since(m).By("provider"), "shop-web", "shop-api")
 	g.follow(t, "## Remove all of it")
 	g.wantNothing(t)
-	if all := len(commandBlock.FindAllString(g.text(t), -1)); g.ran != all {
+	if all := len(commandBlock.FindAllString(text(t, compositionGuide), -1)); g.ran != all {
 		t.Errorf("blocks of commands: want all %d to be run, got %d", all, g.ran)
 	}
 }
@@ -81,14 +76,9 @@ func (s *site) followsGuide(t *testing.T, host string) {
 // and tools configured for the control plane.
 func newComposer(t *testing.T, s *site, host string) *composer {
 	t.Helper()
-	bin := t.TempDir()
-	g := &composer{site: s, dir: t.TempDir()}
-	if err := os.CopyFS(filepath.Join(g.dir, "examples", "compositions"),
-		os.DirFS(filepath.Join(top, "examples", "compositions"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(g.dir, "package", "crds"),
-		os.DirFS(filepath.Join(top, "package", "crds"))); err != nil {
+	g := &composer{site: s, Shell: testguide.NewShell(t, s.server.Config(), filepath.Join(top, "package"))}
+	compositions := filepath.Join(g.Dir, "examples", "compositions")
+	if err := os.CopyFS(compositions, os.DirFS(filepath.Join(top, "examples", "compositions"))); err != nil {
 		t.Fatal(err)
 	}
 	crank, err := local.Binary("crank")
@@ -101,15 +91,15 @@ func newComposer(t *testing.T, s *site, host string) *composer {
 	}
 	schemas := host + "/crossplane/crossplane:v2.4.0"
 	oci.Push(t, schemas, os.DirFS(kinds))
-	g.write(t, filepath.Join(g.dir, "remote.kubeconfig"), string(kube.Kubeconfig(t, asUser(t, &target))))
-	g.write(t, filepath.Join(bin, "crossplane"), `#!/bin/sh
+	bin := t.TempDir()
+	g.Write(t, "remote.kubeconfig", kube.Kubeconfig(t, asUser(t, &target)))
+	g.Write(t, filepath.Join(bin, "crossplane"), []byte(`#!/bin/sh
 [ "$1 $2" != "beta validate" ] || set -- "$@" --crossplane-image=`+schemas+`
 exec `+crank+` "$@"
-`)
-	g.env = append(os.Environ(), "PATH="+strings.Join([]string{bin, filepath.Dir(crank), os.Getenv("PATH")}, ":"),
-		"KUBECONFIG="+s.kubeconfig, "HOME="+bin)
-	functions := filepath.Join(g.dir, "examples", "compositions", "functions.yaml")
-	g.write(t, functions, runningHere(t, g.read(t, functions), host))
+`))
+	g.Env = append(g.Env, "PATH="+strings.Join([]string{bin, filepath.Dir(crank), os.Getenv("PATH")}, ":"), "HOME="+bin)
+	functions := filepath.Join(compositions, "functions.yaml")
+	g.Write(t, functions, []byte(runningHere(t, text(t, functions), host)))
 	return g
 }
 
@@ -127,42 +117,9 @@ func runningHere(t *testing.T, functions, host string) string {
 // follow runs the commands under a heading, and returns what they print.
 func (g *composer) follow(t *testing.T, heading string) string {
 	t.Helper()
-	return g.runBlocks(t, testguide.Commands(t, compositionGuide, heading))
-}
-
-func (g *composer) runBlocks(t *testing.T, blocks []string) string {
-	t.Helper()
-	var all strings.Builder
-	for _, b := range blocks {
-		began := time.Now()
-		out, err := g.try(b)
-		if err != nil {
-			t.Fatalf("%v:\n%s\n%s", err, b, out)
-		}
-		t.Logf("%sin %s:\n%s", b, time.Since(began).Round(time.Millisecond), out)
-		all.WriteString(out)
-		g.ran++
-	}
-	return all.String()
-}
-
-// last runs the last commands under a heading once more, and returns what they print.
-func (g *composer) last(t *testing.T, heading string) string {
-	t.Helper()
 	blocks := testguide.Commands(t, compositionGuide, heading)
-	out, err := g.try(blocks[len(blocks)-1])
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return out
-}
-
-// try runs commands, and returns what they print.
-func (g *composer) try(commands string) (string, error) {
-	c := exec.Command("bash", "-euo", "pipefail", "-c", commands)
-	c.Dir, c.Env = g.dir, g.env
-	out, err := c.CombinedOutput()
-	return string(out), err
+	g.ran += len(blocks)
+	return g.RunAll(t, blocks)
 }
 
 // wantTree fails the test unless a trace is what the guide shows, and each other excerpt is a part of a Composition.
@@ -170,9 +127,9 @@ func (g *composer) wantTree(t *testing.T, trace string) {
 	t.Helper()
 	sources := []string{dense(trace)}
 	for _, f := range []string{"patches.yaml", "templates.yaml"} {
-		sources = append(sources, dense(g.read(t, filepath.Join(g.dir, "examples", "compositions", f))))
+		sources = append(sources, dense(text(t, filepath.Join(g.Dir, "examples", "compositions", f))))
 	}
-	excerpts := indented.FindAllString(g.text(t), -1)
+	excerpts := indented.FindAllString(text(t, compositionGuide), -1)
 	if len(excerpts) == 0 {
 		t.Error("the guide shows nothing")
 	}
@@ -193,8 +150,8 @@ func (g *composer) wantAddress(t *testing.T, host string) {
 	t.Helper()
 	svc := &corev1.Service{}
 	kube.Get(t, g.tc, client.ObjectKey{Namespace: "shop-web", Name: "web"}, svc)
-	shown, err := g.try("kubectl get apps.platform.example.org/web -n shop -o jsonpath={.status.address}")
-	if err != nil || host != svc.Spec.ClusterIP || shown != host {
+	shown := g.Run(t, "kubectl get apps.platform.example.org/web -n shop -o jsonpath={.status.address}")
+	if host != svc.Spec.ClusterIP || shown != host {
 		t.Errorf("address of the Service: want %s, got %q in the Secret and %q in the status", svc.Spec.ClusterIP, host,
 			shown)
 	}
@@ -219,31 +176,16 @@ func wantReverse(t *testing.T, requests kube.Requests, namespaces ...string) {
 // wantNothing fails the test if anything of the guide is left.
 func (g *composer) wantNothing(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"shop-web", "shop-api"} {
-		kube.Eventually(t, name+" to be gone", func() (bool, string) {
-			err := g.tc.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{ObjectMeta: build.Meta("", name)})
-			return apierrors.IsNotFound(err), fmt.Sprint(err)
-		})
+	for _, name := range []string{"shop-web", "shop-api", "platform-north"} {
+		kube.AwaitGone(t, g.tc, &corev1.Namespace{ObjectMeta: build.Meta("", name)})
 	}
 }
 
-func (g *composer) text(t *testing.T) string {
-	t.Helper()
-	return g.read(t, compositionGuide)
-}
-
-func (*composer) read(t *testing.T, path string) string {
+func text(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func (*composer) write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // two shows that two stacks of one capability share the operator, which stays with the second when the first one goes.
-func (s *site) two(t *testing.T, f form) {
+func (s *site) two(t *testing.T) {
+	f := claims
 	x := bundle{capability: "networking", backend: "olm"}
 	s.takeInventories(t)
-	s.history = newHistoryOf(t, watched)
+	s.history = newHistory(t, watched)
 	for _, name := range []string{"one", "two"} {
 		s.ask(t, f, x, name)
 	}
@@ -20,7 +21,7 @@ func (s *site) two(t *testing.T, f form) {
 		s.awaitStack(t, f, x, name)
 	}
 	s.awaitRest(t)
-	s.kubectl(t, "", "delete", f.resource(x.capability), "one")
+	s.Run(t, "kubectl delete "+f.resource(x.capability)+" one")
 	kube.Eventually(t, "one Kong to go", func() (bool, string) {
 		s.listObjects(t, f)
 		return len(s.objects) == 3, s.state(t)
@@ -32,6 +33,6 @@ func (s *site) two(t *testing.T, f form) {
 		}
 	}
 	s.listObjects(t, f)
-	s.kubectl(t, "", "delete", f.resource(x.capability), "two")
+	s.Run(t, "kubectl delete "+f.resource(x.capability)+" two")
 	s.awaitEmpty(t, x)
 }

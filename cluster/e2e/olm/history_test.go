@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -8,12 +9,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var (
@@ -40,17 +40,9 @@ type happening struct {
 	object   *unstructured.Unstructured
 }
 
-// newHistory keeps a history of the chain until the test ends.
-func newHistory(t *testing.T) *history {
-	t.Helper()
-	return newHistoryOf(t, map[schema.GroupVersionResource]string{
-		subscriptions: operatorsNamespace, csvs: operatorsNamespace, kongs: kongsNamespace,
-	})
-}
-
-// newHistoryOf keeps a history of some resources of the target, each in a namespace or, if that is empty, in all, until
+// newHistory keeps a history of some resources of the target, each in a namespace or, if that is empty, in all, until
 // the test ends.
-func newHistoryOf(t *testing.T, resources map[schema.GroupVersionResource]string) *history {
+func newHistory(t *testing.T, resources map[schema.GroupVersionResource]string) *history {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &history{}
@@ -91,28 +83,20 @@ func (h *history) keep(gvr schema.GroupVersionResource, events <-chan watch.Even
 
 // first returns when a resource first was as said, 0 if never.
 func (h *history) first(gvr schema.GroupVersionResource, is func(happening) bool) int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var first int64
-	for _, e := range h.events {
-		if e.resource == gvr && is(e) && (first == 0 || e.version < first) {
-			first = e.version
-		}
-	}
+	first, _ := h.times(gvr, is)
 	return first
 }
 
-// last returns when a resource last was as said, 0 if never.
-func (h *history) last(gvr schema.GroupVersionResource, is func(happening) bool) int64 {
+// times returns when a resource first and last was as said, 0 if never.
+func (h *history) times(gvr schema.GroupVersionResource, is func(happening) bool) (first, last int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var last int64
 	for _, e := range h.events {
 		if e.resource == gvr && is(e) {
-			last = max(last, e.version)
+			first, last = min(cmp.Or(first, e.version), e.version), max(last, e.version)
 		}
 	}
-	return last
+	return first, last
 }
 
 // String lists what happened, for failures.

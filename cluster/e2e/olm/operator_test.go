@@ -30,14 +30,20 @@ const (
 	beat = 50 * time.Millisecond
 )
 
-var kongs = schema.GroupVersionResource{Group: "charts.helm.k8s.io", Version: "v1alpha1", Resource: "kongs"}
+var (
+	kongs           = schema.GroupVersionResource{Group: "charts.helm.k8s.io", Version: "v1alpha1", Resource: "kongs"}
+	elasticsearches = schema.GroupVersionResource{
+		Group: "elasticsearch.k8s.elastic.co", Version: "v1", Resource: "elasticsearches",
+	}
+	kibanas = schema.GroupVersionResource{Group: "kibana.k8s.elastic.co", Version: "v1", Resource: "kibanas"}
+)
 
-// An operator does what the containers of Kong's operator would, as those of KWOK do nothing: it installs a proxy for
-// each Kong and uninstalls it when the Kong is deleted, and it does so only while its own Deployment is available.
-// Without it a deleted Kong stays.
+// An operator does what the containers of the operators of Kong and Elastic would, as those of KWOK do nothing: it runs
+// each of their resources and says how it is, while their Deployment is available. What it runs belongs to the
+// resource. Without its operator a deleted Kong stays.
 type operator struct {
-	cs  kubernetes.Interface
 	dyn dynamic.Interface
+	cs  kubernetes.Interface
 	// known has the Deployments without asking for them, which would keep the server busy all the time.
 	known client.Reader
 }
@@ -56,8 +62,13 @@ func runOperator(t *testing.T) {
 		defer close(done)
 		for ctx.Err() == nil {
 			// An error is another's write at the same time, or a kind that has gone: the next beat will see.
-			o.work(ctx)
-			o.workOnElastic(ctx)
+			if runs, _ := o.available(ctx, operatorsNamespace, "kong-operator"); runs {
+				o.serve(ctx, kongs, o.kong)
+			}
+			if runs, _ := o.available(ctx, operatorsNamespace, "elastic-operator"); runs {
+				o.serve(ctx, elasticsearches, o.elasticsearch)
+				o.serve(ctx, kibanas, o.kibana)
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(beat):
@@ -74,52 +85,58 @@ func (o operator) available(ctx context.Context, namespace, name string) (bool, 
 	return err == nil && d.DeletionTimestamp == nil && d.Status.AvailableReplicas > 0, err
 }
 
-func (o operator) work(ctx context.Context) {
-	if runs, _ := o.available(ctx, operatorsNamespace, "kong-operator"); !runs {
-		return
-	}
-	list, err := o.dyn.Resource(kongs).Namespace(kongsNamespace).List(ctx, metav1.ListOptions{})
+// serve runs the resources of a kind, and sets their status once they run.
+func (o operator) serve(ctx context.Context, gvr schema.GroupVersionResource,
+	status func(context.Context, *unstructured.Unstructured) map[string]any,
+) {
+	c := o.dyn.Resource(gvr).Namespace(kongsNamespace)
+	list, err := c.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return
 	}
 	for i := range list.Items {
-		if k := &list.Items[i]; k.GetDeletionTimestamp() != nil {
-			o.uninstall(ctx, k)
-		} else {
-			o.install(ctx, k)
+		r := &list.Items[i]
+		if finalizers := r.GetFinalizers(); gvr == kongs &&
+			slices.Contains(finalizers, uninstallFinalizer) == (r.GetDeletionTimestamp() != nil) {
+			// It has to have the finalizer, or not to have it any more.
+			others := slices.DeleteFunc(finalizers, func(f string) bool { return f == uninstallFinalizer })
+			if r.GetDeletionTimestamp() == nil {
+				others = append(others, uninstallFinalizer)
+			}
+			r.SetFinalizers(others)
+			_, _ = c.Update(ctx, r, metav1.UpdateOptions{})
+			continue
+		}
+		d := proxyOf(r, gvr.Resource+"-"+r.GetName())
+		runs, err := o.available(ctx, r.GetNamespace(), d.GetName())
+		switch {
+		case apierrors.IsNotFound(err) && r.GetDeletionTimestamp() == nil:
+			_, _ = o.cs.AppsV1().Deployments(r.GetNamespace()).Create(ctx, d, metav1.CreateOptions{})
+		case runs && r.Object["status"] == nil:
+			r.Object["status"] = status(ctx, r)
+			_, _ = c.UpdateStatus(ctx, r, metav1.UpdateOptions{})
 		}
 	}
 }
 
-func (o operator) install(ctx context.Context, k *unstructured.Unstructured) {
-	c := o.dyn.Resource(kongs).Namespace(k.GetNamespace())
-	if !slices.Contains(k.GetFinalizers(), uninstallFinalizer) {
-		k.SetFinalizers(append(k.GetFinalizers(), uninstallFinalizer))
-		_, _ = c.Update(ctx, k, metav1.UpdateOptions{})
-		return
-	}
-	runs, err := o.available(ctx, k.GetNamespace(), k.GetName())
-	if apierrors.IsNotFound(err) {
-		_, _ = o.cs.AppsV1().Deployments(k.GetNamespace()).Create(ctx, proxyOf(k), metav1.CreateOptions{})
-		return
-	}
-	if !runs || deployed(k) {
-		return
-	}
-	k.Object["status"] = map[string]any{
+func (operator) kong(_ context.Context, k *unstructured.Unstructured) map[string]any {
+	return map[string]any{
 		"conditions":      []any{map[string]any{"type": "Deployed", "status": "True", "reason": "InstallSuccessful"}},
 		"deployedRelease": map[string]any{"name": k.GetName()},
 	}
-	_, _ = c.UpdateStatus(ctx, k, metav1.UpdateOptions{})
 }
 
-func (o operator) uninstall(ctx context.Context, k *unstructured.Unstructured) {
-	err := o.cs.AppsV1().Deployments(k.GetNamespace()).Delete(ctx, k.GetName(), metav1.DeleteOptions{})
-	if !apierrors.IsNotFound(err) {
-		return // It is seen to be gone at another beat.
+func (operator) elasticsearch(context.Context, *unstructured.Unstructured) map[string]any {
+	return map[string]any{"phase": "Ready", "health": "green"}
+}
+
+func (o operator) kibana(ctx context.Context, k *unstructured.Unstructured) map[string]any {
+	name, _, _ := unstructured.NestedString(k.Object, "spec", "elasticsearchRef", "name")
+	c := o.dyn.Resource(elasticsearches).Namespace(k.GetNamespace())
+	if _, err := c.Get(ctx, name, metav1.GetOptions{}); err != nil {
+		return map[string]any{"associationStatus": "Pending", "health": "red"}
 	}
-	k.SetFinalizers(slices.DeleteFunc(k.GetFinalizers(), func(f string) bool { return f == uninstallFinalizer }))
-	_, _ = o.dyn.Resource(kongs).Namespace(k.GetNamespace()).Update(ctx, k, metav1.UpdateOptions{})
+	return map[string]any{"associationStatus": "Established", "health": "green"}
 }
 
 // deployed reports whether the operator has done all that a Kong asks for.
@@ -128,17 +145,20 @@ func deployed(k *unstructured.Unstructured) bool {
 	return name != ""
 }
 
-func proxyOf(k *unstructured.Unstructured) *appsv1.Deployment {
-	labels := map[string]string{"app": k.GetName()}
+// proxyOf returns the Deployment that runs a resource, and goes with it.
+func proxyOf(r *unstructured.Unstructured, name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: k.GetName()},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(r, r.GroupVersionKind())},
+		},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					NodeName:   nodeName,
-					Containers: []corev1.Container{{Name: "proxy", Image: "registry.example.org/kong:2.3"}},
+					Containers: []corev1.Container{{Name: "proxy", Image: "registry.example.org/proxy:1"}},
 				},
 			},
 		},

@@ -62,7 +62,7 @@ func assertGone(t *testing.T, h *history, chain []link) {
 	})
 	for i, l := range chain[1:] {
 		before := chain[i]
-		last := h.last(before.resource, func(e happening) bool { return before.has(e) && gone(e) })
+		_, last := h.times(before.resource, func(e happening) bool { return before.has(e) && gone(e) })
 		next := h.first(l.resource, func(e happening) bool { return l.has(e) && leaving(e) })
 		if last == 0 || next == 0 || next <= last {
 			t.Errorf("%s %q must be gone before %s %q goes\n%s", before.resource.Resource, before.part,

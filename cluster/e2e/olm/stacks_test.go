@@ -1,8 +1,6 @@
 package olm
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
+	testguide "github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -89,17 +88,13 @@ func TestStacks(t *testing.T) {
 	t.Run("Guide", s.followsCapabilities)
 	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(9, 4, 4)...)) })
 	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(2), olms(4, 2, 2)...)) })
-	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
-	t.Run("TwoComposites", func(t *testing.T) { s.two(t, composites) })
+	t.Run("Two", s.two)
 }
 
 // A site is a control plane where stacks are asked for.
 type site struct {
 	bed
-
-	whole      *testing.T // at whose end the provider ends, whichever part has started it
-	kubeconfig string     // path
-	provider   *provider.Process
+	testguide.Shell // beside the examples
 }
 
 // newSite starts a control plane that serves our kinds and has what Objects of stacks need: whatever Crossplane leaves
@@ -109,8 +104,8 @@ func newSite(t *testing.T) *site {
 	server := &kube.Server{ControllerManager: true}
 	kube.StartServer(t, server)
 	s := &site{
-		whole: t, bed: bed{server: server, c: serve(t, server), tc: target.Client(t)},
-		kubeconfig: kubeconfig(t, server),
+		bed:   bed{server: server, c: serve(t, server), tc: target.Client(t)},
+		Shell: testguide.NewShell(t, server.Config(), filepath.Join(top, "examples")),
 	}
 	connect(t, s.c)
 	return s
@@ -121,7 +116,7 @@ func (s *site) run(t *testing.T) {
 	t.Helper()
 	runOperator(t)
 	kube.RunScheduler(t, target.User(t, "scheduler", admins), nodeName)
-	s.provider = startOn(s.whole, s.server)
+	start(t, s.server)
 }
 
 // rounds installs and uninstalls stacks, each as often as it says.
@@ -143,10 +138,10 @@ func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
 // once installs and uninstalls a stack.
 func (s *site) once(t *testing.T, f form, x bundle) {
 	s.takeInventories(t)
-	s.history = newHistoryOf(t, watched)
+	s.history = newHistory(t, watched)
 	s.ask(t, f, x, x.example())
 	s.awaitSettled(t, f, x)
-	s.kubectl(t, "", "delete", f.resource(x.capability), x.example())
+	s.Run(t, "kubectl delete "+f.resource(x.capability)+" "+x.example())
 	s.awaitEmpty(t, x)
 }
 
@@ -178,31 +173,19 @@ func (s *site) awaitEmpty(t *testing.T, x bundle) {
 // ask asks for a stack by its example: as it is, unless it is to have another backend or name.
 func (s *site) ask(t *testing.T, f form, x bundle, name string) {
 	t.Helper()
-	path := filepath.Join(capabilities, x.capability, f.file)
-	if x.backend == "olm" && name == x.example() {
-		s.kubectl(t, "", "apply", "-f", path)
-		return
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: "+x.example(),
-		"name: "+name).Replace(string(b))
-	s.kubectl(t, asked, "apply", "-f", "-")
+	change := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: "+x.example(), "name: "+name)
+	asked := change.Replace(text(t, filepath.Join(capabilities, x.capability, f.file)))
+	s.Run(t, "kubectl apply -f - <<'END'\n"+asked+"END\n")
 }
 
 // awaitStack waits until a stack says that it is ready, and its Objects do, too.
 func (s *site) awaitStack(t *testing.T, f form, x bundle, name string) {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(f.group + "/v1alpha1")
-	u.SetKind(strings.ToUpper(x.capability[:1]) + x.capability[1:])
+	kind := strings.ToUpper(x.capability[:1]) + x.capability[1:]
 	if f.file == claims.file {
-		u.SetKind(u.GetKind() + "Claim")
+		kind += "Claim"
 	}
-	u.SetNamespace(kongsNamespace)
-	u.SetName(name)
+	u := build.Resource(f.group+"/v1alpha1", kind, kongsNamespace, name)
 	kube.EventuallyBy(t, 2*soon, name+" to be ready", func() (bool, string) {
 		s.listObjects(t, f)
 		for _, o := range append([]*unstructured.Unstructured{u}, s.objects...) {
@@ -227,29 +210,4 @@ func (s *site) listObjects(t *testing.T, f form) {
 	for i := range l.Items {
 		s.objects = append(s.objects, &l.Items[i])
 	}
-}
-
-// kubectl runs kubectl on the control plane.
-func (s *site) kubectl(t *testing.T, input string, args ...string) {
-	t.Helper()
-	path, err := local.Binary("kubectl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
-	cmd.Stdin = strings.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, out, s.state(t))
-	}
-}
-
-// kubeconfig writes a kubeconfig of an administrator of a server, and returns its path.
-func kubeconfig(t *testing.T, s *kube.Server) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, kube.Kubeconfig(t, asUser(t, s)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
