@@ -109,9 +109,7 @@ func TestLedgerOfStates(t *testing.T) {
 
 // stateOfWeb returns the state of an object of a workspace whose copy is in the namespace of that name.
 func stateOfWeb(p *publication, cluster string) *unstructured.Unstructured {
-	web := in(cluster, "web")
-	web.Namespace = "default"
-	n := p.worker.syncer.StateOf(web)
+	n := p.worker.syncer.StateOf(web(cluster))
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{
@@ -144,11 +142,8 @@ func TestHasOthers(t *testing.T) {
 	forged := copyOfWebIn("thief").(map[string]any)
 	maps.Copy(forged["metadata"].(map[string]any), map[string]any{"namespace": "victim", "name": "forged"})
 	s := &server{copies: []any{copyOfWebIn("victim"), forged}}
-	url, connect := s.start(t)
-	p, _ := newThings(t, url, connect)
-	p.open()
-	p.worker.await(p.ctx)
-	defer p.stop()
+	p, _ := newThings(t, s)
+	open(t, p)
 	other := &holders{shared: p.worker.config.shared, name: "other"}
 	for namespace, want := range map[string]bool{"victim": true, "free": false} {
 		if got, err := other.HasOthers(namespace, "thief"); got != want || err != nil {

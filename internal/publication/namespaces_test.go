@@ -59,11 +59,8 @@ func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestLeftNamespace(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := &leftNamespace{looks: func() {}, creates: func() {}}
-	url, connect := startServer(t, s)
-	p, _ := newThings(t, url, connect)
-	p.open()
-	defer p.stop()
-	p.worker.await(t.Context()) // The server answers.
+	p, _ := newThings(t, s)
+	open(t, p) // The server answers.
 	c := &namespaceCleaner{
 		service: p.worker.config.Service, agent: "agent", locks: &p.worker.config.shared.locks,
 		streams: p.worker.streams,
@@ -120,11 +117,8 @@ func TestLeftNamespace(t *testing.T) {
 // and that it goes when it can.
 func TestUnknownNamespace(t *testing.T) {
 	s := &leftNamespace{looks: func() {}, creates: func() {}, refuses: true}
-	url, connect := startServer(t, s)
-	p, _ := newThings(t, url, connect)
-	p.open()
-	defer p.stop()
-	p.worker.await(t.Context()) // The server answers.
+	p, _ := newThings(t, s)
+	open(t, p) // The server answers.
 	config := p.worker.config
 	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}
 	p.worker.namespaces = newNamespaceCleaner(config, p.worker.streams)
@@ -143,15 +137,12 @@ func TestUnknownNamespace(t *testing.T) {
 // copy has changed.
 func TestCopyLeavesNamespace(t *testing.T) {
 	s := &server{copies: []any{copyOfWebIn("one"), copyOfWebIn("two")}}
-	url, connect := s.start(t)
-	p, _ := newThings(t, url, connect)
+	p, _ := newThings(t, s)
 	config := p.worker.config
 	config.Sync.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{WhenEmpty: xpv2.DeletionDelete}
 	c := newNamespaceCleaner(config, p.worker.streams)
 	p.worker.namespaces = c
-	p.open()
-	defer p.stop()
-	p.worker.await(t.Context())
+	open(t, p)
 	changed, gone := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	changed.Object, gone.Object = copyOfWebIn("one").(map[string]any), copyOfWebIn("two").(map[string]any)
 	changed.SetResourceVersion("2")

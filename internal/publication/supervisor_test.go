@@ -27,7 +27,7 @@ type supervised struct {
 func newSupervised(t *testing.T) *supervised {
 	t.Helper()
 	s := &supervised{T: t, Supervisor: NewSupervisor(func(string) {}), server: &server{late: make(chan struct{})}}
-	url, connect := s.start(t)
+	url, connect := startServer(t, s)
 	s.config = Config{Service: connect(url), Sync: thingsWithSecrets()}
 	s.config.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + clusters.AllClusters), Listed: true}}
 	return s
