@@ -66,7 +66,8 @@ func drain(q workqueue.TypedDelayingInterface[objectsync.Primary]) []string {
 	return names
 }
 
-// A server stands for a service cluster that has copies alone, and for an endpoint that has objects and tells of events.
+// A server stands for a service cluster that has copies alone, and for an endpoint that has objects and tells of
+// events.
 type server struct {
 	objects, copies []any
 	answers         map[string]http.HandlerFunc // to requests for paths, before all that follows

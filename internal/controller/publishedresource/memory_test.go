@@ -1,10 +1,11 @@
 package publishedresource
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -71,36 +72,47 @@ func TestStatusWaits(t *testing.T) {
 	}
 }
 
-// TestClaim shows that the first to claim a resource of an APIExport has it until it goes or moves.
-func TestClaim(t *testing.T) {
-	m := newMemories()
-	hats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "hats"}}
-	coats := exportedResource{server: "a", export: "shop", resource: schema.GroupResource{Resource: "coats"}}
-	claim := func(r exportedResource, name string) string { m.get(name); return m.claim(r, name) }
-	for _, step := range []struct {
+// TestLasting shows which problems have lasted, and when the next one will have.
+func TestLasting(t *testing.T) {
+	type look struct {
+		after    time.Duration // since the first look
+		problems string        // separated by spaces
+		lasting  string        // likewise
+		next     time.Duration
+	}
+	cases := map[string]struct {
 		reason string
-		do     func() string
-		want   string
+		looks  []look
 	}{
-		{reason: "Who comes first has it.", do: func() string { return claim(hats, "one") }, want: "one"},
-		{reason: "Who comes again has it still.", do: func() string { return claim(hats, "one") }, want: "one"},
-		{reason: "Who comes later has not.", do: func() string { return claim(hats, "two") }, want: "one"},
-		{reason: "It has nothing.", do: func() string { return m.held("two").export }, want: ""},
-		{reason: "Another place is free.", do: func() string { return claim(coats, "three") }, want: "three"},
-		{
-			reason: "Who moves leaves its place.",
-			do:     func() string { m.forget("three"); claim(coats, "one"); return m.held("one").resource.Resource },
-			want:   "coats",
+		"Passes": {
+			reason: "What has passed in time never lasts, and begins anew if it comes again.",
+			looks: []look{
+				{after: 0, problems: "a", next: settleMax},
+				{after: time.Second},
+				{after: settleMax, problems: "a", next: settleMax},
+			},
 		},
-		{reason: "Then it is free.", do: func() string { return claim(hats, "two") }, want: "two"},
-		{
-			reason: "So it is when who has it goes.",
-			do:     func() string { m.forget("two"); return claim(hats, "one") },
-			want:   "one",
+		"Lasts": {
+			reason: "What is still so after settleMax lasts. Each problem has a time of its own, and the next one counts.",
+			looks: []look{
+				{after: 0, problems: "a", next: settleMax},
+				{after: time.Second, problems: "a b", next: settleMax - time.Second},
+				{after: settleMax, problems: "a b", lasting: "a", next: time.Second},
+				{after: 2 * settleMax, problems: "a b", lasting: "a b"},
+			},
 		},
-	} {
-		if got := step.do(); got != step.want {
-			t.Errorf("%s want %q, got %q", step.reason, step.want, got)
-		}
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := &memory{}
+			for _, l := range tc.looks {
+				lasting, next := m.lasting(strings.Fields(l.problems), time.Unix(0, 0).Add(l.after))
+				got := strings.Join(slices.Sorted(maps.Keys(lasting)), " ")
+				if got != l.lasting || next != l.next {
+					t.Errorf("%s After %s: want %q lasting and %s to the next, got %q and %s", tc.reason, l.after, l.lasting,
+						l.next, got, next)
+				}
+			}
+		})
 	}
 }

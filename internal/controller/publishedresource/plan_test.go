@@ -5,11 +5,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 func TestPlanOf(t *testing.T) {
@@ -84,59 +90,45 @@ func TestPlanOf(t *testing.T) {
 // TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the
 // other side.
 func TestRelatedAt(t *testing.T) {
-	plain := v1alpha1.RelatedResource{Group: "a.b", Version: "v1", Resource: "as"}
-	projected := plain
-	projected.Projection = &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"}
-	partly := plain
-	partly.Projection = &v1alpha1.RelatedResourceProjection{Resource: "cs"}
-	as := schema.GroupVersionResource{Group: "a.b", Version: "v1", Resource: "as"}
-	cs := schema.GroupVersionResource{Group: "c.d", Version: "v2", Resource: "cs"}
-	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	type want struct {
-		atOrigin, elsewhere schema.GroupVersionResource
+	of := func(group, version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}
-	cases := map[string]struct {
-		reason  string
-		related v1alpha1.RelatedResource
-		want    want
+	as, secrets := of("a.b", "v1", "as"), of("", "v1", "secrets")
+	for name, tc := range map[string]struct {
+		reason              string
+		kind                string
+		projection          *v1alpha1.RelatedResourceProjection
+		atOrigin, elsewhere schema.GroupVersionResource
 	}{
-		"NoProjection": {
-			reason:  "Without a projection both sides are the same.",
-			related: plain,
-			want:    want{atOrigin: as, elsewhere: as},
-		},
+		"NoProjection": {reason: "Without a projection both sides are the same.", atOrigin: as, elsewhere: as},
 		"Projection": {
-			reason:  "A projection is what the resource is away from its origin.",
-			related: projected,
-			want:    want{atOrigin: as, elsewhere: cs},
+			reason:     "A projection is what the resource is away from its origin.",
+			projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"},
+			atOrigin:   as, elsewhere: of("c.d", "v2", "cs"),
 		},
 		"Partly": {
-			reason:  "What a projection leaves out stays as it is.",
-			related: partly,
-			want: want{atOrigin: as, elsewhere: schema.GroupVersionResource{
-				Group: "a.b", Version: "v1", Resource: "cs",
-			}},
+			reason:     "What a projection leaves out stays as it is.",
+			projection: &v1alpha1.RelatedResourceProjection{Resource: "cs"},
+			atOrigin:   as, elsewhere: of("a.b", "v1", "cs"),
 		},
 		"Kind": {
-			reason:  "The deprecated kind means a resource of the core group.",
-			related: v1alpha1.RelatedResource{Kind: "Secret"},
-			want:    want{atOrigin: secrets, elsewhere: secrets},
+			reason: "The deprecated kind means a resource of the core group.",
+			kind:   "Secret", atOrigin: secrets, elsewhere: secrets,
 		},
-	}
-	for name, tc := range cases {
+	} {
 		for origin, other := range map[v1alpha1.Origin]v1alpha1.Origin{
 			v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
 		} {
-			t.Run(name+"/"+string(origin), func(t *testing.T) {
-				r := tc.related
-				r.Origin = origin
-				if diff := cmp.Diff(tc.want.atOrigin, relatedAt(origin, &r)); diff != "" {
-					t.Errorf("%s\nrelatedAt the origin: -want, +got:\n%s", tc.reason, diff)
-				}
-				if diff := cmp.Diff(tc.want.elsewhere, relatedAt(other, &r)); diff != "" {
-					t.Errorf("%s\nrelatedAt the other side: -want, +got:\n%s", tc.reason, diff)
-				}
-			})
+			r := &v1alpha1.RelatedResource{Origin: origin, Kind: tc.kind, Projection: tc.projection}
+			if tc.kind == "" {
+				r.Group, r.Version, r.Resource = as.Group, as.Version, as.Resource
+			}
+			want := []schema.GroupVersionResource{tc.atOrigin, tc.elsewhere}
+			got := []schema.GroupVersionResource{relatedAt(origin, r), relatedAt(other, r)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s of origin %s: %s\nat its origin and on the other side: -want, +got:\n%s", name, origin,
+					tc.reason, diff)
+			}
 		}
 	}
 }
@@ -153,6 +145,8 @@ func TestClaimsOf(t *testing.T) {
 		Identifier: "x", Origin: v1alpha1.OriginKCP, Group: "a.b", Version: "v1", Resource: "as", IdentityHash: "abc",
 		Projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Resource: "cs"},
 	}
+	ofIdentity := claim("a.b", "as", "*")
+	ofIdentity.IdentityHash = thing.IdentityHash
 	other := thing
 	other.IdentityHash = "def"
 	type want struct {
@@ -165,12 +159,8 @@ func TestClaimsOf(t *testing.T) {
 		verbs  commonv1.ClaimVerbs
 		want   want
 	}{
-		"Least": {
-			reason: "Consumers are told by events.",
-			want:   want{claims: []kcp.Claim{claim("", "events", "*")}},
-		},
 		"ByName": {
-			reason: "A namespace that is selected by its name needs not be read.",
+			reason: "Consumers are told by events. A namespace that is selected by its name needs not be read.",
 			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
 				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)},
 			}},
@@ -200,10 +190,7 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{secret, settings, thing}},
 			want: want{claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"), claim("", "secrets", "*"),
-				{
-					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
-					Verbs: []string{"*"},
-				},
+				ofIdentity,
 			}},
 		},
 		"Needed": {
@@ -221,10 +208,7 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{thing, other}},
 			want: want{err: errInvalidSpec, claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"),
-				{
-					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
-					Verbs: []string{"*"},
-				},
+				ofIdentity,
 			}},
 		},
 	}
@@ -236,6 +220,147 @@ func TestClaimsOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want.claims, got); diff != "" {
 				t.Errorf("%s\nclaimsOf: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPairOf shows which versions an API has on both sides.
+func TestPairOf(t *testing.T) {
+	status := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: name, Served: true,
+			Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+			},
+		}
+	}
+	source := func() *apiextensionsv1.CustomResourceDefinition {
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		d.Spec.Group, d.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
+		d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{
+			Plural: "certs", Singular: "cert", Kind: "Cert", ListKind: "CertList",
+		}
+		d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1beta1"), version("v1")}
+		d.Spec.Versions[0].Subresources = status
+		d.Spec.Versions[1].Storage = true
+		return d
+	}
+	is := func(version string, status bool) objectsync.Resource {
+		return objectsync.Resource{
+			GroupVersionResource: schema.GroupVersionResource{
+				Group: "example.com", Version: version, Resource: "certs",
+			},
+			Kind: "Cert", Scope: v1alpha1.ScopeNamespaced, Status: status,
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec)
+		want   objectsync.Pair
+	}{
+		"Stored": {
+			reason: "Of all versions the stored one counts.",
+			change: func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
+			want:   objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
+		},
+		"NotServed": {
+			reason: "A stored version that is not served cannot be asked for.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.Spec.Versions[1].Served = false
+			},
+			want: objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)},
+		},
+		"Renamed": {
+			reason: "Copies are of the version that is published, which may have another name in kcp.",
+			change: func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
+				s.Resource.Versions = []string{"v1beta1"}
+				s.Projection = &v1alpha1.ResourceProjection{Version: "v7"}
+			},
+			want: objectsync.Pair{Workspace: is("v7", true), Service: is("v1beta1", true)},
+		},
+		"OfCrossplane": {
+			reason: "What Crossplane keeps in a type that it has made belongs to the platform.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: "xcerts.example.com",
+					Controller: new(true),
+				}}
+				spec := apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"resourceRef": {Type: "object"}},
+				}
+				d.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}
+			},
+			want: objectsync.Pair{
+				Workspace: is("v1", false), Service: is("v1", false), PlatformFields: []string{"spec.resourceRef"},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, spec := source(), &v1alpha1.PublishedResourceSpec{
+				Resource: v1alpha1.SourceResource{APIGroup: "example.com", Kind: "Cert"},
+			}
+			tc.change(d, spec)
+			p, err := projection.Project(d, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, syncedAPI(d, p)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSharesExport shows that nothing is concluded from the default ProviderConfig of this provider about a
+// PublishedResource that another provider serves, nor from the name of an APIExport, and what else tells.
+func TestSharesExport(t *testing.T) {
+	const url = "https://kcp/services/apiexport/2wcxa/shop"
+	at := func(url string) []v1alpha1.Endpoint { return []v1alpha1.Endpoint{{URL: url}} }
+	for name, tc := range map[string]struct {
+		reason    string
+		team, ref string // its label, and the ProviderConfig that it names, if it does
+		export    string
+		endpoints []v1alpha1.Endpoint
+		want      bool
+	}{
+		"Ours": {
+			reason: "One that is ours and names no ProviderConfig publishes as we do.", team: "a", export: "shop", want: true,
+		},
+		"NameAlone": {reason: "Another kcp may have an APIExport of the same name.", export: "shop", want: false},
+		"OtherName": {reason: "An APIExport of another name is another one.", export: "market", want: false},
+		"SameEndpoint": {
+			reason: "One endpoint is of one APIExport.", export: "shop", endpoints: at(url), want: true,
+		},
+		"OtherEndpoint": {
+			reason: "The endpoints of two APIExports differ.", ref: "other", export: "shop",
+			endpoints: at("https://kcp/services/apiexport/9zyxb/shop"), want: false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
+			u := &publisher{
+				selects: o.selects, connections: &connections{publisher: scope.PublishedResources(nil, "services")},
+				memories: newMemories(),
+			}
+			p := &pass{workspace: &workspace{
+				plan: plan{export: "shop"},
+				connection: commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{KCP: &commonv1.KCPConnection{
+					APIExport: &commonv1.APIExport{Name: "shop"},
+				}}},
+			}}
+			ours, other := &v1alpha1.PublishedResource{}, &v1alpha1.PublishedResource{}
+			ours.Status.Endpoints = at(url)
+			other.Status.APIExport, other.Status.Endpoints = tc.export, tc.endpoints
+			other.SetLabels(labels.Set{"team": tc.team})
+			if tc.ref != "" {
+				other.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: tc.ref}
+			}
+			p.resource = ours
+			if got := u.shareExport(p, other); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -2,8 +2,11 @@ package kube
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,6 +90,28 @@ func AwaitGone(tb testing.TB, c client.Client, objs ...client.Object) {
 				o.GetFinalizers())
 		})
 	}
+}
+
+// AwaitEvent waits until an event is seen whose object and message have some texts, and returns it.
+func AwaitEvent(tb testing.TB, c client.Client, reason string, texts ...string) (found corev1.Event) {
+	tb.Helper()
+	Eventually(tb, fmt.Sprint("event ", reason, texts), func() (bool, string) {
+		list, seen := &corev1.EventList{}, ""
+		if err := c.List(tb.Context(), list); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range list.Items {
+			is := e.InvolvedObject.Name + ": " + e.Message
+			lacks := func(text string) bool { return !strings.Contains(is, text) }
+			if e.Reason == reason && !slices.ContainsFunc(texts, lacks) {
+				found = e
+				return true, ""
+			}
+			seen += e.Reason + " " + is + "; "
+		}
+		return false, seen
+	})
+	return found
 }
 
 func each(tb testing.TB, verb string, objs []client.Object, do func(client.Object) error) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectcontroller "github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
@@ -30,7 +31,7 @@ func TestSelection(t *testing.T) {
 	defer s.serve(t, "b")()
 
 	pr := s.describe(t, "gadgets", gadgets+"deletionPolicy: Delete")
-	s.awaitReady(t, s.describe(t, "parts", "resource: {apiGroup: rules.example.org, kind: Part}"+unsynced, "a"))
+	s.awaitReady(t, s.describe(t, "parts", parts+unsynced, "a"))
 	s.awaitReady(t, s.describe(t, "plans", "resource: {apiGroup: billing.example.org, kind: Plan}"+unsynced, "b"))
 	s.read(t, s.c, pr)
 	if _, found := pr.Object["status"]; found || len(pr.GetFinalizers()) > 0 {
@@ -40,7 +41,7 @@ func TestSelection(t *testing.T) {
 	s.give(t, pr, "a")
 	s.awaitReady(t, pr)
 	above := object("rules.example.org/v1", "Gadget", namespace, "web")
-	appear(t, s.in, above)
+	kcp.CreateServed(t, s.consumer, above)
 	s.awaitSize(t, 3)
 	if all := (&corev1.SecretList{}); s.c.List(t.Context(), all, client.InNamespace(stateNamespace)) != nil ||
 		len(all.Items) != 1 {
@@ -58,9 +59,8 @@ func TestSelection(t *testing.T) {
 	publications := 0
 	pass := func() { // Publishes one more API, after which the provider has seen what was before.
 		publications++
-		s.awaitReady(t, s.describe(t, fmt.Sprintf("portion%ds", publications), fmt.Sprintf("resource: {apiGroup: "+
-			"rules.example.org, kind: Part}\nprojection: {plural: portion%[1]ds, kind: Portion%[1]d}"+unsynced,
-			publications), "b"))
+		s.awaitReady(t, s.describe(t, fmt.Sprintf("portion%ds", publications), fmt.Sprintf(parts+
+			"projection: {plural: portion%[1]ds, kind: Portion%[1]d}"+unsynced, publications), "b"))
 	}
 	pass()
 	s.resize(t, above, 6)

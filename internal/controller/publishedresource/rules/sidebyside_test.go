@@ -31,9 +31,9 @@ related:
   origin: kcp
   kind: ConfigMap
   object: {reference: {path: spec.part}}`
-	crates := s.describe(t, "crates", "resource: {apiGroup: rules.example.org, kind: Part}\n"+
+	crates := s.describe(t, "crates", parts+
 		"projection: {plural: crates, kind: Crate}\ndeletionPolicy: Delete"+related, "c")
-	boxes := s.describe(t, "boxes", "resource: {apiGroup: rules.example.org, kind: Part}\n"+
+	boxes := s.describe(t, "boxes", parts+
 		"projection: {plural: boxes, kind: Box}"+related, "d")
 	named := s.describe(t, "named", "resource: {apiGroup: billing.example.org, kind: Plan}\n"+
 		"providerConfigRef: {name: third}"+unsynced, "d")
