@@ -59,10 +59,8 @@ func TestAbsent(t *testing.T) {
 		},
 		"Unserved": {
 			reason: "One whose binding lacks the API may get it.",
-			then: []Consumers{both, {
-				Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}},
-			}},
-			want: want{},
+			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}},
+			want:   want{},
 		},
 		"EndpointMissing": {
 			reason: "While its endpoint is missing nothing is known of it, as all of the shard are.",
@@ -77,9 +75,7 @@ func TestAbsent(t *testing.T) {
 		"EndpointBack": {
 			reason: "An endpoint that is back and does not show it tells that it is gone.",
 			then: []Consumers{
-				both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {
-					Endpoints: both.Endpoints, Workspaces: onlyB,
-				},
+				both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB},
 			},
 			want: want{gone: true},
 		},
@@ -138,21 +134,28 @@ func TestManyWorkspaces(t *testing.T) {
 	}
 	p, consumers := newThings(t, s, workspaces[:few]...)
 	open(t, p)
-	looks := func(want int) {
-		t.Helper()
-		kube.Eventually(t, "looks at objects", func() (bool, string) {
-			got := p.worker.objects.queue.Len()
-			return got == want, strconv.Itoa(got)
-		})
-		drain(p.worker.objects.queue)
+	changes := 1
+	looks := func() int {
+		changes++
+		s.events <- webIn(workspaces[0], strconv.Itoa(changes))
+		kube.Eventually(t, "a look", func() (bool, string) { return p.worker.objects.queue.Len() > 0, "" })
+		return len(drain(p.worker.objects.queue))
 	}
-	looks(many)
+	for range 3 { // All that there was is looked at by then.
+		kube.Eventually(t, "one look for a change", func() (bool, string) {
+			n := looks()
+			return n == 1, strconv.Itoa(n)
+		})
+	}
 	streams := s.streams.Load()
 	consumers.Workspaces = boundTo(consumers.Endpoints[0].URL, workspaces)
 	p.adapt(consumers)
-	looks(many - few)
-	s.events <- webIn(workspaces[0], "2")
-	looks(1)
+	if got := len(drain(p.worker.objects.queue)); got != many-few {
+		t.Errorf("want a look at each of %d objects of new workspaces, got %d", many-few, got)
+	}
+	if n := looks(); n != 1 {
+		t.Errorf("want one look for a change, got %d", n)
+	}
 	if now := s.streams.Load(); now != streams {
 		t.Errorf("with %d workspaces more: want %d streams, got %d", many-few, streams, now)
 	}

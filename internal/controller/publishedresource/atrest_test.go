@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,42 +24,29 @@ import (
 // TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that
 // nothing is asked of the control plane, which is the service cluster too, or of kcp once they are published and bound.
 func TestManyAtOnce(t *testing.T) {
+	const many = 100
 	s := openShop(t)
-	var names []string
-	for i := range many {
-		names = append(names, fmt.Sprintf("thing%ds", i))
-	}
-	each(names, func(plural string) { kube.Create(t, s.c, definition(s.group, plural)) })
 	var all []*v1alpha1.PublishedResource
-	for _, plural := range names {
+	watches := map[string]bool{}
+	for i := range many {
+		plural := fmt.Sprintf("thing%ds", i)
 		all = append(all, s.published(plural, kindOf(plural)))
+		watches["watch "+plural+"."+s.group] = true
 	}
-	begin := time.Now()
-	each(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
-	kube.EventuallyBy(t, 2*inTime, "all to be in the APIExport", func() (bool, string) {
-		e := s.export(t)
-		return len(e.Spec.Resources) == many, fmt.Sprintf("%d are", len(e.Spec.Resources))
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
+		kube.Create(t, s.c, definition(s.group, strings.ToLower(o.Spec.Resource.Kind)+"s"))
 	})
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
 	for _, o := range all {
 		awaitPublished(t, s.c, o)
 	}
-	kube.Figure(t, fmt.Sprintf("%d APIs to be published", many), func() time.Duration { return time.Since(begin) })
-	var got []string
-	for _, r := range s.export(t).Spec.Resources {
-		got = append(got, r.Name)
-	}
-	slices.Sort(got)
-	slices.Sort(names)
-	if diff := cmp.Diff(names, got); diff != "" {
-		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
+	if e := s.export(t); len(e.Spec.Resources) != many {
+		t.Errorf("want %d resources in the APIExport, got %v", many, e.Spec.Resources)
 	}
 
 	s.consumer(t, exportName)
 	for _, o := range all {
-		kube.EventuallyBy(t, 2*inTime, o.GetName()+" to be bound", func() (bool, string) {
-			if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				return false, err.Error()
-			}
+		kube.Await(t, s.c, o, o.GetName()+" to be bound", func() (bool, string) {
 			return o.Status.Workspaces != nil && o.Status.Workspaces.Bound == 1 && o.Status.Objects != nil &&
 				o.GetCondition(v1alpha1.TypeEndpointsReady).Status == corev1.ConditionTrue &&
 				o.GetCondition(v1alpha1.TypeClaimsAccepted).Reason == v1alpha1.ReasonPending &&
@@ -69,12 +55,11 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	// All that a status has to say is said now. kcp serves an API some time after it calls it bound.
 	localAudit, kcpAudit := local.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
-	kube.EventuallyBy(t, 2*inTime, "all to be watched", func() (bool, string) {
-		watched := kcpAudit.Watches(kube.Mark{}).By(agentUser).Count()
-		missing := slices.DeleteFunc(slices.Clone(names), func(plural string) bool {
-			return watched["watch "+plural+"."+s.group] > 0
-		})
-		return len(missing) == 0, fmt.Sprint(missing)
+	kube.Eventually(t, "all to be watched", func() (bool, string) {
+		for what := range kcpAudit.Watches(kube.Mark{}).By(agentUser).Count() {
+			delete(watches, what)
+		}
+		return len(watches) == 0, fmt.Sprint(watches)
 	})
 	var l, k kube.Mark
 	asked := func() (bool, string) {
@@ -82,7 +67,7 @@ func TestManyAtOnce(t *testing.T) {
 		return len(r) == 0, r.String()
 	}
 	pass := func() { lookAgain(t, s.c, all...) }
-	kube.EventuallyBy(t, 2*inTime, "rest", func() (bool, string) {
+	kube.Eventually(t, "rest", func() (bool, string) {
 		l, k = localAudit.Mark(), kcpAudit.Mark()
 		pass()
 		return asked()
@@ -90,35 +75,14 @@ func TestManyAtOnce(t *testing.T) {
 	kube.Holds(t, "nothing is asked", asked, pass)
 }
 
-const (
-	// many is how many APIs are published at once, and inTime how long that may take.
-	many   = 100
-	inTime = 60 * time.Second
-)
-
 // agentUser is whom a publisher is in kcp.
 const agentUser = "system:serviceaccount:default:agent"
-
-// each does something for each element, several at a time.
-func each[T any](list []T, do func(T)) {
-	const atOnce = 20
-	var all sync.WaitGroup
-	tickets := make(chan struct{}, atOnce)
-	for _, x := range list {
-		tickets <- struct{}{}
-		all.Go(func() {
-			do(x)
-			<-tickets
-		})
-	}
-	all.Wait()
-}
 
 // lookAgain has PublishedResources reconciled once more, by a change that means nothing.
 func lookAgain(t *testing.T, c client.Client, all ...*v1alpha1.PublishedResource) {
 	t.Helper()
 	before := reconciles(t)
-	each(all, func(o *v1alpha1.PublishedResource) {
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
 		kube.Patch(t, c, o, fmt.Sprintf(`{"metadata":{"labels":{"look":"%v"}}}`, before))
 	})
 	kube.Eventually(t, "another look", func() (bool, string) {
@@ -247,10 +211,13 @@ func TestSyncRequests(t *testing.T) {
 	a.reset()
 	kube.Patch(t, in, web, `{"spec":{"size":"XXL"}}`)
 	kube.Eventually(t, "the update and what is remembered", func() (bool, string) {
-		below, _ := a.requests()
+		below, inKCP = a.requests()
 		return len(below) >= 2, below.String()
 	})
-	a.awaitRestKeeping(t, map[string]int{"patch certs." + s.group: 1, "patch secrets": 1})
+	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch secrets": 1}, below.Count()); diff != "" ||
+		len(inKCP) > 0 {
+		t.Errorf("requests for a change: -want, +got:\n%s\n%s\nkcp:\n%s", diff, below, inKCP)
+	}
 	a.awaitRest(t, time.Second)
 	syncs := func() float64 { return metricsOf(t, o.GetName())["publishedresource_sync_duration_seconds"] }
 	before := syncs()
@@ -262,15 +229,6 @@ func TestSyncRequests(t *testing.T) {
 		more := syncs() - before
 		return len(below)+len(inKCP) == 0 && more == 0, fmt.Sprintf("%v syncs, %s%s", more, below, inKCP)
 	}, func() { lookAgain(t, s.c, o) })
-}
-
-// awaitRestKeeping checks what has been asked of the service cluster, and that nothing has of kcp.
-func (a *account) awaitRestKeeping(t *testing.T, want map[string]int) {
-	t.Helper()
-	below, inKCP := a.requests()
-	if diff := cmp.Diff(want, below.Count()); diff != "" || len(inKCP) > 0 {
-		t.Errorf("requests for a change: -want, +got:\n%s\n%s\nkcp:\n%s", diff, below, inKCP)
-	}
 }
 
 // metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the

@@ -14,7 +14,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -100,28 +99,6 @@ func TestEndpointWithoutAPI(t *testing.T) {
 	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), s.endpointOf(t, second))
 	await(t, s.c, o, isNot(xpv2.TypeReady, ""))
-}
-
-// TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has
-// left behind is still told of, and that objects are synced again when an endpoint comes.
-func TestSyncEndpointGoes(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("one"))
-	copied := s.copyOf(t, in)
-	urls := s.endpoints(t)
-	unbind(t, in)
-	s.awaitEndpoints(t, o)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Orphaned == 1 })
-	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
-	kcp.CreateServed(t, in.cfg, s.cert("one"))
-	s.awaitEndpoints(t, o, urls...)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Orphaned == 0 })
-	if now := s.copyOf(t, in); now.GetUID() != copied.GetUID() || objectsync.IsOrphaned(now) {
-		t.Errorf("want the copy taken again, got %v", now.Object["metadata"])
-	}
 }
 
 // endpoints returns those that kcp has given the APIExport.

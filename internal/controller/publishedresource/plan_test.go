@@ -1,10 +1,12 @@
 package publishedresource
 
 import (
+	stdcmp "cmp"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,76 +14,61 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
+// TestPlanOf shows where an API is published, by what a spec and a ProviderConfig say.
 func TestPlanOf(t *testing.T) {
-	type args struct {
-		spec   v1alpha1.PublishedResourceSpec
-		config *commonv1.KCPConnection
-	}
-	type want struct {
-		plan plan
-		err  error
-	}
 	shared := &commonv1.KCPConnection{
 		AgentName: "agent",
 		APIExport: &commonv1.APIExport{
 			Name: "shared", EndpointSlice: "slice", Create: new(true), ClaimVerbs: commonv1.ClaimVerbsNeeded,
 		},
 	}
-	cases := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
-		args   args
-		want   want
+		agent  string
+		export *commonv1.APIExport
+		config *commonv1.KCPConnection
+		want   plan // with all verbs, if it does not say
+		err    error
 	}{
-		"Nothing": {
-			reason: "Without an APIExport there is nowhere to publish to.",
-			want:   want{err: errInvalidSpec, plan: plan{verbs: commonv1.ClaimVerbsAll}},
-		},
+		"Nothing": {reason: "Without an APIExport there is nowhere to publish to.", err: errInvalidSpec},
 		"OfTheProviderConfig": {
 			reason: "What the spec leaves open the ProviderConfig says.",
-			args:   args{config: shared},
-			want: want{plan: plan{
+			config: shared,
+			want: plan{
 				export: "shared", slice: "slice", agent: "agent", create: true, verbs: commonv1.ClaimVerbsNeeded,
-			}},
+			},
 		},
 		"Own": {
 			reason: "Another APIExport does not have the endpoint slice of the ProviderConfig's, and what the spec says counts.",
-			args: args{config: shared, spec: v1alpha1.PublishedResourceSpec{
-				AgentName: "own", APIExport: &commonv1.APIExport{
-					Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll,
-				},
-			}},
-			want: want{plan: plan{export: "other", slice: "other", agent: "own", verbs: commonv1.ClaimVerbsAll}},
+			agent:  "own",
+			export: &commonv1.APIExport{Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll},
+			config: shared,
+			want:   plan{export: "other", slice: "other", agent: "own"},
 		},
 		"SliceOnly": {
 			reason: "An endpoint slice tells its APIExport, and names the agent.",
-			args:   args{spec: v1alpha1.PublishedResourceSpec{APIExport: &commonv1.APIExport{EndpointSlice: "east"}}},
-			want:   want{plan: plan{slice: "east", agent: "east-syncagent", verbs: commonv1.ClaimVerbsAll}},
+			export: &commonv1.APIExport{EndpointSlice: "east"},
+			want:   plan{slice: "east", agent: "east-syncagent"},
 		},
 		"Policy": {
 			reason: "A policy for an APIExport that is made comes from either side.",
-			args: args{spec: v1alpha1.PublishedResourceSpec{APIExport: &commonv1.APIExport{
+			export: &commonv1.APIExport{
 				Name: "x", Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
-			}}},
-			want: want{plan: plan{
-				export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true,
-				verbs: commonv1.ClaimVerbsAll,
-			}},
+			},
+			want: plan{export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true},
 		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := planOf(&tc.args.spec, tc.args.config)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\nplanOf: -want error, +got error:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.want.plan, got, cmp.AllowUnexported(plan{})); diff != "" {
-				t.Errorf("%s\nplanOf: -want, +got:\n%s", tc.reason, diff)
+			tc.want.verbs = stdcmp.Or(tc.want.verbs, commonv1.ClaimVerbsAll)
+			got, err := planOf(&v1alpha1.PublishedResourceSpec{AgentName: tc.agent, APIExport: tc.export}, tc.config)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" || !errors.Is(err, tc.err) {
+				t.Errorf("%s Want error %v, got %v; -want, +got:\n%s", tc.reason, tc.err, err, diff)
 			}
 		})
 	}
@@ -133,10 +120,8 @@ func TestRelatedAt(t *testing.T) {
 	}
 }
 
+// TestClaimsOf shows what is claimed of workspaces, each as the resource, its identity and the verbs.
 func TestClaimsOf(t *testing.T) {
-	claim := func(group, resource string, verbs ...string) kcp.Claim {
-		return kcp.Claim{GroupResource: schema.GroupResource{Group: group, Resource: resource}, Verbs: verbs}
-	}
 	secret := v1alpha1.RelatedResource{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret"}
 	settings := v1alpha1.RelatedResource{
 		Identifier: "in", Origin: v1alpha1.OriginKCP, Version: "v1", Resource: "secrets",
@@ -145,81 +130,64 @@ func TestClaimsOf(t *testing.T) {
 		Identifier: "x", Origin: v1alpha1.OriginKCP, Group: "a.b", Version: "v1", Resource: "as", IdentityHash: "abc",
 		Projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Resource: "cs"},
 	}
-	ofIdentity := claim("a.b", "as", "*")
-	ofIdentity.IdentityHash = thing.IdentityHash
 	other := thing
 	other.IdentityHash = "def"
-	type want struct {
-		claims []kcp.Claim
-		err    error
+	inNamespaces := func(filter string) *v1alpha1.ResourceFilter {
+		return &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(filter)}}
 	}
-	cases := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.PublishedResourceSpec
 		verbs  commonv1.ClaimVerbs
-		want   want
+		want   []string
+		err    error
 	}{
 		"ByName": {
 			reason: "Consumers are told by events. A namespace that is selected by its name needs not be read.",
-			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)},
-			}},
-			want: want{claims: []kcp.Claim{claim("", "events", "*")}},
+			spec:   v1alpha1.PublishedResourceSpec{Filter: inNamespaces(`"my-app"`)},
+			want:   []string{"events [*]"},
 		},
 		"ByLabels": {
 			reason: "The labels of namespaces must be read, and paths of workspaces.",
 			spec: v1alpha1.PublishedResourceSpec{
-				EnableWorkspacePaths: true,
-				Filter: &v1alpha1.ResourceFilter{
-					Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"a":"b"}}`)},
-				},
+				EnableWorkspacePaths: true, Filter: inNamespaces(`{"matchLabels":{"a":"b"}}`),
 			},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"), claim("core.kcp.io", "logicalclusters", "*"),
-			}},
+			want: []string{"events [*]", "namespaces [*]", "logicalclusters.core.kcp.io [*]"},
 		},
 		"NoSelector": {
 			reason: "A filter that is neither a name nor a selector cannot be.",
-			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`7`)},
-			}},
-			want: want{claims: nil, err: errInvalidSpec},
+			spec:   v1alpha1.PublishedResourceSpec{Filter: inNamespaces(`7`)},
+			err:    errInvalidSpec,
 		},
 		"Related": {
 			reason: "Related resources are claimed as consumers see them, each once.",
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{secret, settings, thing}},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"), claim("", "secrets", "*"),
-				ofIdentity,
-			}},
+			want:   []string{"events [*]", "namespaces [*]", "secrets [*]", "as.a.b abc[*]"},
 		},
 		"Needed": {
 			reason: "Only what is done is asked for, over all uses.",
 			verbs:  commonv1.ClaimVerbsNeeded,
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{settings, secret}},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "create", "patch", "update"), claim("", "namespaces", "get", "list", "watch",
-					"create"),
-				claim("", "secrets", "get", "list", "watch", "patch", "update", "create", "delete"),
-			}},
+			want: []string{
+				"events [create patch update]", "namespaces [get list watch create]",
+				"secrets [get list watch patch update create delete]",
+			},
 		},
 		"TwoIdentities": {
 			reason: "An APIExport claims a resource with one identity.",
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{thing, other}},
-			want: want{err: errInvalidSpec, claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"),
-				ofIdentity,
-			}},
+			want:   []string{"events [*]", "namespaces [*]", "as.a.b abc[*]"},
+			err:    errInvalidSpec,
 		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := claimsOf(&tc.spec, tc.verbs)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\nclaimsOf: -want error, +got error:\n%s", tc.reason, diff)
+			all, err := claimsOf(&tc.spec, tc.verbs)
+			var got []string
+			for _, c := range all {
+				got = append(got, fmt.Sprint(c.GroupResource.String(), " ", c.IdentityHash, c.Verbs))
 			}
-			if diff := cmp.Diff(tc.want.claims, got); diff != "" {
-				t.Errorf("%s\nclaimsOf: -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) {
+				t.Errorf("%s Want error %v, got %v; -want, +got:\n%s", tc.reason, tc.err, err, diff)
 			}
 		})
 	}
@@ -227,24 +195,12 @@ func TestClaimsOf(t *testing.T) {
 
 // TestPairOf shows which versions an API has on both sides.
 func TestPairOf(t *testing.T) {
-	status := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
-	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {
-		return apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: name, Served: true,
-			Schema: &apiextensionsv1.CustomResourceValidation{
-				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
-			},
-		}
-	}
 	source := func() *apiextensionsv1.CustomResourceDefinition {
-		d := &apiextensionsv1.CustomResourceDefinition{}
-		d.Spec.Group, d.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
-		d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{
-			Plural: "certs", Singular: "cert", Kind: "Cert", ListKind: "CertList",
-		}
-		d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1beta1"), version("v1")}
-		d.Spec.Versions[0].Subresources = status
-		d.Spec.Versions[1].Storage = true
+		d := build.Definition("example.com", "certs")
+		stored := *d.Spec.Versions[0].DeepCopy()
+		stored.Subresources = nil
+		d.Spec.Versions[0].Name, d.Spec.Versions[0].Storage = "v1beta1", false
+		d.Spec.Versions = append(d.Spec.Versions, stored)
 		return d
 	}
 	is := func(version string, status bool) objectsync.Resource {

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,8 +24,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims. Its
-// conditions and events tell of each step, with no rights in kcp but the least. See
+// TestPublish follows an API from its publication over a workspace that cannot use it for a while, and the first
+// consumer, to the acceptance of its claims. Its conditions and events tell of each step, with no rights in kcp but the
+// least. See
 // https://github.com/kcp-dev/api-syncagent/issues/112.
 func TestPublish(t *testing.T) {
 	t.Parallel()
@@ -55,6 +55,14 @@ func TestPublish(t *testing.T) {
 	kube.AwaitEvent(t, s.c, "CreatedSchema", o.GetName(), name)
 	kube.AwaitEvent(t, s.c, "UpdatedAPIExport", o.GetName(), name)
 
+	// A workspace has a CustomResourceDefinition of the name.
+	_, hindered := workspaces.Workspace(t)
+	kube.Create(t, kcp.Client(t, hindered), definition(s.group, "hats"))
+	b := kcp.Bind(t, hindered, s.path, exportName, wantClaims...)
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
+	kube.AwaitEvent(t, s.c, "ClaimsAcceptedPending", o.GetName(), "cannot use the API")
+	kube.Remove(t, kcp.Client(t, hindered), b)
+
 	// The first consumer accepts one claim, the second both.
 	first, two := s.consumer(t, exportName, wantClaims[0]), s.consumer(t, exportName, wantClaims...)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
@@ -75,7 +83,7 @@ func TestPublish(t *testing.T) {
 	})
 	kcp.CreateServed(t, two.cfg, s.object("Hat", "top"))
 
-	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	b = &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
 	update(t, first, b, func() { b.Spec.PermissionClaims = kcp.Accepted(wantClaims...) })
 	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
 	kube.AwaitEvent(t, s.c, string(v1alpha1.TypeClaimsAccepted), o.GetName(), "have accepted its permission claims")
@@ -140,19 +148,6 @@ func writesOf(all kube.Requests, resource, name string) (out kube.Requests) {
 		}
 	}
 	return out
-}
-
-// TestLastingProblem shows that it is told, once it has lasted for a while, that a workspace which binds an API cannot
-// use it: here as it has a CustomResourceDefinition of that name.
-func TestLastingProblem(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publish(t, "hats")
-	_, cfg := workspaces.Workspace(t)
-	kube.Create(t, kcp.Client(t, cfg), definition(s.group, "hats"))
-	kcp.Bind(t, cfg, s.path, exportName, claims()...)
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
-	kube.AwaitEvent(t, s.c, "ClaimsAcceptedPending", o.GetName(), "cannot use the API")
 }
 
 // TestObserveOnly shows that a PublishedResource that may only look changes nothing, and says what is missing.
@@ -257,34 +252,24 @@ func TestSeveral(t *testing.T) {
 	for _, o := range []*v1alpha1.PublishedResource{here, there, second} {
 		awaitPublished(t, one.c, o)
 	}
-	for _, tc := range []struct {
-		s     shop
-		o     *v1alpha1.PublishedResource
-		field string
-	}{{s: one, o: here, field: "brim"}, {s: two, o: there, field: "feather"}, {s: one, o: second, field: "feather"}} {
-		ars := tc.s.schemaOffered(t, tc.o)
-		if !strings.Contains(string(ars.Spec.Versions[0].Schema.Raw), tc.field) {
-			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field,
-				ars.Spec.Versions[0].Schema.Raw)
+	wantField := func(s shop, o *v1alpha1.PublishedResource, field string) {
+		t.Helper()
+		if schema := string(s.schemaOffered(t, o).Spec.Versions[0].Schema.Raw); !strings.Contains(schema, field) {
+			t.Errorf("%s: want a schema with field %s, got %s", o.GetName(), field, schema)
 		}
 	}
+	wantField(one, here, "brim")
+	wantField(two, there, "feather")
+	wantField(one, second, "feather")
 
 	// A change of the other cluster is followed, and its ProviderConfig is in use.
 	redefine(t, service.Client(t), "hats."+one.group, addBrim)
 	two.awaitSchema(t, "hats", there.Status.ResourceSchemaName)
-	pc := &mpcv1alpha1.ClusterProviderConfig{}
-	kube.Eventually(t, "two users", func() (bool, string) {
-		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
-		return err == nil && pc.Status.Users == 2, describe(there)
-	})
+	pc := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}
+	awaitConfigUsers(t, one.c, pc, 2)
 	kube.Delete(t, one.c, pc)
 	update(t, one.c, second, func() { second.Spec.ServiceClusterConfigReference = nil })
-	kube.Eventually(t, "one user", func() (bool, string) {
-		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
-		return err == nil && pc.Status.Users == 1, "more"
-	})
+	awaitConfigUsers(t, one.c, pc, 1)
 	update(t, one.c, there, func() { there.Spec.ServiceClusterConfigReference = nil })
-	kube.Eventually(t, "the ProviderConfig to be gone", func() (bool, string) {
-		return apierrors.IsNotFound(one.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)), "it is there"
-	})
+	kube.AwaitGone(t, one.c, pc)
 }

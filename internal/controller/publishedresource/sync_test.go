@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -59,25 +58,6 @@ func TestSync(t *testing.T) {
 		len(states.Items) != 0 {
 		t.Errorf("states left: %d, %v", len(states.Items), err)
 	}
-}
-
-// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some
-// seconds to be tried again.
-func TestSyncPromptly(t *testing.T) {
-	s := openShop(t)
-	s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("first")) // For which the namespace is made.
-	s.copyOf(t, in)
-	n := 0
-	kube.Figure(t, "from a new object to its copy, and back to its status", func() time.Duration {
-		n++
-		web, begin := s.cert(fmt.Sprintf("web-%d", n)), time.Now()
-		kube.Create(t, in, web)
-		s.issue(t, s.copyNamed(t, in, web.GetName()), "a")
-		awaitIssued(t, in, web, "a")
-		return time.Since(begin)
-	})
 }
 
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there and on new ones, that an

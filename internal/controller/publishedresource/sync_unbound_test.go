@@ -23,6 +23,7 @@ import (
 
 // TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which
 // is reported, that it finds them again when it binds the API once more, and that what it deletes by itself is deleted.
+// So it is of the last workspace, with which the endpoint goes.
 func TestSyncUnbound(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -58,11 +59,24 @@ func TestSyncUnbound(t *testing.T) {
 		return c.Synced == 2 &&
 			cmp.Equal(c.Orphans, oneEach(goes))
 	})
-	for _, in := range []tenant{leaves, stays} {
-		kube.Delete(t, in, s.cert("web"))
-	}
+	kube.Delete(t, leaves, s.cert("web"))
 	kube.AwaitGone(t, s.c, copied)
-	kube.AwaitGone(t, s.c, other)
+
+	// The endpoint goes with the last workspace, and what that has left behind is still told of.
+	urls := s.endpoints(t)
+	unbind(t, leaves)
+	unbind(t, stays)
+	s.awaitEndpoints(t, o)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 0 && cmp.Equal(c.Orphans, oneEach(goes, stays))
+	})
+	kcp.AwaitBound(t, stays.cfg, kcp.Bind(t, stays.cfg, s.path, exportName, claims()...))
+	kcp.CreateServed(t, stays.cfg, s.cert("web"))
+	s.awaitEndpoints(t, o, urls...)
+	awaitCounts(t, s.c, o, 1, 0)
+	if now := s.copyOf(t, stays); now.GetUID() != other.GetUID() || objectsync.IsOrphaned(now) {
+		t.Errorf("want the copy taken again, got %v", now.Object["metadata"])
+	}
 }
 
 // keepBound has a workspace refuse to delete its APIBinding until kcp deletes that policy: so, for a workspace that is

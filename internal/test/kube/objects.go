@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,4 +122,18 @@ func each(tb testing.TB, verb string, objs []client.Object, do func(client.Objec
 			tb.Fatalf("cannot %s %T %s: %v", verb, o, o.GetName(), err)
 		}
 	}
+}
+
+// AtOnce does something for each element of a list, several at a time.
+func AtOnce[T any](list []T, do func(T)) {
+	const atOnce = 20
+	var all sync.WaitGroup
+	for i := range atOnce {
+		all.Go(func() {
+			for j := i; j < len(list); j += atOnce {
+				do(list[j])
+			}
+		})
+	}
+	all.Wait()
 }

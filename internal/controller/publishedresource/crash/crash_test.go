@@ -51,22 +51,26 @@ type world struct {
 	in    client.Client
 	admin *rest.Config
 	group string
-	path  string // of the workspace of the APIExport
-	o     *v1alpha1.PublishedResource
-	was   string // the schema that is published before the change
+	// namespace is where the credentials are.
+	namespace string
+	o         *v1alpha1.PublishedResource
+	was       string // the schema that is published before the change
 }
 
 // newWorld makes a workspace, a CustomResourceDefinition and a PublishedResource that may create its APIExport.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := &world{c: local.Client(t, apis.AddToScheme), group: local.Namespace(t) + ".example.com"}
-	s.path, s.admin = workspaces.Workspace(t)
+	s := &world{c: local.Client(t, apis.AddToScheme), namespace: local.Namespace(t)}
+	s.group = s.namespace + ".example.com"
+	spec := build.FromSecret(s.namespace, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
+	_, s.admin = workspaces.Workspace(t)
 	s.in = kcp.Client(t, s.admin)
 	s.o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.group}}
 	s.o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: s.group}
 	s.o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	s.o.Spec.DeletionPolicy = xpv2.DeletionDelete
-	kube.Create(t, s.c, build.Definition(s.group, "hats"), s.o)
+	kube.Create(t, s.c, build.ClusterConfig(s.group, spec), build.Definition(s.group, "hats"), s.o)
 	return s
 }
 
@@ -92,22 +96,14 @@ func (s *world) run(t *testing.T, m moment, until check) []string {
 // A check reports whether a world is as wanted.
 type check func(s *world, ctx context.Context) (bool, string)
 
-// connect makes the ProviderConfig, or gives it another kubeconfig.
+// connect has the ProviderConfig lead to kcp by a kubeconfig.
 func (s *world) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
-	ns := strings.TrimSuffix(s.group, ".example.com")
-	secret := build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg))
-	spec := build.FromSecret(ns, "kcp")
-	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
-	for _, obj := range []client.Object{secret, build.ClusterConfig(s.group, spec)} {
-		err := s.c.Create(t.Context(), obj)
-		if apierrors.IsAlreadyExists(err) && obj == client.Object(secret) {
-			err = s.c.Update(t.Context(), secret)
-		}
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+	secret := build.Credentials(s.namespace, "kcp", kube.Kubeconfig(t, cfg))
+	if err := s.c.Create(t.Context(), secret); !apierrors.IsAlreadyExists(err) {
+		return
 	}
+	kube.Update(t, s.c, secret)
 }
 
 // published reports whether the API is published, by another schema than before, which stays, and everything says so.

@@ -51,13 +51,8 @@ type world struct {
 	cluster      string // of the consumer
 }
 
-func newWorld(t *testing.T, server *kube.Server) *world {
-	t.Helper()
-	return newWorldOf(t, server, "default", "billing")
-}
-
-// newWorldOf is newWorld with the names of the ProviderConfigs that lead to the two APIExports.
-func newWorldOf(t *testing.T, server *kube.Server, services, billing string) *world {
+// newWorld makes it, with ProviderConfigs that lead to the two APIExports.
+func newWorld(t *testing.T, server *kube.Server, services, billing string) *world {
 	t.Helper()
 	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
 	s := &world{server: server, c: server.Client(t, apis.AddToScheme)}
@@ -210,7 +205,7 @@ related:
 
 // TestRules follows an object of a consumer by each rule.
 func TestRules(t *testing.T) {
-	s := newWorld(t, &service)
+	s := newWorld(t, &service, "default", "billing")
 	provider.Start(t, service.User(t, "provider", "system:masters"))
 	for name, r := range s.rules() {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func TestPreflight(t *testing.T) {
 		s.cert(s.tenants[0], "a1"), s.cert(s.tenants[0], "bb"),
 		s.cert(s.tenants[1], "a1"), s.cert(s.tenants[1], "bb"),
 	}
-	each(certs, func(o cert) { s.sync(t, o) })
+	kube.AtOnce(certs, func(o cert) { s.sync(t, o) })
 	grantReading(t, s.c)
 	config := build.ClusterConfig("default", commonv1.ProviderConfigSpec{})
 	published := object("syncagent.kcp.io/v1alpha1", "PublishedResource", "", "publish-certs")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,7 +147,7 @@ func TestTakeover(t *testing.T) {
 	for i := range 2 * objectsEach {
 		s.all = append(s.all, s.cert(s.tenants[i%2], fmt.Sprintf("cert-%d", i)))
 	}
-	each(s.all, func(o cert) { s.sync(t, o) })
+	kube.AtOnce(s.all, func(o cert) { s.sync(t, o) })
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -255,20 +254,6 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	u.SetNamespace(namespace)
 	u.SetName(name)
 	return u
-}
-
-// each does something for each element, several at a time.
-func each[T any](list []T, do func(T)) {
-	const atOnce = 20
-	var all sync.WaitGroup
-	for i := range atOnce {
-		all.Go(func() {
-			for j := i; j < len(list); j += atOnce {
-				do(list[j])
-			}
-		})
-	}
-	all.Wait()
 }
 
 // await waits until an object is as wanted.
