@@ -227,7 +227,7 @@ func TestStreamOfGoneEndpoint(t *testing.T) {
 func TestRecoverPanic(t *testing.T) {
 	const secret = "hunter2"
 	for kind, do := range map[string]func(){
-		"string: ": func() { panic(secret) },
+		"string:":  func() { panic(secret) },
 		"runtime.": func() { map[string]string(nil)[secret] = secret },
 	} {
 		err := func() (err error) {

@@ -51,8 +51,8 @@ func users(h *holders) set[string] {
 	return out
 }
 
-// TestLedger shows that a publication knows what objects of others are related to, in whatever version, as long as those
-// run, and not those of a publication that it takes over from.
+// TestLedger shows that a publication knows what objects of others are related to, in whatever version, as long as
+// those run, and not those of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	one, two := newShared(), newShared()
 	a, b, next, elsewhere := openHolders(one, "a"), openHolders(one, "b"), openHolders(one, "a"), openHolders(two, "a")

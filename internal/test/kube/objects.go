@@ -97,7 +97,7 @@ func AwaitGone(tb testing.TB, c client.Client, objs ...client.Object) {
 func AwaitEvent(tb testing.TB, c client.Client, reason string, texts ...string) (found corev1.Event) {
 	tb.Helper()
 	Eventually(tb, fmt.Sprint("event ", reason, texts), func() (bool, string) {
-		list, seen := &corev1.EventList{}, ""
+		list, seen := &corev1.EventList{}, []string(nil)
 		if err := c.List(tb.Context(), list); err != nil {
 			return false, err.Error()
 		}
@@ -108,9 +108,9 @@ func AwaitEvent(tb testing.TB, c client.Client, reason string, texts ...string) 
 				found = e
 				return true, ""
 			}
-			seen += e.Reason + " " + is + "; "
+			seen = append(seen, e.Reason+" "+is)
 		}
-		return false, seen
+		return false, strings.Join(seen, "; ")
 	})
 	return found
 }
