@@ -20,7 +20,6 @@ func secret(cluster, namespace, name string) need {
 var looking = map[string][]need{
 	"one":      {secret("", "a", "x"), secret("", "a", "y")},
 	"other":    {secret("", "a", "y")},
-	"absent":   {secret("", "a", "not-there-yet")},
 	"all":      {secret("", "a", "")},
 	"allElse":  {secret("", "b", "")},
 	"above":    {secret("tenant", "a", "x")},
@@ -46,17 +45,11 @@ func TestWake(t *testing.T) {
 			changed: secret("", "a", "y"),
 			want:    []string{"all", "one", "other"},
 		},
-		"Comes": {
-			reason:  "What was looked for and was not there may come.",
-			changed: secret("", "a", "not-there-yet"),
-			want:    []string{"absent", "all"},
-		},
 		"InWorkspace": {
 			reason:  "A workspace is not the service cluster.",
 			changed: secret("tenant", "a", "x"),
 			want:    []string{"above"},
 		},
-		"NobodysThere": {reason: "Nor any other workspace.", changed: secret("third", "a", "x"), want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestPublication(t)

@@ -150,23 +150,6 @@ func writesOf(all kube.Requests, resource, name string) (out kube.Requests) {
 	return out
 }
 
-// TestObserveOnly shows that a PublishedResource that may only look changes nothing, and says what is missing.
-func TestObserveOnly(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
-	kube.Create(t, s.c, o)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing),
-		isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
-	if e := s.export(t); len(e.Spec.Resources) != 0 {
-		t.Errorf("want nothing published, got %v", e.Spec.Resources)
-	}
-	update(t, s.c, o, func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} })
-	awaitPublished(t, s.c, o)
-}
-
 // TestCredentials shows that credentials which stop to work are reported, and so are those that replace them and lack
 // rights, and that these are used soon after they get the rights, although kcp tells nobody.
 func TestCredentials(t *testing.T) {

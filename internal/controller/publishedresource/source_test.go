@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -148,14 +149,16 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	}
 }
 
-// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, that it is
-// published once it can be, and that what is selected and still cannot be published is named.
+// TestInvalidSource shows that an API which kcp cannot have is reported, and so is one that is not published yet, by a
+// PublishedResource that may only look, and changes nothing; and that it is published once it can and may be, and what
+// is selected and still cannot be published is named.
 func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	kube.Create(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.Resource.Versions = []string{"v7", "v8"}
+	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 	kube.Create(t, s.c, o)
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, "NotServed"), isNot(xpv2.TypeSynced, "NotServed"))
 	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
@@ -165,6 +168,12 @@ func TestInvalidSource(t *testing.T) {
 			d.Spec.Versions = append(d.Spec.Versions, v)
 		}
 	})
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing),
+		isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
+	if e := s.export(t); len(e.Spec.Resources) != 0 {
+		t.Errorf("want nothing published, got %v", e.Spec.Resources)
+	}
+	update(t, s.c, o, func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} })
 	awaitPublished(t, s.c, o)
 	awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished), "version v8 is not served")
 }

@@ -2,7 +2,6 @@ package publishedresource_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,32 +19,18 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// acceptOnly makes a tenant accept the claims on some resources and no others.
-func acceptOnly(t *testing.T, in tenant, accepted ...string) {
+// accept makes a tenant accept the claims on some resources and no others: on Secrets for those with labels, if there
+// are any.
+func accept(t *testing.T, in tenant, labels map[string]string, resources ...string) {
 	t.Helper()
-	var some []apisv1alpha2.PermissionClaim
-	for _, c := range claims() {
-		if slices.Contains(accepted, c.Resource) {
-			some = append(some, c)
+	some := kcp.Accepted(kcp.Claims(resources...)...)
+	for i := range some {
+		if some[i].Resource == "secrets" && labels != nil {
+			some[i].Selector = apisv1alpha2.PermissionClaimSelector{LabelSelector: metav1.LabelSelector{MatchLabels: labels}}
 		}
 	}
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	update(t, in, b, func() { b.Spec.PermissionClaims = kcp.Accepted(some...) })
-}
-
-// acceptLabelled accepts the permission claim for Secrets for those with a label alone.
-func acceptLabelled(t *testing.T, in tenant, label, value string) {
-	t.Helper()
-	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	update(t, in, b, func() {
-		for i := range b.Spec.PermissionClaims {
-			if c := &b.Spec.PermissionClaims[i]; c.Resource == "secrets" {
-				c.Selector = apisv1alpha2.PermissionClaimSelector{
-					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: value}},
-				}
-			}
-		}
-	})
+	update(t, in, b, func() { b.Spec.PermissionClaims = some })
 }
 
 // setQuota sets how many Secrets a namespace of the service cluster may have. No controller does what the status needs.
@@ -77,7 +62,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	rejects, full, denied := s.tenant(t), s.tenant(t), s.tenant(t)
-	acceptOnly(t, rejects, "events", "namespaces")
+	accept(t, rejects, nil, "events", "namespaces")
 	for _, in := range []tenant{rejects, full, denied} {
 		kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
 	}
@@ -109,7 +94,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
 	a.awaitRest(t, 10*time.Second)
 
-	acceptOnly(t, rejects, "events", "namespaces", "secrets")
+	accept(t, rejects, nil, "events", "namespaces", "secrets")
 	s.setQuota(t, full.cluster, "1000")
 	kube.Delete(t, s.c, policy)
 	kube.Eventually(t, "permission", func() (bool, string) {
@@ -137,9 +122,9 @@ func TestSyncHidden(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in, other := s.tenant(t), s.tenant(t)
-	acceptLabelled(t, in, "shared", "yes")
 	key := secretIn(metav1.NamespaceDefault, "web-key", "one")
 	key.Labels = map[string]string{"shared": "yes"}
+	accept(t, in, key.Labels, "events", "namespaces", "secrets")
 	kube.Create(t, in, key, s.naming("web", key.Name))
 	s.issue(t, s.copyOf(t, in), "one")
 	wantValues := func(ofKey, ofTLS string) {
@@ -181,9 +166,9 @@ func TestSyncHidden(t *testing.T) {
 	kube.AwaitEvent(t, in, objectsync.ReasonClaimMissing, `"web-key"`)
 	awaitCounts(t, s.c, o, 0, 1)
 	stay("with a hidden origin")
-	acceptOnly(t, in, "events", "namespaces")
+	accept(t, in, nil, "events", "namespaces")
 	stay("without a claim")
-	acceptOnly(t, in, "events", "namespaces", "secrets")
+	accept(t, in, nil, "events", "namespaces", "secrets")
 	kube.Patch(t, in, key.DeepCopy(), `{"stringData":{"key":"three"}}`)
 	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"three"}}`)
 	wantValues("three", "three")
