@@ -122,8 +122,8 @@ func TestLooksOfAnotherShard(t *testing.T) {
 	}
 }
 
-// TestManyWorkspaces shows that further workspaces cost neither a stream nor looks at the objects of all others, and that
-// a change in one is no reason for that, either.
+// TestManyWorkspaces shows that further workspaces cost neither a stream nor looks at the objects of all others, and
+// that a change in one is no reason for that, either.
 func TestManyWorkspaces(t *testing.T) {
 	const many, further, few = 500, 5, 10
 	s := &server{events: make(chan any)}
