@@ -56,7 +56,7 @@ LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
 SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity test/kube test/hostile)
 CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
-	TestShortOutageIsNotShown TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync TestSyncPromptly
+	TestShortOutageIsNotShown TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync
 
 .PHONY: race
 race: tools ## Run the tests of what shares memory with the race detector. It needs a C compiler.

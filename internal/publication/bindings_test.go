@@ -1,16 +1,13 @@
 package publication
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,52 +15,54 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// copyOfWebIn returns the copy of an object of a workspace.
-func copyOfWebIn(cluster string) any {
-	return map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{
-		"namespace": cluster, "name": "web", "uid": "copy", "resourceVersion": "1",
-		"labels": map[string]any{
-			v1alpha1.LabelKeyAgentName: "agent", objectsync.LabelCluster: cluster,
-			objectsync.LabelNameHash:      gotemplate.SHA1("web"),
-			objectsync.LabelNamespaceHash: gotemplate.SHA1("default"),
-		},
-		"annotations": map[string]any{
-			objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: "default",
-			objectsync.AnnotationKind: "Thing.ws.example.com",
-		},
-	}}
+// A bindingStep is the deletion of an object, and what its workspace answers by then.
+type bindingStep struct {
+	version string // resource version of the object that is deleted
+	uid     string // of the object, if it is the same in several steps
+	after   time.Duration
+	as      string // of the answer of the workspace by then, empty if there is none
+	leaving bool   // The binding is being deleted.
+	deleted string // what shows that the workspace is being deleted
+	want    string // known, leaves, fails, or for how long it rests
+	asked   int    // questions by then
+}
+
+// workspace returns a client of the workspace, which counts the questions.
+func (s bindingStep) workspace(asked *int) dynamic.Interface {
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
+	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if *asked++; s.as == "" {
+			return true, nil, errBoom
+		}
+		return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
+	})
+	client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+		u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		return true, u, nil
+	})
+	return client
 }
 
 // TestBindingLooks follows objects of one workspace that are deleted one after the other.
 func TestBindingLooks(t *testing.T) {
-	type step struct {
-		version string // resource version of the object that is deleted
-		uid     string // of the object, if it is the same in several steps
-		after   time.Duration
-		as      string // of the answer of the workspace by then, empty if there is none
-		leaving bool   // The binding is being deleted.
-		deleted string // what shows that the workspace is being deleted
-		want    string // known, leaves, fails, or for how long it rests
-		asked   int    // questions by then
-	}
 	rest := bindingsEvery.String()
 	for name, tc := range map[string]struct {
 		reason string
-		steps  []step
+		steps  []bindingStep
 	}{
 		"OneForAll": {
 			reason: "One look serves for all that were deleted before it.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", as: "9", want: "known", asked: 1},
 				{version: "1", as: "20", want: "known", asked: 1},
 				{version: "9", as: "20", want: "known", asked: 1},
@@ -71,7 +70,7 @@ func TestBindingLooks(t *testing.T) {
 		},
 		"Later": {
 			reason: "Who was deleted later waits for the next look, which comes after a while.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", as: "9", want: "known", asked: 1},
 				{version: "10", as: "20", want: rest, asked: 1},
 				{version: "10", as: "20", after: bindingsEvery, want: "known", asked: 2},
@@ -79,7 +78,7 @@ func TestBindingLooks(t *testing.T) {
 		},
 		"Same": {
 			reason: "That a deletion is the consumer's remains so, whatever is written to the object.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", uid: "a", as: "9", want: "known", asked: 1},
 				{version: "30", uid: "a", after: bindingsEvery, want: "known", asked: 1},
 				{version: "30", uid: "b", as: "40", leaving: true, want: "leaves", asked: 2},
@@ -88,28 +87,26 @@ func TestBindingLooks(t *testing.T) {
 		},
 		"Leaves": {
 			reason: "That a workspace leaves is known of all that were deleted before.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", as: "9", leaving: true, want: "leaves", asked: 1},
 				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"Deleted": {
 			reason: "So does a workspace that is being deleted, by its LogicalCluster.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", as: "9", deleted: "logicalclusters", want: "leaves", asked: 1},
-				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"NamespaceDeleted": {
 			reason: "Its namespace tells as well.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", as: "9", deleted: "namespaces", want: "leaves", asked: 1},
-				{version: "2", want: "leaves", asked: 1},
 			},
 		},
 		"Failed": {
 			reason: "A look that fails tells nothing, and the next one comes after a while.",
-			steps: []step{
+			steps: []bindingStep{
 				{version: "1", want: "fails", asked: 1},
 				{version: "2", as: "9", want: rest, asked: 1},
 				{version: "2", as: "9", after: bindingsEvery, want: "known", asked: 2},
@@ -122,25 +119,12 @@ func TestBindingLooks(t *testing.T) {
 				p.worker.objects.update(in("c", "web"), func(*object) {})
 				for i, s := range tc.steps {
 					time.Sleep(s.after)
-					client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-						map[schema.GroupVersionResource]string{kcp.Bindings: "APIBindingList"})
-					client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-						if asked++; s.as == "" {
-							return true, nil, errBoom
-						}
-						return true, bindingsAsOf(s.as, s.leaving, s.deleted), nil
-					})
-					client.PrependReactor("get", s.deleted, func(clienttesting.Action) (bool, runtime.Object, error) {
-						u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
-						u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-						return true, u, nil
-					})
 					u := &unstructured.Unstructured{Object: map[string]any{}}
 					u.SetResourceVersion(s.version)
 					u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 					u.SetUID(types.UID(s.uid))
 					at := p.worker.newPass(t.Context(), in("c", "web"))
-					at.workspace = client
+					at.workspace = s.workspace(&asked)
 					leaves, err := at.leaves(u)
 					got, later := "known", laterError{}
 					switch {
@@ -160,8 +144,6 @@ func TestBindingLooks(t *testing.T) {
 		})
 	}
 }
-
-var errBoom = errors.New("boom")
 
 // bindingsAsOf returns the binding of a workspace to the API of things, as of a resource version. The workspace shows
 // all LogicalClusters or namespaces, if asked to.
@@ -193,29 +175,32 @@ func bindingsAsOf(version string, leaving bool, shown string) runtime.Object {
 // confirms that the workspace has none: no answer, and an answer without any binding, confirm nothing.
 func TestDepartureIsConfirmed(t *testing.T) {
 	showing := func(clusters ...string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			all := []any{}
-			for _, cluster := range clusters {
-				all = append(all, map[string]any{
-					"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding",
-					"metadata": map[string]any{
-						"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster},
-					},
-				})
-			}
-			_ = json.NewEncoder(w).Encode(list(all)) // Who does not get it fails.
+		all := []any{}
+		for _, cluster := range clusters {
+			all = append(all, map[string]any{
+				"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding",
+				"metadata": map[string]any{"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster}},
+			})
 		}
+		return answer(http.StatusOK, list(all))
 	}
 	for name, tc := range map[string]struct {
 		reason   string
 		moves    bool // No binding was being deleted.
 		bindings http.HandlerFunc
+		refuses  bool // the service cluster, at first
 		goes     bool
 		asks     int64
 	}{
 		"Others": {
 			reason:   "The server shows bindings, and none of the workspace.",
 			bindings: showing("stays"),
+			goes:     true,
+		},
+		"Kept": {
+			reason:   "A copy that cannot be deleted at once is later, although nothing in kcp tells of it any more.",
+			bindings: showing("stays"),
+			refuses:  true,
 			goes:     true,
 		},
 		"Moved": {
@@ -229,32 +214,22 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			bindings: showing(),
 			asks:     2,
 		},
-		"Refused": {
-			reason:   "What may not be read is unknown.",
-			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) },
-			asks:     2,
-		},
-		"Failing": {
-			reason:   "So is what cannot be read.",
-			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
-			asks:     2,
-		},
+		"Refused": {reason: "What may not be read is unknown.", bindings: forbid, asks: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
 			var asked atomic.Int64
-			item := in("leaves", "web")
-			item.Namespace = "default"
-			s := &server{copies: []any{copyOfWebIn("leaves")}, bindings: func(w http.ResponseWriter, r *http.Request) {
-				asked.Add(1)
-				tc.bindings(w, r)
+			s := &server{copies: []any{copyOfWebIn("leaves")}, answers: map[string]http.HandlerFunc{
+				bindingsOfAll: func(w http.ResponseWriter, r *http.Request) {
+					asked.Add(1)
+					tc.bindings(w, r)
+				},
 			}}
-			url, connect := s.start(t)
-			p, consumers := newThings(t, url, connect, "leaves", "stays")
+			s.refuses.Store(tc.refuses)
+			p, consumers := newThings(t, s, "leaves", "stays")
 			p.worker.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
-			p.open()
-			p.worker.await(p.ctx)
-			p.running.Go(p.run)
-			defer p.stop()
+			run(t, p)
+			url := consumers.Endpoints[0].URL
 			consumers.Workspaces = boundTo(url, []string{"stays"})
 			if !tc.moves {
 				consumers.Workspaces["leaves"] = Workspace{Endpoint: url, Unbinds: true}
@@ -262,109 +237,66 @@ func TestDepartureIsConfirmed(t *testing.T) {
 				consumers.Workspaces = boundTo(url, []string{"stays"})
 			}
 			p.adapt(consumers)
-			if tc.goes {
-				kube.Eventually(t, "deletion of the copy",
-					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
-				return
+			if tc.refuses {
+				kube.Eventually(t, "a failure", func() (bool, string) { return p.status().Failed == 1, "there is none" })
+				s.refuses.Store(false)
 			}
-			kube.Eventually(t, "several questions", func() (bool, string) {
-				p.worker.objects.queue.Add(item)
-				return asked.Load() >= tc.asks, strconv.FormatInt(asked.Load(), 10)
-			})
-			kube.Holds(t, "the copy stays", func() (bool, string) {
-				return s.deleted.Load() == 0, tc.reason
-			}, func() {
-				p.worker.objects.queue.Add(item)
-				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.worker.objects.queue.Len() == 0, "" })
-			})
+			s.wantDeleted(t, p, "leaves", tc.goes, func() bool { return asked.Load() >= tc.asks })
 		})
 	}
+}
+
+// wantDeleted fails unless the copy of a workspace is deleted, or stays although the servers have been asked.
+func (s *server) wantDeleted(t *testing.T, p *publication, cluster string, want bool, asked func() bool) {
+	t.Helper()
+	if want {
+		kube.Eventually(t, "deletion of the copy", func() (bool, string) { return s.deleted.Load() > 0, "it stays" })
+		return
+	}
+	kube.Eventually(t, "several questions", func() (bool, string) {
+		p.worker.objects.queue.Add(web(cluster))
+		return asked(), "there are fewer"
+	})
+	kube.Holds(t, "the copy stays", func() (bool, string) { return s.deleted.Load() == 0, "it is deleted" },
+		func() { retry(t, p, web(cluster)) })
 }
 
 // TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if the server has no such
 // object and shows the binding of the workspace after that: of a workspace that has moved to another shard it has
 // neither.
 func TestMissingIsConfirmed(t *testing.T) {
-	absent := func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotFound)
-		is := apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web").Status()
-		is.APIVersion, is.Kind = "v1", "Status"
-		_ = json.NewEncoder(w).Encode(is) //nolint:errchkjson // Who does not get it fails.
-	}
-	showing := func(o runtime.Object) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(o) }
-	}
-	none := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList",
-	}}
+	absent := refuse(apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web"))
+	bound := answer(http.StatusOK, bindingsAsOf("9", false, ""))
+	none := answer(http.StatusOK, map[string]any{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList"})
 	for name, tc := range map[string]struct {
 		reason           string
 		object, bindings http.HandlerFunc
 		goes             bool
 	}{
-		"Bound": {
-			reason: "The workspace is there, and the object is not.",
-			object: absent, bindings: showing(bindingsAsOf("9", false, "")), goes: true,
-		},
-		"Moved": {reason: "The workspace has no binding there.", object: absent, bindings: showing(none)},
+		"Bound": {reason: "The workspace is there, and the object is not.", object: absent, bindings: bound, goes: true},
+		"Moved": {reason: "The workspace has no binding there.", object: absent, bindings: none},
 		"Unbinds": {
 			reason: "It gives up its binding, with which objects go.",
-			object: absent, bindings: showing(bindingsAsOf("9", true, "")),
+			object: absent, bindings: answer(http.StatusOK, bindingsAsOf("9", true, "")),
 		},
-		"Closed":  {reason: "The virtual workspace does not know it.", object: http.NotFound, bindings: showing(none)},
+		"Closed":  {reason: "The virtual workspace does not know it.", object: http.NotFound, bindings: bound},
 		"Refused": {reason: "What may not be read is unknown.", object: absent, bindings: http.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
 			var asked atomic.Int64
-			item := in("moves", "web")
-			item.Namespace = "default"
-			s := &server{copies: []any{copyOfWebIn("moves")}}
-			url, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				switch r.URL.Path {
-				case "/clusters/moves/apis/ws.example.com/v1/namespaces/default/things/web":
+			s := &server{copies: []any{copyOfWebIn("moves")}, answers: map[string]http.HandlerFunc{
+				"/clusters/moves/apis/ws.example.com/v1/namespaces/default/things/web": func(
+					w http.ResponseWriter, r *http.Request,
+				) {
 					asked.Add(1)
 					tc.object(w, r)
-				case "/clusters/moves/apis/apis.kcp.io/v1alpha2/apibindings":
-					tc.bindings(w, r)
-				default:
-					s.ServeHTTP(w, r)
-				}
-			}))
-			p, _ := newThings(t, url, connect, "moves")
-			p.open()
-			p.worker.await(p.ctx)
-			p.running.Go(p.run)
-			defer p.stop()
-			if tc.goes {
-				kube.Eventually(t, "deletion of the copy",
-					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
-				return
-			}
-			kube.Eventually(t, "several questions", func() (bool, string) {
-				p.worker.objects.queue.Add(item)
-				return asked.Load() >= 3, strconv.FormatInt(asked.Load(), 10)
-			})
-			if s.deleted.Load() > 0 {
-				t.Error(tc.reason)
-			}
+				},
+				"/clusters/moves/apis/apis.kcp.io/v1alpha2/apibindings": tc.bindings,
+			}}
+			p, _ := newThings(t, s, "moves")
+			run(t, p)
+			s.wantDeleted(t, p, "moves", tc.goes, func() bool { return asked.Load() >= 3 })
 		})
-	}
-}
-
-// TestLooksOfAnotherShard shows that what the bindings of a workspace told as of a resource version is forgotten when
-// another endpoint shows the workspace, whose resource versions are others, and that its objects are synced there.
-func TestLooksOfAnotherShard(t *testing.T) {
-	x := &workspaceIndex{known: map[string]*workspace{}}
-	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
-	moves, stays := x.get("moves").bindings, x.get("stays").bindings
-	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
-		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},
-	}})
-	if x.get("moves").bindings == moves || x.get("stays").bindings != stays {
-		t.Error("want the looks of the workspace forgotten that has moved, and those of the other kept")
-	}
-	if diff := cmp.Diff(set[string]{"moves": {}}, allowed); diff != "" || !changed {
-		t.Errorf("changed %v; allowed: -want, +got:\n%s", changed, diff)
 	}
 }

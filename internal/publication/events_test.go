@@ -1,14 +1,13 @@
 package publication
 
 import (
-	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
@@ -19,87 +18,94 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// bare404 is an answer 404 without a Status, as of a server that serves no events.
-const bare404 = -http.StatusNotFound
-
-// An eventServer takes events for workspaces, each under a path of its own.
-type eventServer struct {
-	mu      sync.Mutex
-	written map[string]int64 // by workspace
-	// refuses answers a request that is refused. It is asked for each.
-	refuses func(cluster string) (code int)
-}
-
-func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	cluster, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	code := s.refuses(cluster)
-	if code == bare404 {
-		http.NotFound(w, r)
-		return
-	}
-	if code != 0 {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q}`, code,
-			strings.ReplaceAll(http.StatusText(code), " ", ""))
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.written[cluster]++
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"}}`))
-}
-
-// of returns how many events of a workspace have been written.
-func (s *eventServer) of(cluster string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.written[cluster]
-}
-
-// newEventServer starts a server, and returns a recorder that writes to it and has the name of the test.
-func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *testRecorder) {
-	t.Helper()
-	s := &eventServer{written: map[string]int64{}, refuses: refuses}
-	srv := httptest.NewServer(s)
-	t.Cleanup(srv.Close)
-	return s, newTestRecorder(t, func(cluster string) (dynamic.Interface, error) {
-		return dynamic.NewForConfig(&rest.Config{Host: srv.URL + "/" + cluster, QPS: -1})
-	})
-}
-
-// A testRecorder is a recorder with the name of a test, and with what connects it to workspaces.
+// A testRecorder is a recorder with the name of a test, and stands for kcp, to which it writes.
 type testRecorder struct {
 	*eventRecorder
 
-	t        *testing.T
-	clientOf func(cluster string) (dynamic.Interface, error)
+	t *testing.T
+	// answer says by which code the next event of a workspace is answered, never if it is 0.
+	answer  func(cluster string) int
+	mu      sync.Mutex
+	written map[string]int // by workspace
 }
 
-func newTestRecorder(t *testing.T, clientOf func(cluster string) (dynamic.Interface, error)) *testRecorder {
+func newTestRecorder(t *testing.T, answer func(cluster string) int) *testRecorder {
 	t.Helper()
-	r := &testRecorder{eventRecorder: newEventRecorder(t.Name()), t: t, clientOf: clientOf}
-	t.Cleanup(func() {
-		r.close()
-		forgetMetrics(t.Name())
-	})
+	r := &testRecorder{eventRecorder: newEventRecorder(t.Name()), t: t, answer: answer, written: map[string]int{}}
+	t.Cleanup(func() { forgetMetrics(t.Name()) })
 	return r
 }
 
-func takesAll(string) int { return 0 }
+func takesAll(string) int { return http.StatusCreated }
 
-// recordOf records an event of an object.
-func (r *testRecorder) recordOf(cluster, name, kind, message string) {
+// RoundTrip answers a request. Each workspace has a host of its own.
+func (r *testRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	code := r.answer(req.URL.Host)
+	if code == 0 {
+		r.mu.Unlock()
+		<-req.Context().Done()
+		r.mu.Lock()
+		return nil, req.Context().Err()
+	}
+	if code == http.StatusCreated {
+		r.written[req.URL.Host]++
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
+		Body: io.NopCloser(strings.NewReader(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"}}`)),
+	}, nil
+}
+
+// client returns a client of a workspace.
+func (r *testRecorder) client(cluster string) dynamic.Interface {
 	r.t.Helper()
-	client, err := r.clientOf(cluster)
+	c, err := dynamic.NewForConfig(&rest.Config{Host: "http://" + cluster, Transport: r, QPS: -1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.record(cluster, client, thing(cluster, name), objectsync.Event{Type: kind, Reason: "Because", Message: message})
+	return c
+}
+
+// recordOf records an event of an object.
+func (r *testRecorder) recordOf(cluster, name string, e objectsync.Event) {
+	r.t.Helper()
+	r.record(cluster, r.client(cluster), thing(cluster, name), e)
+}
+
+// recordMany records events of as many objects.
+func (r *testRecorder) recordMany(cluster string, n int) {
+	r.t.Helper()
+	client := r.client(cluster)
+	for i := range n {
+		r.record(cluster, client, thing(cluster, strconv.Itoa(i)), warning("no"))
+	}
+}
+
+// want fails unless as many events of a workspace have been written, and dropped by reason.
+func (r *testRecorder) want(cluster string, written int, dropped map[string]int) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.written[cluster]; got != written {
+		r.t.Errorf("workspace %s: want %d events, got %d", cluster, written, got)
+	}
+	got := map[string]int{}
+	for _, reason := range []string{dropRefused, dropQueueFull, dropUnanswered} {
+		m := &dto.Metric{}
+		if err := droppedEvents.WithLabelValues(r.t.Name(), corev1.EventTypeWarning, reason).Write(m); err != nil {
+			r.t.Fatal(err)
+		}
+		if n := int(m.GetCounter().GetValue()); n > 0 {
+			got[reason] = n
+		}
+	}
+	if diff := cmp.Diff(dropped, got); diff != "" {
+		r.t.Errorf("dropped: -want, +got:\n%s", diff)
+	}
 }
 
 // thing returns an object of a workspace.
@@ -111,66 +117,49 @@ func thing(cluster, name string) *unstructured.Unstructured {
 	return u
 }
 
-// dropped returns how many events of a type have been dropped for a reason.
-func dropped(t *testing.T, kind, reason string) int64 {
-	t.Helper()
-	m := &dto.Metric{}
-	if err := droppedEvents.WithLabelValues(t.Name(), kind, reason).Write(m); err != nil {
-		t.Fatal(err)
-	}
-	return int64(m.GetCounter().GetValue())
+func warning(message string) objectsync.Event {
+	return objectsync.Event{Type: corev1.EventTypeWarning, Reason: "Because", Message: message}
 }
 
-// TestEventsOfOneWorkspace shows that 10,000 events of one workspace cost another none of its own, that as many are
-// written as its queue holds, and that all others are counted.
-func TestEventsOfOneWorkspace(t *testing.T) {
-	const burst, few = 10000, 100
-	slow := make(chan struct{})
-	s, r := newEventServer(t, func(cluster string) int {
-		if cluster == "busy" {
-			<-slow
+// TestStalledWorkspaces shows that many workspaces which have thousands of events and leave them unanswered, as their
+// webhooks decide, cost another one none of its own, and that all that are not written are counted.
+func TestStalledWorkspaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const stalled, beyond = 60, 100
+		r := newTestRecorder(t, func(cluster string) int {
+			if strings.HasPrefix(cluster, "stall") {
+				return 0
+			}
+			return http.StatusCreated
+		})
+		for i := range stalled {
+			cluster := "stall-" + strconv.Itoa(i)
+			r.recordOf(cluster, "first", warning("no"))
+			synctest.Wait() // By now it leaves a write unanswered.
+			r.recordMany(cluster, eventsMost+beyond)
 		}
-		return 0
-	})
-	for i := range burst {
-		r.recordOf("busy", strconv.Itoa(i), corev1.EventTypeNormal, "")
-	}
-	for i := range few {
-		r.recordOf("calm", strconv.Itoa(i), corev1.EventTypeNormal, "")
-	}
-	kube.Eventually(t, "all events of the other workspace", func() (bool, string) {
-		written := s.of("calm")
-		return written == few, strconv.FormatInt(written, 10)
-	})
-	close(slow)
-	kube.Eventually(t, "each event written or counted", func() (bool, string) {
-		written := s.of("busy")
-		lost := dropped(t, corev1.EventTypeNormal, "QueueFull")
-		return written >= eventsMost && written+lost == burst, fmt.Sprintf("%d written, %d dropped", written, lost)
+		r.recordMany("calm", eventsMost)
+		synctest.Wait()
+		r.want("calm", eventsMost, map[string]int{dropQueueFull: stalled * beyond})
+		r.writers.Wait()
+		r.want("calm", eventsMost, map[string]int{
+			dropQueueFull: stalled * beyond, dropUnanswered: stalled * (eventsMost + 1),
+		})
 	})
 }
 
 // TestRefusedEvents shows that what a server refuses is counted, and costs no other event.
 func TestRefusedEvents(t *testing.T) {
-	for name, code := range map[string]int{
-		"Forbidden": http.StatusForbidden, "NoNamespace": http.StatusNotFound, "NotServed": bare404,
-		"Broken": http.StatusInternalServerError,
-	} {
-		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int64
-			s, r := newEventServer(t, func(string) int {
-				if asked.Add(1) == 1 {
-					return code
-				}
-				return 0
+	for _, code := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			codes := []int{code, http.StatusCreated}
+			r := newTestRecorder(t, func(string) int {
+				defer func() { codes = codes[1:] }()
+				return codes[0]
 			})
-			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-			r.recordOf("c", "other", corev1.EventTypeWarning, "no")
+			r.recordMany("c", len(codes))
 			r.close()
-			got := map[string]int64{"written": s.of("c"), "refused": dropped(t, corev1.EventTypeWarning, dropRefused)}
-			if diff := cmp.Diff(map[string]int64{"written": 1, "refused": 1}, got); diff != "" {
-				t.Errorf("-want, +got:\n%s", diff)
-			}
+			r.want("c", 1, map[string]int{dropRefused: 1})
 		})
 	}
 }
@@ -183,7 +172,7 @@ func TestWarnings(t *testing.T) {
 		reason string
 		hidden int // so many syncs see a workspace that takes no events
 		syncs  [][]objectsync.Event
-		want   int64
+		want   int
 	}{
 		"Repeats": {reason: "What repeats is given once.", syncs: [][]objectsync.Event{{no}, {no}, {no}}, want: 1},
 		"Differs": {reason: "Another one is news.", syncs: [][]objectsync.Event{{no}, {other}, {no}}, want: 3},
@@ -194,13 +183,10 @@ func TestWarnings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, r := newEventServer(t, takesAll)
+			t.Log(tc.reason)
+			r := newTestRecorder(t, takesAll)
 			p := newTestPublication(t)
 			p.worker.events = r.eventRecorder
-			client, err := r.clientOf("c")
-			if err != nil {
-				t.Fatal(err)
-			}
 			for i, all := range tc.syncs {
 				w := Workspace{Bound: true}
 				if i < tc.hidden {
@@ -208,32 +194,27 @@ func TestWarnings(t *testing.T) {
 				}
 				p.worker.workspaces.follow(Consumers{Workspaces: map[string]Workspace{"c": w}})
 				at := p.worker.newPass(t.Context(), in("c", "web"))
-				at.workspace = client
+				at.workspace = r.client("c")
 				at.tell(thing("c", "web"), all)
 			}
 			r.close()
-			got := map[string]int64{"written": s.of("c"), "dropped": dropped(t, corev1.EventTypeWarning, dropRefused)}
-			if diff := cmp.Diff(map[string]int64{"written": tc.want, "dropped": int64(tc.hidden)}, got); diff != "" {
-				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			dropped := map[string]int{}
+			if tc.hidden > 0 {
+				dropped[dropRefused] = tc.hidden
 			}
+			r.want("c", tc.want, dropped)
 		})
 	}
-}
-
-func warning(message string) objectsync.Event {
-	return objectsync.Event{Type: corev1.EventTypeWarning, Reason: "Because", Message: message}
 }
 
 // TestRepeatedEvents shows that an event that repeats costs a workspace few writes, and another event about its object
 // none.
 func TestRepeatedEvents(t *testing.T) {
-	s, r := newEventServer(t, takesAll)
+	r := newTestRecorder(t, takesAll)
 	for range 4 * repeatsMost {
-		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
+		r.recordOf("c", "web", warning("the same"))
 	}
-	r.recordOf("c", "web", corev1.EventTypeNormal, "another")
+	r.recordOf("c", "web", warning("another"))
 	r.close()
-	if got := s.of("c"); got != repeatsMost+1 {
-		t.Errorf("want %d events, got %d", repeatsMost+1, got)
-	}
+	r.want("c", repeatsMost+1, map[string]int{})
 }

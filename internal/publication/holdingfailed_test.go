@@ -15,13 +15,10 @@ func TestFailingObjectHoldsLittle(t *testing.T) {
 	const changes, few = 20, 4
 	copied := copyOfWebIn("c").(map[string]any)
 	copied["spec"] = map[string]any{"secretName": "s"}
-	s := &server{events: make(chan any), forbids: true, copies: []any{copied}}
-	url, connect := s.start(t)
-	p, _ := newThings(t, url, connect, "c")
-	p.open()
-	p.worker.await(p.ctx)
-	p.running.Go(p.run)
-	defer p.stop()
+	s := &server{events: make(chan any), copies: []any{copied}}
+	s.refuses.Store(true)
+	p, _ := newThings(t, s, "c")
+	run(t, p)
 	for i := range changes {
 		name := fmt.Sprint("s", i)
 		web := webIn("c", strconv.Itoa(2+i)).(map[string]any)

@@ -10,16 +10,13 @@ import (
 // yet: what kcp has lost of them was undone, and nobody has deleted it.
 func TestRestoredWhileFilling(t *testing.T) {
 	s, fills := &server{copies: []any{copyOfWebIn("c")}}, make(chan struct{})
-	url, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	last, _ := newThings(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/apis/example.org/v1/things") {
 			<-fills
 		}
 		s.ServeHTTP(w, r)
-	}))
-	last, _ := newThings(t, url, connect, "c")
-	web := in("c", "web")
-	web.Namespace = "default"
-	last.worker.objects.add(web)
+	}), "c")
+	last.worker.objects.add(web("c"))
 	p, err := newPublication("things", last.worker.config, last, func() {})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +26,7 @@ func TestRestoredWhileFilling(t *testing.T) {
 	p.worker.objects.restores.Add(1)
 	close(fills)
 	p.worker.await(p.ctx)
-	if !p.worker.objects.mayBeUndone(web) {
+	if !p.worker.objects.mayBeUndone(web("c")) {
 		t.Error("want it known that its copy may be of an object that was undone")
 	}
 }

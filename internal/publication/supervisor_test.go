@@ -2,7 +2,6 @@ package publication
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,7 +26,7 @@ type supervised struct {
 func newSupervised(t *testing.T) *supervised {
 	t.Helper()
 	s := &supervised{T: t, Supervisor: NewSupervisor(func(string) {}), server: &server{late: make(chan struct{})}}
-	url, connect := s.start(t)
+	url, connect := startServer(t, s)
 	s.config = Config{Service: connect(url), Sync: thingsWithSecrets()}
 	s.config.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + clusters.AllClusters), Listed: true}}
 	return s
@@ -111,48 +110,4 @@ func (s *supervised) awaitEnd() {
 		}
 		return left == 0 && open == 0, fmt.Sprintf("%d publications with %d streams are left", left, open)
 	})
-}
-
-// TestServedAtOnce shows that several PublishedResources are served, followed and stopped at a time, and that nothing
-// goes on of what is stopped.
-func TestServedAtOnce(t *testing.T) {
-	s := newSupervised(t)
-	close(s.late)
-	names := []string{"a", "b", "c"}
-	done := make(chan struct{})
-	var serving, others sync.WaitGroup
-	for i := range 4 {
-		serving.Go(func() {
-			for round := range 200 {
-				c := s.config
-				c.Revision = fmt.Sprint(i, round)
-				if err := s.Serve(names[round%len(names)], c); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for _, do := range []func(name string){
-		s.Stop, s.Stop, func(name string) { s.Follow(name, s.config.Consumers) }, func(name string) { _, _ = s.Status(name) },
-	} {
-		others.Go(func() {
-			for {
-				for _, name := range names {
-					do(name)
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	serving.Wait()
-	close(done)
-	others.Wait()
-	for _, name := range names {
-		s.Stop(name)
-	}
-	s.awaitEnd()
 }

@@ -4,68 +4,49 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-)
-
-const (
-	// many is how many APIs are published at once, and inTime how long that may take.
-	many   = 100
-	inTime = 60 * time.Second
 )
 
 // TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that
 // nothing is asked of the control plane, which is the service cluster too, or of kcp once they are published and bound.
 func TestManyAtOnce(t *testing.T) {
+	const many = 100
 	s := openShop(t)
-	var names []string
-	for i := range many {
-		names = append(names, fmt.Sprintf("thing%ds", i))
-	}
-	each(names, func(plural string) { kube.Create(t, s.c, definition(s.group, plural)) })
 	var all []*v1alpha1.PublishedResource
-	for _, plural := range names {
+	watches := map[string]bool{}
+	for i := range many {
+		plural := fmt.Sprintf("thing%ds", i)
 		all = append(all, s.published(plural, kindOf(plural)))
+		watches["watch "+plural+"."+s.group] = true
 	}
-	begin := time.Now()
-	each(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
-	kube.EventuallyBy(t, 2*inTime, "all to be in the APIExport", func() (bool, string) {
-		e := s.export(t)
-		return len(e.Spec.Resources) == many, fmt.Sprintf("%d are", len(e.Spec.Resources))
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
+		kube.Create(t, s.c, definition(s.group, strings.ToLower(o.Spec.Resource.Kind)+"s"))
 	})
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
 	for _, o := range all {
 		awaitPublished(t, s.c, o)
 	}
-	kube.Figure(t, fmt.Sprintf("%d APIs to be published", many), func() time.Duration { return time.Since(begin) })
-	var got []string
-	for _, r := range s.export(t).Spec.Resources {
-		got = append(got, r.Name)
-	}
-	slices.Sort(got)
-	slices.Sort(names)
-	if diff := cmp.Diff(names, got); diff != "" {
-		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
+	if e := s.export(t); len(e.Spec.Resources) != many {
+		t.Errorf("want %d resources in the APIExport, got %v", many, e.Spec.Resources)
 	}
 
-	_, consumer := workspaces.Workspace(t)
-	kcp.Bind(t, consumer, s.path, exportName)
+	s.consumer(t, exportName)
 	for _, o := range all {
-		kube.EventuallyBy(t, 2*inTime, o.GetName()+" to be bound", func() (bool, string) {
-			if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				return false, err.Error()
-			}
+		kube.Await(t, s.c, o, o.GetName()+" to be bound", func() (bool, string) {
 			return o.Status.Workspaces != nil && o.Status.Workspaces.Bound == 1 && o.Status.Objects != nil &&
 				o.GetCondition(v1alpha1.TypeEndpointsReady).Status == corev1.ConditionTrue &&
 				o.GetCondition(v1alpha1.TypeClaimsAccepted).Reason == v1alpha1.ReasonPending &&
@@ -74,12 +55,11 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	// All that a status has to say is said now. kcp serves an API some time after it calls it bound.
 	localAudit, kcpAudit := local.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
-	kube.EventuallyBy(t, 2*inTime, "all to be watched", func() (bool, string) {
-		watched := kcpAudit.Watches(kube.Mark{}).By(agentUser).Count()
-		missing := slices.DeleteFunc(slices.Clone(names), func(plural string) bool {
-			return watched["watch "+plural+"."+s.group] > 0
-		})
-		return len(missing) == 0, fmt.Sprint(missing)
+	kube.Eventually(t, "all to be watched", func() (bool, string) {
+		for what := range kcpAudit.Watches(kube.Mark{}).By(agentUser).Count() {
+			delete(watches, what)
+		}
+		return len(watches) == 0, fmt.Sprint(watches)
 	})
 	var l, k kube.Mark
 	asked := func() (bool, string) {
@@ -87,7 +67,7 @@ func TestManyAtOnce(t *testing.T) {
 		return len(r) == 0, r.String()
 	}
 	pass := func() { lookAgain(t, s.c, all...) }
-	kube.EventuallyBy(t, 2*inTime, "rest", func() (bool, string) {
+	kube.Eventually(t, "rest", func() (bool, string) {
 		l, k = localAudit.Mark(), kcpAudit.Mark()
 		pass()
 		return asked()
@@ -98,26 +78,11 @@ func TestManyAtOnce(t *testing.T) {
 // agentUser is whom a publisher is in kcp.
 const agentUser = "system:serviceaccount:default:agent"
 
-// each does something for each element, several at a time.
-func each[T any](list []T, do func(T)) {
-	const atOnce = 20
-	var all sync.WaitGroup
-	tickets := make(chan struct{}, atOnce)
-	for _, x := range list {
-		tickets <- struct{}{}
-		all.Go(func() {
-			do(x)
-			<-tickets
-		})
-	}
-	all.Wait()
-}
-
 // lookAgain has PublishedResources reconciled once more, by a change that means nothing.
 func lookAgain(t *testing.T, c client.Client, all ...*v1alpha1.PublishedResource) {
 	t.Helper()
 	before := reconciles(t)
-	each(all, func(o *v1alpha1.PublishedResource) {
+	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
 		kube.Patch(t, c, o, fmt.Sprintf(`{"metadata":{"labels":{"look":"%v"}}}`, before))
 	})
 	kube.Eventually(t, "another look", func() (bool, string) {
@@ -141,4 +106,164 @@ func reconciles(t *testing.T) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// TestReconcilesOpenNoWatch shows that a PublishedResource that names only the APIExportEndpointSlice keeps its watches
+// from one reconcile to the next.
+func TestReconcilesOpenNoWatch(t *testing.T) {
+	const reconciles, account = 10, "reconciler"
+	s := openShop(t)
+	agent := kcp.ServiceAccount(t, s.admin, account, kcp.AgentRules(exportName)...)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
+	setConfig(t, s.c, s.config, s.config,
+		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}})
+	o := s.publish(t, "hats")
+	audit := kube.AuditOf(t, workspaces.AuditLog())
+	user := "system:serviceaccount:default:" + account
+	if begun := audit.Watches(kube.Mark{}).By(user); len(begun) == 0 {
+		t.Fatalf("no watch of %s is in the audit log", user)
+	}
+	before := audit.Mark()
+	for range reconciles {
+		lookAgain(t, s.c, o)
+	}
+	begun := audit.Watches(before).By(user).Count()
+	for _, resource := range []string{"apiexports", "apiexportendpointslices", "apiresourceschemas"} {
+		if n := begun["watch "+resource+".apis.kcp.io"]; n > 0 {
+			t.Errorf("%d reconciles: want no watch begun, got %d of %s", reconciles, n, resource)
+		}
+	}
+}
+
+// An account is what is asked of both servers because of objects of consumers.
+type account struct {
+	group       string
+	below, kcp  kube.Audit
+	local, here kube.Mark
+}
+
+func (s *shop) account(t *testing.T) *account {
+	t.Helper()
+	a := &account{group: s.group, below: local.Audit(t), kcp: kube.AuditOf(t, workspaces.AuditLog())}
+	a.reset()
+	return a
+}
+
+func (a *account) reset() { a.local, a.here = a.below.Mark(), a.kcp.Mark() }
+
+// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp an
+// endpoint asks the workspace in the name of the provider for what the provider asks it. Those requests carry the
+// identity of the API behind a colon.
+func (a *account) requests() (below, inKCP kube.Requests) {
+	below = slices.DeleteFunc(a.below.Since(a.local).By(user), func(e clusterlocal.AuditEvent) bool {
+		return e.Resource == "events" || strings.HasPrefix(e.Resource, "publishedresources")
+	})
+	inKCP = slices.DeleteFunc(a.kcp.Since(a.here).By(agentUser), func(e clusterlocal.AuditEvent) bool {
+		return e.Resource == "events" || strings.Contains(e.Resource, ":")
+	})
+	return below, inKCP
+}
+
+// awaitRest waits until nothing has been asked for a while.
+func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
+	t.Helper()
+	kube.Eventually(t, "rest", func() (bool, string) {
+		a.reset()
+		var below, inKCP kube.Requests
+		for begin := time.Now(); time.Since(begin) < quiet; time.Sleep(quiet / 20) {
+			if below, inKCP = a.requests(); len(below)+len(inKCP) > 0 {
+				return false, below.String() + inKCP.String()
+			}
+		}
+		return true, ""
+	})
+}
+
+// TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that
+// its change costs one write and one for what is remembered; and that objects at rest cost nothing, not even a look at
+// them.
+func TestSyncRequests(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
+	in := s.tenant(t)
+	kube.Create(t, in, s.cert("first")) // For which the namespace is made.
+	s.copyOf(t, in)
+	a := s.account(t)
+	a.awaitRest(t, 3*time.Second)
+
+	web := s.cert("web")
+	kube.Create(t, in, web)
+	patchStatus(t, s.c, s.copyNamed(t, in, "web"), "Issued")
+	kube.Eventually(t, "the status", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return err == nil && web.Object["status"] != nil, fmt.Sprint(err)
+	})
+	kube.Throughout(t, time.Second, "the object exists", func() (bool, string) { return len(s.copies(t, in)) == 2, "" })
+	below, inKCP := a.requests()
+	if diff := cmp.Diff(map[string]int{"create certs." + s.group: 1, "create secrets": 1}, below.Count()); diff != "" {
+		t.Errorf("requests to the service cluster for a new object: -want, +got:\n%s\n%s", diff, below)
+	}
+	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch certs." + s.group + "/status": 1},
+		inKCP.Count()); diff != "" {
+		t.Errorf("requests to kcp for a new object: -want, +got:\n%s\n%s", diff, inKCP)
+	}
+
+	a.reset()
+	kube.Patch(t, in, web, `{"spec":{"size":"XXL"}}`)
+	kube.Eventually(t, "the update and what is remembered", func() (bool, string) {
+		below, inKCP = a.requests()
+		return len(below) >= 2, below.String()
+	})
+	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch secrets": 1}, below.Count()); diff != "" ||
+		len(inKCP) > 0 {
+		t.Errorf("requests for a change: -want, +got:\n%s\n%s\nkcp:\n%s", diff, below, inKCP)
+	}
+	a.awaitRest(t, time.Second)
+	syncs := func() float64 { return metricsOf(t, o.GetName())["publishedresource_sync_duration_seconds"] }
+	before := syncs()
+	if before == 0 {
+		t.Error("want syncs counted, this test sees none")
+	}
+	kube.Holds(t, "nothing is asked, and no object looked at", func() (bool, string) {
+		below, inKCP := a.requests()
+		more := syncs() - before
+		return len(below)+len(inKCP) == 0 && more == 0, fmt.Sprintf("%v syncs, %s%s", more, below, inKCP)
+	}, func() { lookAgain(t, s.c, o) })
+}
+
+// metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the
+// counts.
+func metricsOf(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			key, ours := []string{f.GetName()}, false
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "publishedresource" {
+					ours = l.GetValue() == name
+					continue
+				}
+				key = append(key, l.GetValue())
+			}
+			if ours {
+				out[strings.Join(key, " ")] = valueOf(m)
+			}
+		}
+	}
+	return out
+}
+
+func valueOf(m *dto.Metric) float64 {
+	switch {
+	case m.GetGauge() != nil:
+		return m.GetGauge().GetValue()
+	case m.GetCounter() != nil:
+		return m.GetCounter().GetValue()
+	}
+	return float64(m.GetHistogram().GetSampleCount())
 }

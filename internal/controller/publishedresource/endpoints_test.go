@@ -2,8 +2,6 @@ package publishedresource_test
 
 import (
 	"fmt"
-	"net"
-	neturl "net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -12,35 +10,13 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestSeveralEndpoints shows that all endpoints of an APIExport are used, as a kcp of several shards has them: one that
-// does not answer is named, and keeps no objects of others from being synced, and one that goes is forgotten.
-func TestSeveralEndpoints(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
-	in := s.tenant(t)
-	up := s.endpointOf(t, exportName)
-	down := unanswered(t, up)
-	s.setEndpoints(t, down, up)
-	s.awaitEndpoints(t, o, down, up)
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), down)
-	if m := o.GetCondition(v1alpha1.TypeEndpointsReady).Message; strings.Contains(m, up) {
-		t.Errorf("want the endpoint named that does not answer, and no other, got %q", m)
-	}
-	update(t, s.c, o, func() { o.Spec.Synchronization.Enabled = true })
-	kube.Create(t, in, s.cert("one"))
-	s.copyOf(t, in)
-	s.setEndpoints(t, up)
-	s.awaitEndpoints(t, o, up)
-	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
-}
 
 // TestEndpointSliceComes shows that nothing fails for long because an APIExportEndpointSlice is not there yet: an API
 // is published without, which is reported, and one that names its APIExport by the slice alone is published as soon as
@@ -67,6 +43,50 @@ func TestEndpointSliceComes(t *testing.T) {
 	awaitPublished(t, s.c, by)
 }
 
+// TestSliceElsewhere shows that an API is published by the APIExport that an APIExportEndpointSlice names, in the
+// workspace that it names, and withdrawn there, and that nothing is published where the spec also says an APIExport
+// beside the slice.
+func TestSliceElsewhere(t *testing.T) {
+	t.Parallel()
+	const elsewhere = "elsewhere"
+	s := openShop(t)
+	_, admin := workspaces.Workspace(t)
+	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}
+	slice.Spec.APIExport = apisv1alpha1.ExportBindingReference{Path: s.path, Name: exportName}
+	beside, namesake := kcp.Client(t, admin), kcp.Export(exportName)
+	kube.Create(t, beside, namesake, slice)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, admin))
+	lead := func(export string) {
+		setConfig(t, s.c, s.config, s.config,
+			&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export, EndpointSlice: elsewhere}})
+	}
+	lead(exportName)
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	kube.Create(t, s.c, o)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), s.path)
+	if e := s.export(t); len(e.Spec.Resources) > 0 {
+		t.Errorf("want nothing published by what contradicts itself, got %v", e.Spec.Resources)
+	}
+
+	lead("")
+	awaitPublished(t, s.c, o)
+	if e := s.export(t); schemaOf(e, "hats") == "" {
+		t.Errorf("the APIExport of the slice: want it to offer hats, got %v", e.Spec.Resources)
+	}
+	s.consumer(t, exportName)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	update(t, s.c, o, func() { withdrawn(o) })
+	remove(t, s.c, o)
+	if e := s.export(t); len(e.Spec.Resources) > 0 {
+		t.Errorf("the APIExport of the slice: want hats withdrawn, got %v", e.Spec.Resources)
+	}
+	kube.Get(t, beside, client.ObjectKeyFromObject(namesake), namesake)
+	if len(namesake.Spec.Resources)+len(namesake.Spec.PermissionClaims) > 0 {
+		t.Errorf("the APIExport of the same name beside the slice: want it untouched, got %v", namesake.Spec)
+	}
+}
+
 // TestEndpointWithoutAPI shows that an endpoint which answers, and shows the bindings it has, but does not serve the
 // API is named. It is that of a second APIExport, which offers nothing.
 func TestEndpointWithoutAPI(t *testing.T) {
@@ -74,26 +94,11 @@ func TestEndpointWithoutAPI(t *testing.T) {
 	const second = "second.example.com"
 	s := newShop(t, exportName, second)
 	s.connect(t, s.agent(t, second))
-	o := s.publishHats(t)
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, second))
+	o := s.publish(t, "hats")
+	s.consumer(t, second)
 	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), s.endpointOf(t, second))
 	await(t, s.c, o, isNot(xpv2.TypeReady, ""))
-}
-
-// unanswered returns the URL of an endpoint that nobody listens at, and that comes before another one.
-func unanswered(t *testing.T, other string) string {
-	t.Helper()
-	u, err := neturl.Parse(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Host = net.JoinHostPort(u.Hostname(), "1")
-	if u.String() >= other {
-		t.Fatalf("%s does not come before %s", u, other)
-	}
-	return u.String()
 }
 
 // endpoints returns those that kcp has given the APIExport.
@@ -108,25 +113,20 @@ func (s *shop) endpoints(t *testing.T) []string {
 	return urls
 }
 
-// setEndpoints writes the endpoints, as the shards of a kcp do.
-func (s *shop) setEndpoints(t *testing.T, urls ...string) {
+// endpointOf waits for the endpoint of an APIExport.
+func (s *shop) endpointOf(t *testing.T, export string) (url string) {
 	t.Helper()
-	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, "update of the endpoints", func() (bool, string) {
+	kube.Eventually(t, "endpoint of "+export, func() (bool, string) {
 		slice := &apisv1alpha1.APIExportEndpointSlice{}
-		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, slice); err != nil {
+		if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: export}, slice); err != nil {
 			return false, err.Error()
 		}
-		slice.Status.APIExportEndpoints = nil
-		for _, url := range urls {
-			slice.Status.APIExportEndpoints = append(slice.Status.APIExportEndpoints,
-				apisv1alpha1.APIExportEndpoint{URL: url})
+		for _, e := range slice.Status.APIExportEndpoints {
+			url = e.URL
 		}
-		if err := in.Status().Update(t.Context(), slice); err != nil {
-			return false, err.Error()
-		}
-		return true, ""
+		return url != "", "there is none"
 	})
+	return url
 }
 
 // awaitEndpoints waits until a PublishedResource has all endpoints in its status.

@@ -10,14 +10,19 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -26,62 +31,43 @@ const (
 	certNames, keyNames = 8, 3
 	// insistence is how long a tenant of a model tries again while a server is away.
 	insistence = 4 * time.Minute
-	// labelSkip is what the filter of a model leaves out.
-	labelSkip = "skip"
 )
 
 // A model is what both sides are to be after tenants have worked for a while, and nobody works any more.
 type model struct {
-	s     *shop
-	o     *v1alpha1.PublishedResource
-	below client.Client // of the service cluster
-	away  atomic.Bool   // The service cluster is away, so that nobody works there.
-	pace  time.Duration // between two turns of a tenant
-	all   []*player
+	seed uint64
+	s    *shop
+	o    *v1alpha1.PublishedResource
+	down client.Client // of the service cluster
+	away atomic.Bool   // The service cluster is away, so that nobody works there.
+	pace time.Duration // between two turns of a tenant
+	all  []*player
 }
 
-// A player is a tenant of a model, and what works for it on the service cluster.
+// A player is a tenant of a model, and the operator that works for it on the service cluster.
 type player struct {
 	tenant
 	*model
 
 	random *rand.Rand
-	certs  map[string]modelCert
-	keys   map[string]string    // values of Secrets in the workspace, by name
-	tls    map[string]string    // values of Secrets of the service cluster, by name of the Cert
-	notes  map[types.UID]string // what has been changed of copies
+	certs  map[string]map[string]any // specs, by name
+	keys   map[string]string         // values of Secrets in the workspace, by name
+	issued map[string]string         // values of Secrets of the service cluster, by name
 }
 
-type modelCert struct {
-	size, key string
-	skipped   bool
-}
-
-// fields returns the spec of a Cert.
-func (c modelCert) fields(name string) map[string]any {
-	return map[string]any{"size": c.size, "keyName": c.key, "secretName": name + "-tls"}
-}
-
-// newModel publishes Certs to tenants, with a filter that leaves some of them out.
-func newModel(t *testing.T, tenants int, seed uint64, change ...func(*v1alpha1.PublishedResource)) *model {
+// open publishes Certs to tenants.
+func (m *model) open(t *testing.T, tenants int, change ...func(*v1alpha1.PublishedResource)) {
 	t.Helper()
 	s := openShop(t)
-	m := &model{s: &s, below: s.c}
-	m.o = s.publishCerts(t, append(change, func(o *v1alpha1.PublishedResource) {
-		o.Spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: labelSkip, Operator: metav1.LabelSelectorOpDoesNotExist},
-			},
-		}}
-	})...)
+	m.s, m.o = &s, s.publishCerts(t, change...)
 	for i := range tenants {
-		m.all = append(m.all, &player{
-			tenant: s.tenant(t), model: m, random: rand.New(rand.NewPCG(seed, uint64(i))),
-			certs: map[string]modelCert{}, keys: map[string]string{}, tls: map[string]string{},
-			notes: map[types.UID]string{},
-		})
+		p := &player{
+			tenant: s.tenant(t), model: m, random: rand.New(rand.NewPCG(m.seed, uint64(i))),
+			certs: map[string]map[string]any{}, keys: map[string]string{}, issued: map[string]string{},
+		}
+		kube.Create(t, m.down, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.cluster}})
+		m.all = append(m.all, p)
 	}
-	return m
 }
 
 // play has all tenants work at a time, each for a number of turns, or until it is told to end.
@@ -111,34 +97,62 @@ func (m *model) settle(t *testing.T) {
 	t.Helper()
 	for turns := range 2 {
 		m.play(t, turns, nil)
-		kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
-			diff := m.diff(t)
-			_ = m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o) // For the message only.
-			return diff == "", fmt.Sprintf("%s\n%+v %s", diff, m.o.Status.Objects, describe(m.o))
-		})
+		for _, p := range m.all {
+			kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
+				diff := cmp.Diff(p.want(), p.got(t))
+				_ = m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o) // For the message only.
+				return diff == "", fmt.Sprintf("workspace %s\n%s\n%+v %s", p.path, diff, m.o.Status.Objects, describe(m.o))
+			})
+		}
 	}
 }
 
 // turn does one thing of those that tenants and operators do.
 func (p *player) turn(t *testing.T) error {
 	t.Helper()
-	name := fmt.Sprintf("cert-%d", p.random.IntN(certNames))
+	name, key := fmt.Sprintf("cert-%d", p.random.IntN(certNames)), fmt.Sprintf("key-%d", p.random.IntN(keyNames))
 	value := strconv.Itoa(p.random.IntN(1 << 20))
+	cert := p.s.naming(name, key)
+	spec := cert.Object["spec"].(map[string]any)
+	spec["size"] = value
 	_, exists := p.certs[name]
-	dice := p.random.IntN(100) //nolint:mnd // The numbers below are percentages.
-	switch {
-	case dice < 10:
-		return p.playKey(t, fmt.Sprintf("key-%d", p.random.IntN(keyNames)), value)
-	case dice < 40 && !p.away.Load():
-		return p.operate(t, name, value)
+	switch dice := p.random.IntN(10); {
+	case dice < 2:
+		return p.playSecret(t, p, p.keys, secretIn(metav1.NamespaceDefault, key, value))
+	case dice < 5 && !p.away.Load():
+		return p.playSecret(t, p.down, p.issued, secretIn(p.cluster, name+"-tls", value))
 	case !exists:
-		return p.addCert(t, name, value)
-	case dice < 60:
-		return p.deleteCert(t, name)
-	case dice < 70:
-		return p.relabel(t, name)
+		there, err := p.make(t, p, cert)
+		if there {
+			p.certs[name] = spec
+		}
+		return err
+	case dice < 7:
+		delete(p.certs, name)
+		return p.remove(t, p, cert)
 	}
-	return p.changeCert(t, name, value)
+	p.certs[name] = spec
+	return p.modify(t, p, cert, fmt.Sprintf(`{"spec":{"size":%q,"keyName":%q}}`, value, key))
+}
+
+// playSecret creates, changes or deletes a Secret.
+func (p *player) playSecret(t *testing.T, c client.Client, known map[string]string, secret *corev1.Secret) error {
+	t.Helper()
+	name, value := secret.Name, string(secret.Data["key"])
+	_, exists := known[name]
+	switch {
+	case !exists:
+		there, err := p.make(t, c, secret)
+		if there {
+			known[name] = value
+		}
+		return err
+	case p.random.IntN(3) == 0:
+		delete(known, name)
+		return p.remove(t, c, secret)
+	}
+	known[name] = value
+	return p.modify(t, c, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
 }
 
 // insist does something until its outcome is certain.
@@ -148,9 +162,7 @@ func insist(t *testing.T, do func() error) error {
 		err := do()
 		// As a kcp says that has just started.
 		missing := apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "workspaces.tenancy.kcp.io")
-		certain := err == nil || apierrors.IsAlreadyExists(err) || missing || apierrors.IsInvalid(err) ||
-			apierrors.IsConflict(err)
-		if certain || time.Now().After(end) {
+		if err == nil || apierrors.IsAlreadyExists(err) || missing || time.Now().After(end) {
 			return err
 		}
 	}
@@ -172,10 +184,8 @@ func (p *player) make(t *testing.T, c client.Client, o client.Object) (bool, err
 
 func (p *player) modify(t *testing.T, c client.Client, o client.Object, body string) error {
 	t.Helper()
-	return insist(t, func() error {
-		return c.Patch(t.Context(), o,
-			client.RawPatch(types.MergePatchType, []byte(body)))
-	})
+	patch := client.RawPatch(types.MergePatchType, []byte(body))
+	return insist(t, func() error { return c.Patch(t.Context(), o, patch) })
 }
 
 func (p *player) remove(t *testing.T, c client.Client, o client.Object) error {
@@ -183,122 +193,118 @@ func (p *player) remove(t *testing.T, c client.Client, o client.Object) error {
 	return client.IgnoreNotFound(insist(t, func() error { return c.Delete(t.Context(), o) }))
 }
 
-func (p *player) pickKey() string {
-	if i := p.random.IntN(keyNames + 1); i < keyNames {
-		return fmt.Sprintf("key-%d", i)
+// want returns what a tenant is to have on both sides, by name: specs of Certs and values of Secrets, with an
+// exclamation mark if they are held.
+func (p *player) want() map[string]string {
+	out := map[string]string{"states": strconv.Itoa(len(p.certs))}
+	for name, value := range p.issued {
+		out["below "+name] = value
 	}
-	return "" // None.
-}
-
-func (p *player) addCert(t *testing.T, name, value string) error {
-	t.Helper()
-	c := modelCert{size: value, key: p.pickKey()}
-	u := p.s.cert(name)
-	u.Object["spec"] = c.fields(name)
-	there, err := p.make(t, p, u)
-	if there {
-		p.certs[name] = c
+	for name, value := range p.keys {
+		out["above "+name] = value
 	}
-	return err
-}
-
-func (p *player) changeCert(t *testing.T, name, value string) error {
-	t.Helper()
-	c := p.certs[name]
-	c.size, c.key = value, p.pickKey()
-	p.certs[name] = c
-	return p.modify(t, p, p.s.cert(name), fmt.Sprintf(`{"spec":{"size":%q,"keyName":%q}}`, c.size, c.key))
-}
-
-func (p *player) relabel(t *testing.T, name string) error {
-	t.Helper()
-	c := p.certs[name]
-	c.skipped = !c.skipped
-	p.certs[name] = c
-	label := "null"
-	if c.skipped {
-		label = `"yes"`
-	}
-	return p.modify(t, p, p.s.cert(name), fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, labelSkip, label))
-}
-
-func (p *player) deleteCert(t *testing.T, name string) error {
-	t.Helper()
-	delete(p.certs, name)
-	return p.remove(t, p, p.s.cert(name))
-}
-
-// playKey creates, changes or deletes a Secret of the workspace.
-func (p *player) playKey(t *testing.T, name, value string) error {
-	t.Helper()
-	_, exists := p.keys[name]
-	secret := secretIn(metav1.NamespaceDefault, name, value)
-	switch {
-	case !exists:
-		there, err := p.make(t, p, secret)
-		if there {
-			p.keys[name] = value
+	for name, spec := range p.certs {
+		out["above "+name], out["below "+name] = fmt.Sprint(spec)+"!", fmt.Sprint(spec)
+		if value, ok := p.issued[name+"-tls"]; ok {
+			out["above "+name+"-tls"] = value
 		}
-		return err
-	case p.random.IntN(3) == 0:
-		delete(p.keys, name)
-		return p.remove(t, p, secret)
+		key := fmt.Sprint(spec["keyName"])
+		if value, ok := p.keys[key]; ok {
+			out["above "+key], out["below "+key] = value+"!", value
+		}
 	}
-	p.keys[name] = value
-	return p.modify(t, p, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
+	return out
 }
 
-// operate does what operators do on the service cluster: change a copy or its status, or make, change or delete its
-// Secret.
-func (p *player) operate(t *testing.T, name, value string) error {
+// got returns what it has.
+func (p *player) got(t *testing.T) map[string]string {
 	t.Helper()
-	list := p.list(p.s.group+"/v1", "CertList")
-	err := insist(t, func() error {
-		return p.below.List(t.Context(), list, client.MatchingLabels{objectsync.LabelCluster: p.cluster})
+	out, states := map[string]string{}, &corev1.SecretList{}
+	kube.List(t, p.down, states, client.InNamespace(p.o.Spec.StateNamespace),
+		client.MatchingLabels{objectsync.LabelCluster: p.cluster})
+	out["states"] = strconv.Itoa(len(states.Items))
+	add := func(key, value string, held bool) {
+		if out[key] += value; held {
+			out[key] += "!"
+		}
+	}
+	for side, c := range map[string]client.Client{"above ": p, "below ": p.down} {
+		certs, secrets, in := p.s.list(), &corev1.SecretList{}, client.InNamespace(metav1.NamespaceDefault)
+		if side == "below " {
+			in = client.InNamespace(p.cluster)
+		}
+		kube.List(t, c, certs, in)
+		kube.List(t, c, secrets, in)
+		for _, u := range certs.Items {
+			name := u.GetName()
+			if of := u.GetAnnotations()[objectsync.AnnotationName]; of != "" {
+				name = of
+			}
+			add(side+name, fmt.Sprint(u.Object["spec"]), len(u.GetFinalizers()) > 0)
+		}
+		for _, u := range secrets.Items {
+			if u.Type != corev1.SecretTypeServiceAccountToken {
+				add(side+u.Name, string(u.Data["key"]), len(u.Finalizers) > 0)
+			}
+		}
+	}
+	return out
+}
+
+// TestSyncModel has five tenants, and the operators of their copies, do random things at a time: create, change and
+// delete objects and Secrets on both sides. When they have done, both sides are as a model says.
+// SYNC_MODEL_OPS is how many things they do together, and SYNC_MODEL_SEED makes others of them.
+func TestSyncModel(t *testing.T) {
+	t.Parallel()
+	const tenants = 5
+	ops, seed := kube.Setting(t, "SYNC_MODEL_OPS", 500), kube.Setting(t, "SYNC_MODEL_SEED", 1)
+	m := &model{seed: uint64(seed), down: local.Client(t)}
+	m.open(t, tenants)
+	m.play(t, ops/tenants, nil)
+	m.settle(t)
+}
+
+// TestSyncOutage takes kcp away while tenants work, which first refuses connections and then answers none, and after
+// that the service cluster. It shows that this is reported, and that nothing is lost, made twice, left behind or
+// withdrawn.
+func TestSyncOutage(t *testing.T) {
+	m := &model{seed: 1, down: service.Client(t), pace: 20 * time.Millisecond}
+	elsewhere := serviceCluster(t, provide(t), service.User(t, user, "system:masters"))
+	m.open(t, 2, func(o *v1alpha1.PublishedResource) {
+		kube.Create(t, m.down, definition(o.Spec.Resource.APIGroup, "certs", "secretName", "keyName"))
+		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	})
-	if err != nil {
-		return err
+	everything := []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 	}
-	for _, u := range list.Items {
-		if u.GetAnnotations()[objectsync.AnnotationName] == name {
-			return p.operateOn(t, &u, name, value)
-		}
+	for _, p := range m.all { // The administrator has other credentials after a restart.
+		p.Client = kcp.Client(t, kcp.ServiceAccount(t, p.cfg, "tenant", everything...))
 	}
-	return nil // There is no copy to work on.
-}
-
-func (p *player) operateOn(t *testing.T, copied *unstructured.Unstructured, name, value string) error {
-	t.Helper()
-	switch p.random.IntN(3) {
-	case 0:
-		u := copied.DeepCopy()
-		err := p.modify(t, p.below, u,
-			fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"note":%q}}`, copied.GetUID(), value))
-		if err == nil {
-			p.notes[copied.GetUID()] = value
-		}
-		if apierrors.IsConflict(err) {
-			err = nil
-		}
-		return client.IgnoreNotFound(err)
-	case 1:
-		body := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"phase":%q}}`, value))
-		return client.IgnoreNotFound(insist(t,
-			func() error { return p.below.Status().Patch(t.Context(), copied, body) }))
+	m.play(t, 30, nil)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.play(t, 1<<20, end)
+	}()
+	unreachable := isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable)
+	for _, begin := range []func(*kcp.Server, testing.TB){(*kcp.Server).Stop, (*kcp.Server).Freeze} {
+		begin(&workspaces, t)
+		await(t, m.s.c, m.o, unreachable)
+		workspaces.Return(t)
+		await(t, m.s.c, m.o, is(xpv2.TypeReady, ""))
 	}
-	secret := secretIn(p.cluster, name+"-tls", value)
-	_, exists := p.tls[name]
-	switch {
-	case !exists:
-		there, err := p.make(t, p.below, secret)
-		if there {
-			p.tls[name] = value
-		}
-		return err
-	case p.random.IntN(3) == 0:
-		delete(p.tls, name)
-		return p.remove(t, p.below, secret)
+	offered := m.o.Status.ResourceSchemaName
+	m.away.Store(true)
+	service.Stop(t)
+	awaitMessage(t, m.s.c, m.o, unreachable, elsewhere)
+	service.Restart(t)
+	m.away.Store(false)
+	close(end)
+	<-ended
+	m.settle(t)
+	m.s.admin = workspaces.Config(m.s.path)
+	if got := schemaOf(m.s.export(t), "certs"); got != offered {
+		t.Errorf("want schema %s offered as before, got %q", offered, got)
 	}
-	p.tls[name] = value
-	return p.modify(t, p.below, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
 }

@@ -1,81 +1,74 @@
 package publishedresource
 
 import (
+	stdcmp "cmp"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
+// TestPlanOf shows where an API is published, by what a spec and a ProviderConfig say.
 func TestPlanOf(t *testing.T) {
-	type args struct {
-		spec   v1alpha1.PublishedResourceSpec
-		config *commonv1.KCPConnection
-	}
-	type want struct {
-		plan plan
-		err  error
-	}
 	shared := &commonv1.KCPConnection{
 		AgentName: "agent",
 		APIExport: &commonv1.APIExport{
 			Name: "shared", EndpointSlice: "slice", Create: new(true), ClaimVerbs: commonv1.ClaimVerbsNeeded,
 		},
 	}
-	cases := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
-		args   args
-		want   want
+		agent  string
+		export *commonv1.APIExport
+		config *commonv1.KCPConnection
+		want   plan // with all verbs, if it does not say
+		err    error
 	}{
-		"Nothing": {
-			reason: "Without an APIExport there is nowhere to publish to.",
-			want:   want{err: errInvalidSpec, plan: plan{verbs: commonv1.ClaimVerbsAll}},
-		},
+		"Nothing": {reason: "Without an APIExport there is nowhere to publish to.", err: errInvalidSpec},
 		"OfTheProviderConfig": {
 			reason: "What the spec leaves open the ProviderConfig says.",
-			args:   args{config: shared},
-			want: want{plan: plan{
+			config: shared,
+			want: plan{
 				export: "shared", slice: "slice", agent: "agent", create: true, verbs: commonv1.ClaimVerbsNeeded,
-			}},
+			},
 		},
 		"Own": {
 			reason: "Another APIExport does not have the endpoint slice of the ProviderConfig's, and what the spec says counts.",
-			args: args{config: shared, spec: v1alpha1.PublishedResourceSpec{
-				AgentName: "own", APIExport: &commonv1.APIExport{
-					Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll,
-				},
-			}},
-			want: want{plan: plan{export: "other", slice: "other", agent: "own", verbs: commonv1.ClaimVerbsAll}},
+			agent:  "own",
+			export: &commonv1.APIExport{Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll},
+			config: shared,
+			want:   plan{export: "other", slice: "other", agent: "own"},
 		},
 		"SliceOnly": {
 			reason: "An endpoint slice tells its APIExport, and names the agent.",
-			args:   args{spec: v1alpha1.PublishedResourceSpec{APIExport: &commonv1.APIExport{EndpointSlice: "east"}}},
-			want:   want{plan: plan{slice: "east", agent: "east-syncagent", verbs: commonv1.ClaimVerbsAll}},
+			export: &commonv1.APIExport{EndpointSlice: "east"},
+			want:   plan{slice: "east", agent: "east-syncagent"},
 		},
 		"Policy": {
 			reason: "A policy for an APIExport that is made comes from either side.",
-			args: args{spec: v1alpha1.PublishedResourceSpec{APIExport: &commonv1.APIExport{
+			export: &commonv1.APIExport{
 				Name: "x", Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
-			}}},
-			want: want{plan: plan{
-				export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true,
-				verbs: commonv1.ClaimVerbsAll,
-			}},
+			},
+			want: plan{export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true},
 		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := planOf(&tc.args.spec, tc.args.config)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\nplanOf: -want error, +got error:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.want.plan, got, cmp.AllowUnexported(plan{})); diff != "" {
-				t.Errorf("%s\nplanOf: -want, +got:\n%s", tc.reason, diff)
+			tc.want.verbs = stdcmp.Or(tc.want.verbs, commonv1.ClaimVerbsAll)
+			got, err := planOf(&v1alpha1.PublishedResourceSpec{AgentName: tc.agent, APIExport: tc.export}, tc.config)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" || !errors.Is(err, tc.err) {
+				t.Errorf("%s Want error %v, got %v; -want, +got:\n%s", tc.reason, tc.err, err, diff)
 			}
 		})
 	}
@@ -84,67 +77,51 @@ func TestPlanOf(t *testing.T) {
 // TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the
 // other side.
 func TestRelatedAt(t *testing.T) {
-	plain := v1alpha1.RelatedResource{Group: "a.b", Version: "v1", Resource: "as"}
-	projected := plain
-	projected.Projection = &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"}
-	partly := plain
-	partly.Projection = &v1alpha1.RelatedResourceProjection{Resource: "cs"}
-	as := schema.GroupVersionResource{Group: "a.b", Version: "v1", Resource: "as"}
-	cs := schema.GroupVersionResource{Group: "c.d", Version: "v2", Resource: "cs"}
-	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	type want struct {
-		atOrigin, elsewhere schema.GroupVersionResource
+	of := func(group, version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}
-	cases := map[string]struct {
-		reason  string
-		related v1alpha1.RelatedResource
-		want    want
+	as, secrets := of("a.b", "v1", "as"), of("", "v1", "secrets")
+	for name, tc := range map[string]struct {
+		reason              string
+		kind                string
+		projection          *v1alpha1.RelatedResourceProjection
+		atOrigin, elsewhere schema.GroupVersionResource
 	}{
-		"NoProjection": {
-			reason:  "Without a projection both sides are the same.",
-			related: plain,
-			want:    want{atOrigin: as, elsewhere: as},
-		},
+		"NoProjection": {reason: "Without a projection both sides are the same.", atOrigin: as, elsewhere: as},
 		"Projection": {
-			reason:  "A projection is what the resource is away from its origin.",
-			related: projected,
-			want:    want{atOrigin: as, elsewhere: cs},
+			reason:     "A projection is what the resource is away from its origin.",
+			projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"},
+			atOrigin:   as, elsewhere: of("c.d", "v2", "cs"),
 		},
 		"Partly": {
-			reason:  "What a projection leaves out stays as it is.",
-			related: partly,
-			want: want{atOrigin: as, elsewhere: schema.GroupVersionResource{
-				Group: "a.b", Version: "v1", Resource: "cs",
-			}},
+			reason:     "What a projection leaves out stays as it is.",
+			projection: &v1alpha1.RelatedResourceProjection{Resource: "cs"},
+			atOrigin:   as, elsewhere: of("a.b", "v1", "cs"),
 		},
 		"Kind": {
-			reason:  "The deprecated kind means a resource of the core group.",
-			related: v1alpha1.RelatedResource{Kind: "Secret"},
-			want:    want{atOrigin: secrets, elsewhere: secrets},
+			reason: "The deprecated kind means a resource of the core group.",
+			kind:   "Secret", atOrigin: secrets, elsewhere: secrets,
 		},
-	}
-	for name, tc := range cases {
+	} {
 		for origin, other := range map[v1alpha1.Origin]v1alpha1.Origin{
 			v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
 		} {
-			t.Run(name+"/"+string(origin), func(t *testing.T) {
-				r := tc.related
-				r.Origin = origin
-				if diff := cmp.Diff(tc.want.atOrigin, relatedAt(origin, &r)); diff != "" {
-					t.Errorf("%s\nrelatedAt the origin: -want, +got:\n%s", tc.reason, diff)
-				}
-				if diff := cmp.Diff(tc.want.elsewhere, relatedAt(other, &r)); diff != "" {
-					t.Errorf("%s\nrelatedAt the other side: -want, +got:\n%s", tc.reason, diff)
-				}
-			})
+			r := &v1alpha1.RelatedResource{Origin: origin, Kind: tc.kind, Projection: tc.projection}
+			if tc.kind == "" {
+				r.Group, r.Version, r.Resource = as.Group, as.Version, as.Resource
+			}
+			want := []schema.GroupVersionResource{tc.atOrigin, tc.elsewhere}
+			got := []schema.GroupVersionResource{relatedAt(origin, r), relatedAt(other, r)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s of origin %s: %s\nat its origin and on the other side: -want, +got:\n%s", name, origin,
+					tc.reason, diff)
+			}
 		}
 	}
 }
 
+// TestClaimsOf shows what is claimed of workspaces, each as the resource, its identity and the verbs.
 func TestClaimsOf(t *testing.T) {
-	claim := func(group, resource string, verbs ...string) kcp.Claim {
-		return kcp.Claim{GroupResource: schema.GroupResource{Group: group, Resource: resource}, Verbs: verbs}
-	}
 	secret := v1alpha1.RelatedResource{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret"}
 	settings := v1alpha1.RelatedResource{
 		Identifier: "in", Origin: v1alpha1.OriginKCP, Version: "v1", Resource: "secrets",
@@ -155,87 +132,191 @@ func TestClaimsOf(t *testing.T) {
 	}
 	other := thing
 	other.IdentityHash = "def"
-	type want struct {
-		claims []kcp.Claim
-		err    error
+	inNamespaces := func(filter string) *v1alpha1.ResourceFilter {
+		return &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(filter)}}
 	}
-	cases := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.PublishedResourceSpec
 		verbs  commonv1.ClaimVerbs
-		want   want
+		want   []string
+		err    error
 	}{
-		"Least": {
-			reason: "Consumers are told by events.",
-			want:   want{claims: []kcp.Claim{claim("", "events", "*")}},
-		},
 		"ByName": {
-			reason: "A namespace that is selected by its name needs not be read.",
-			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)},
-			}},
-			want: want{claims: []kcp.Claim{claim("", "events", "*")}},
+			reason: "Consumers are told by events. A namespace that is selected by its name needs not be read.",
+			spec:   v1alpha1.PublishedResourceSpec{Filter: inNamespaces(`"my-app"`)},
+			want:   []string{"events [*]"},
 		},
 		"ByLabels": {
 			reason: "The labels of namespaces must be read, and paths of workspaces.",
 			spec: v1alpha1.PublishedResourceSpec{
-				EnableWorkspacePaths: true,
-				Filter: &v1alpha1.ResourceFilter{
-					Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"a":"b"}}`)},
-				},
+				EnableWorkspacePaths: true, Filter: inNamespaces(`{"matchLabels":{"a":"b"}}`),
 			},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"), claim("core.kcp.io", "logicalclusters", "*"),
-			}},
+			want: []string{"events [*]", "namespaces [*]", "logicalclusters.core.kcp.io [*]"},
 		},
 		"NoSelector": {
 			reason: "A filter that is neither a name nor a selector cannot be.",
-			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`7`)},
-			}},
-			want: want{claims: nil, err: errInvalidSpec},
+			spec:   v1alpha1.PublishedResourceSpec{Filter: inNamespaces(`7`)},
+			err:    errInvalidSpec,
 		},
 		"Related": {
 			reason: "Related resources are claimed as consumers see them, each once.",
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{secret, settings, thing}},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"), claim("", "secrets", "*"),
-				{
-					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
-					Verbs: []string{"*"},
-				},
-			}},
+			want:   []string{"events [*]", "namespaces [*]", "secrets [*]", "as.a.b abc[*]"},
 		},
 		"Needed": {
 			reason: "Only what is done is asked for, over all uses.",
 			verbs:  commonv1.ClaimVerbsNeeded,
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{settings, secret}},
-			want: want{claims: []kcp.Claim{
-				claim("", "events", "create", "patch", "update"), claim("", "namespaces", "get", "list", "watch",
-					"create"),
-				claim("", "secrets", "get", "list", "watch", "patch", "update", "create", "delete"),
-			}},
+			want: []string{
+				"events [create patch update]", "namespaces [get list watch create]",
+				"secrets [get list watch patch update create delete]",
+			},
 		},
 		"TwoIdentities": {
 			reason: "An APIExport claims a resource with one identity.",
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{thing, other}},
-			want: want{err: errInvalidSpec, claims: []kcp.Claim{
-				claim("", "events", "*"), claim("", "namespaces", "*"),
-				{
-					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
-					Verbs: []string{"*"},
-				},
-			}},
+			want:   []string{"events [*]", "namespaces [*]", "as.a.b abc[*]"},
+			err:    errInvalidSpec,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := claimsOf(&tc.spec, tc.verbs)
+			var got []string
+			for _, c := range all {
+				got = append(got, fmt.Sprint(c.GroupResource.String(), " ", c.IdentityHash, c.Verbs))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) {
+				t.Errorf("%s Want error %v, got %v; -want, +got:\n%s", tc.reason, tc.err, err, diff)
+			}
+		})
+	}
+}
+
+// TestPairOf shows which versions an API has on both sides.
+func TestPairOf(t *testing.T) {
+	source := func() *apiextensionsv1.CustomResourceDefinition {
+		d := build.Definition("example.com", "certs")
+		stored := *d.Spec.Versions[0].DeepCopy()
+		stored.Subresources = nil
+		d.Spec.Versions[0].Name, d.Spec.Versions[0].Storage = "v1beta1", false
+		d.Spec.Versions = append(d.Spec.Versions, stored)
+		return d
+	}
+	is := func(version string, status bool) objectsync.Resource {
+		return objectsync.Resource{
+			GroupVersionResource: schema.GroupVersionResource{
+				Group: "example.com", Version: version, Resource: "certs",
+			},
+			Kind: "Cert", Scope: v1alpha1.ScopeNamespaced, Status: status,
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec)
+		want   objectsync.Pair
+	}{
+		"Stored": {
+			reason: "Of all versions the stored one counts.",
+			change: func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
+			want:   objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
+		},
+		"NotServed": {
+			reason: "A stored version that is not served cannot be asked for.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.Spec.Versions[1].Served = false
+			},
+			want: objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)},
+		},
+		"Renamed": {
+			reason: "Copies are of the version that is published, which may have another name in kcp.",
+			change: func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
+				s.Resource.Versions = []string{"v1beta1"}
+				s.Projection = &v1alpha1.ResourceProjection{Version: "v7"}
+			},
+			want: objectsync.Pair{Workspace: is("v7", true), Service: is("v1beta1", true)},
+		},
+		"OfCrossplane": {
+			reason: "What Crossplane keeps in a type that it has made belongs to the platform.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: "xcerts.example.com",
+					Controller: new(true),
+				}}
+				spec := apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"resourceRef": {Type: "object"}},
+				}
+				d.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}
+			},
+			want: objectsync.Pair{
+				Workspace: is("v1", false), Service: is("v1", false), PlatformFields: []string{"spec.resourceRef"},
+			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := claimsOf(&tc.spec, tc.verbs)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\nclaimsOf: -want error, +got error:\n%s", tc.reason, diff)
+			d, spec := source(), &v1alpha1.PublishedResourceSpec{
+				Resource: v1alpha1.SourceResource{APIGroup: "example.com", Kind: "Cert"},
 			}
-			if diff := cmp.Diff(tc.want.claims, got); diff != "" {
-				t.Errorf("%s\nclaimsOf: -want, +got:\n%s", tc.reason, diff)
+			tc.change(d, spec)
+			p, err := projection.Project(d, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, syncedAPI(d, p)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSharesExport shows that nothing is concluded from the default ProviderConfig of this provider about a
+// PublishedResource that another provider serves, nor from the name of an APIExport, and what else tells.
+func TestSharesExport(t *testing.T) {
+	const url = "https://kcp/services/apiexport/2wcxa/shop"
+	at := func(url string) []v1alpha1.Endpoint { return []v1alpha1.Endpoint{{URL: url}} }
+	for name, tc := range map[string]struct {
+		reason    string
+		team, ref string // its label, and the ProviderConfig that it names, if it does
+		export    string
+		endpoints []v1alpha1.Endpoint
+		want      bool
+	}{
+		"Ours": {
+			reason: "One that is ours and names no ProviderConfig publishes as we do.", team: "a", export: "shop", want: true,
+		},
+		"NameAlone": {reason: "Another kcp may have an APIExport of the same name.", export: "shop", want: false},
+		"OtherName": {reason: "An APIExport of another name is another one.", export: "market", want: false},
+		"SameEndpoint": {
+			reason: "One endpoint is of one APIExport.", export: "shop", endpoints: at(url), want: true,
+		},
+		"OtherEndpoint": {
+			reason: "The endpoints of two APIExports differ.", ref: "other", export: "shop",
+			endpoints: at("https://kcp/services/apiexport/9zyxb/shop"), want: false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
+			u := &publisher{
+				selects: o.selects, connections: &connections{publisher: scope.PublishedResources(nil, "services")},
+				memories: newMemories(),
+			}
+			p := &pass{workspace: &workspace{
+				plan: plan{export: "shop"},
+				connection: commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{KCP: &commonv1.KCPConnection{
+					APIExport: &commonv1.APIExport{Name: "shop"},
+				}}},
+			}}
+			ours, other := &v1alpha1.PublishedResource{}, &v1alpha1.PublishedResource{}
+			ours.Status.Endpoints = at(url)
+			other.Status.APIExport, other.Status.Endpoints = tc.export, tc.endpoints
+			other.SetLabels(labels.Set{"team": tc.team})
+			if tc.ref != "" {
+				other.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: tc.ref}
+			}
+			p.resource = ours
+			if got := u.shareExport(p, other); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -1,12 +1,16 @@
 package publishedresource
 
 import (
+	"cmp"
 	"testing"
+	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,37 +37,26 @@ func TestConditions(t *testing.T) {
 	schemas := []types.NamespacedName{{Name: "a.hats.example.com"}}
 	failing, errBoom := endpoint{err: errors.New("boom")}, errors.New("boom")
 	open := kcp.Consumer{Path: "root:a", Open: []kcp.Claim{{GroupResource: schema.GroupResource{Resource: "secrets"}}}}
+	yes := func(r xpv2.ConditionReason) condition { return condition{corev1.ConditionTrue, r} }
+	no := func(r xpv2.ConditionReason) condition { return condition{corev1.ConditionFalse, r} }
+	unknown := func(r xpv2.ConditionReason) condition { return condition{corev1.ConditionUnknown, r} }
+	unsaid := condition{Reason: "unsaid"}
 	for name, tc := range map[string]struct {
-		reason   string
-		change   func(p *pass) // of one whose API is published and bound
-		schema   condition
-		exported condition
-		serves   condition
-		accepts  condition
+		reason string
+		change func(p *pass) // of one whose API is published and bound
+		// What each condition is, if not that all is well.
+		schema, exported, serves, accepts condition
 	}{
-		"Published": {
-			reason:   "All is well.",
-			change:   func(*pass) {},
-			schema:   condition{corev1.ConditionTrue, v1alpha1.ReasonPublished},
-			exported: condition{corev1.ConditionTrue, v1alpha1.ReasonUpdated},
-			serves:   condition{corev1.ConditionTrue, v1alpha1.ReasonServing},
-			accepts:  condition{corev1.ConditionTrue, v1alpha1.ReasonAccepted},
-		},
+		"Published": {reason: "All is well.", change: func(*pass) {}},
 		"NoSource": {
-			reason:   "Without a source the schema is told of, and the APIExport is as it was.",
-			change:   func(p *pass) { p.wanted, p.refusal = nil, errSourceMissing },
-			schema:   condition{corev1.ConditionFalse, v1alpha1.ReasonSourceMissing},
-			exported: condition{},
-			serves:   condition{corev1.ConditionTrue, v1alpha1.ReasonServing},
-			accepts:  condition{corev1.ConditionTrue, v1alpha1.ReasonAccepted},
+			reason: "Without a source the schema is told of, and the APIExport is as it was.",
+			change: func(p *pass) { p.wanted, p.refusal = nil, errSourceMissing },
+			schema: no(v1alpha1.ReasonSourceMissing), exported: unsaid,
 		},
 		"Refused": {
 			reason:   "What refuses the APIExport does not refuse the schema.",
 			change:   func(p *pass) { p.refusal, p.settled = errBoom, false },
-			schema:   condition{corev1.ConditionTrue, v1alpha1.ReasonPublished},
-			exported: condition{corev1.ConditionFalse, v1alpha1.ReasonNotUpdated},
-			serves:   condition{corev1.ConditionTrue, v1alpha1.ReasonServing},
-			accepts:  condition{corev1.ConditionTrue, v1alpha1.ReasonAccepted},
+			exported: no(v1alpha1.ReasonNotUpdated),
 		},
 		"New": {
 			reason: "Nothing is published yet, and nobody has bound it.",
@@ -71,34 +64,23 @@ func TestConditions(t *testing.T) {
 				p.workspace.export, p.workspace.schemas, p.settled = nil, nil, false
 				p.seen = &consumerView{}
 			},
-			schema:   condition{corev1.ConditionFalse, v1alpha1.ReasonNotPublished},
-			exported: condition{corev1.ConditionFalse, v1alpha1.ReasonExportMissing},
-			serves:   condition{corev1.ConditionUnknown, v1alpha1.ReasonNotBound},
-			accepts:  condition{corev1.ConditionUnknown, v1alpha1.ReasonNotBound},
+			schema: no(v1alpha1.ReasonNotPublished), exported: no(v1alpha1.ReasonExportMissing),
+			serves: unknown(v1alpha1.ReasonNotBound), accepts: unknown(v1alpha1.ReasonNotBound),
 		},
 		"NoIdentity": {
 			reason:   "kcp has to give the APIExport an identity, and to make an endpoint slice.",
 			change:   func(p *pass) { p.workspace.export, p.workspace.slice = export(""), nil },
-			schema:   condition{corev1.ConditionTrue, v1alpha1.ReasonPublished},
-			exported: condition{corev1.ConditionFalse, v1alpha1.ReasonNoIdentity},
-			serves:   condition{corev1.ConditionFalse, v1alpha1.ReasonEndpointSliceMissing},
-			accepts:  condition{corev1.ConditionTrue, v1alpha1.ReasonAccepted},
+			exported: no(v1alpha1.ReasonNoIdentity), serves: no(v1alpha1.ReasonEndpointSliceMissing),
 		},
 		"Unserved": {
-			reason:   "An endpoint that does not show all is told of, and what its consumers accept is not known.",
-			change:   func(p *pass) { p.seen.endpoints = append(p.seen.endpoints, failing) },
-			schema:   condition{corev1.ConditionTrue, v1alpha1.ReasonPublished},
-			exported: condition{corev1.ConditionTrue, v1alpha1.ReasonUpdated},
-			serves:   condition{corev1.ConditionFalse, v1alpha1.ReasonNotServing},
-			accepts:  condition{corev1.ConditionUnknown, v1alpha1.ReasonNotServing},
+			reason: "An endpoint that does not show all is told of, and what its consumers accept is not known.",
+			change: func(p *pass) { p.seen.endpoints = append(p.seen.endpoints, failing) },
+			serves: no(v1alpha1.ReasonNotServing), accepts: unknown(v1alpha1.ReasonNotServing),
 		},
 		"Pending": {
-			reason:   "A consumer has not accepted a claim.",
-			change:   func(p *pass) { p.seen.consumers = append(p.seen.consumers, open) },
-			schema:   condition{corev1.ConditionTrue, v1alpha1.ReasonPublished},
-			exported: condition{corev1.ConditionTrue, v1alpha1.ReasonUpdated},
-			serves:   condition{corev1.ConditionTrue, v1alpha1.ReasonServing},
-			accepts:  condition{corev1.ConditionFalse, v1alpha1.ReasonPending},
+			reason:  "A consumer has not accepted a claim.",
+			change:  func(p *pass) { p.seen.consumers = append(p.seen.consumers, open) },
+			accepts: no(v1alpha1.ReasonPending),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,16 +94,123 @@ func TestConditions(t *testing.T) {
 				seen:      &consumerView{endpoints: []endpoint{{}}, consumers: []kcp.Consumer{{Bound: true}}},
 			}
 			tc.change(p)
-			is := func(c xpv2.Condition) condition { return condition{c.Status, c.Reason} }
+			is := func(c xpv2.Condition) condition {
+				return condition{c.Status, cmp.Or(c.Reason, unsaid.Reason)}
+			}
 			published, _ := schemaCondition(p)
 			exported, _ := exportCondition(p)
 			got := []condition{
 				is(published), is(exported), is(endpointsCondition(p, p.seen.failing())),
 				is(claimsCondition(p.seen.failing(), p.seen.consumers)),
 			}
-			want := []condition{tc.schema, tc.exported, tc.serves, tc.accepts}
-			if diff := cmp.Diff(want, got); diff != "" {
+			want := []condition{
+				cmp.Or(tc.schema, yes(v1alpha1.ReasonPublished)), cmp.Or(tc.exported, yes(v1alpha1.ReasonUpdated)),
+				cmp.Or(tc.serves, yes(v1alpha1.ReasonServing)), cmp.Or(tc.accepts, yes(v1alpha1.ReasonAccepted)),
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("%s\nconditions: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestIsHalted shows when no objects are synced, whether or not they were before.
+func TestIsHalted(t *testing.T) {
+	type resource = v1alpha1.PublishedResource
+	may := func(actions ...xpv2.ManagementAction) func(*resource) {
+		return func(o *resource) { o.Spec.ManagementPolicies = actions }
+	}
+	ends := func(policy xpv2.DeletionPolicy) func(*resource) {
+		return func(o *resource) { o.DeletionTimestamp, o.Spec.DeletionPolicy = new(metav1.Now()), policy }
+	}
+	paused := func(o *resource) {
+		o.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
+	}
+	pausedEnd := func(o *resource) { paused(o); ends(xpv2.DeletionDelete)(o) }
+	off := func(o *resource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} }
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*resource) // of one that syncs
+		want   bool
+	}{
+		"Default":   {reason: "Objects are synced.", change: may("*"), want: false},
+		"Off":       {reason: "It is turned off.", change: off, want: true},
+		"Observe":   {reason: "Who may only look writes to neither side.", change: may("Observe"), want: true},
+		"Paused":    {reason: "Nothing may be done.", change: may(), want: true},
+		"Annotated": {reason: "The annotation pauses as empty policies do.", change: paused, want: true},
+		"Ending":    {reason: "Paused it is, even if objects have to be able to go.", change: pausedEnd, want: true},
+		"NoUpdate":  {reason: "What is published is served.", change: may("Observe", "Create"), want: false},
+		"Orphaned":  {reason: "All is left as it is.", change: ends(xpv2.DeletionOrphan), want: true},
+		"Withdrawn": {reason: "Objects have to be able to go.", change: ends(xpv2.DeletionDelete), want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &resource{}
+			may("*")(o)
+			tc.change(o)
+			if got := isSyncStopped(o); got != tc.want {
+				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestStatusWaits shows when a status is written that differs from the last one.
+func TestStatusWaits(t *testing.T) {
+	type write struct {
+		after          time.Duration // since the first one
+		failed, synced int64         // objects by then
+		want           time.Duration
+	}
+	cases := map[string]struct {
+		reason    string
+		published bool // at the time of the first one
+		writes    []write
+	}{
+		"Burst": {
+			reason: "Counts are written again after a while.",
+			writes: []write{
+				{synced: 1},
+				{after: statusEvery / 4, synced: 2, want: statusEvery * 3 / 4},
+				{after: statusEvery, synced: 3},
+				{after: statusEvery * 3 / 2, synced: 4, want: statusEvery / 2},
+			},
+		},
+		"Failure": {
+			reason: "That objects begin to fail is written at once, and what comes then waits.",
+			writes: []write{
+				{synced: 1},
+				{after: statusEvery / 4, synced: 1, failed: 1},
+				{after: statusEvery / 2, synced: 1, failed: 2, want: statusEvery * 3 / 4},
+				{after: statusEvery / 2, synced: 3, want: statusEvery * 3 / 4},
+			},
+		},
+		"Published": {
+			reason:    "After a publication all but failures waits, and comes together then.",
+			published: true,
+			writes: []write{
+				{synced: 1, want: publishedCalm},
+				{after: publishedCalm / 2, failed: 1},
+				{after: publishedCalm * 3 / 4, synced: 1, want: publishedCalm / 4},
+				{after: publishedCalm, synced: 1},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, was := &memory{}, &v1alpha1.PublishedResource{}
+			if tc.published {
+				m.published = time.Unix(0, 0)
+			}
+			for _, w := range tc.writes {
+				is := was.DeepCopy()
+				is.Status.Objects = &v1alpha1.ObjectCounts{Synced: w.synced, Failed: w.failed}
+				got := m.wait(was, is, time.Unix(0, 0).Add(w.after))
+				if got != w.want {
+					t.Errorf("%s After %s: want a wait of %s, got %s", tc.reason, w.after, w.want, got)
+				}
+				if got == 0 {
+					was = is
+				}
 			}
 		})
 	}

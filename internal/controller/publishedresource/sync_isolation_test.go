@@ -1,18 +1,24 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -96,11 +102,11 @@ func TestSyncForeignSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	kube.Create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
-	if m := awaitEvent(t, thief, objectsync.ReasonRefused).Message; strings.Contains(m, shared) ||
+	if m := kube.AwaitEvent(t, thief, objectsync.ReasonRefused).Message; strings.Contains(m, shared) ||
 		strings.Contains(m, victim.cluster) {
 		t.Errorf("the warning tells of others: %s", m)
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 3 })
+	awaitCounts(t, s.c, o, 1, 3)
 	kube.Holds(t, "nothing is stolen", func() (bool, string) {
 		err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"},
 			&corev1.Secret{})
@@ -117,4 +123,154 @@ func TestSyncForeignSecrets(t *testing.T) {
 	awaitValue(t, s.c, shared, "operators", "secret")
 	awaitValue(t, s.c, shared, "web-tls", "theirs")
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
+}
+
+// TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is
+// told why, and the owner where and in metrics, which go with the PublishedResource, and that the second gets it when
+// the first gives it up.
+func TestSyncRefusesForeign(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = nil
+		o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}
+	})
+	first, second := s.tenant(t), s.tenant(t)
+	kube.Create(t, first, s.cert("web"))
+	s.copyOf(t, first)
+	kube.Create(t, second, s.cert("web"))
+	if e := kube.AwaitEvent(t, second, objectsync.ReasonNameTaken); e.Type != corev1.EventTypeWarning ||
+		strings.Contains(e.Message, o.Spec.StateNamespace) {
+		t.Errorf("want a warning that does not tell where the copy is, got %s: %s", e.Type, e.Message)
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 && c.Failures[0].Object == "default/web"
+	})
+	m := metricsOf(t, o.GetName())
+	if m["publishedresource_objects synced"] != 1 || m["publishedresource_objects failed"] != 1 ||
+		m["publishedresource_sync_errors_total NameTaken"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
+		t.Errorf("want one object synced and one failed, errors by reason, and durations, got %v", m)
+	}
+	if got := s.copyOf(t, first).GetLabels()[objectsync.LabelCluster]; got != first.cluster {
+		t.Errorf("the copy is of %s now", got)
+	}
+	if all := s.copies(t, second); len(all) != 0 {
+		t.Errorf("the second has copies: %s", describeAll(all))
+	}
+	kube.Delete(t, first, s.cert("web"))
+	s.copyOf(t, second) // As soon as the name is free.
+	remove(t, s.c, o)
+	kube.Eventually(t, "no metrics of what is gone", func() (bool, string) {
+		m := metricsOf(t, o.GetName())
+		return len(m) == 0, fmt.Sprint(m)
+	})
+}
+
+// cluster returns the logical cluster of the workspace of a shop.
+func (s *shop) cluster(t *testing.T) string {
+	t.Helper()
+	return s.export(t).Annotations["kcp.io/cluster"]
+}
+
+// TestSyncOtherExport shows that objects of a workspace that has bound another APIExport with the same schema, which
+// kcp shows at our endpoint, too, are not synced, do not count, and keep no API from being withdrawn; and that they are
+// once the workspace binds ours.
+func TestSyncOtherExport(t *testing.T) {
+	t.Parallel()
+	const second = "second.example.com"
+	s := newShop(t, exportName, second)
+	s.connect(t, s.agent(t))
+	o := s.publishCerts(t, withdrawn)
+	e := &apisv1alpha2.APIExport{}
+	in := kcp.Client(t, s.admin)
+	kube.Get(t, in, types.NamespacedName{Name: second}, e)
+	e.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "certs", o.Status.ResourceSchemaName)}
+	kube.Update(t, in, e)
+	ours, theirs, later := s.tenant(t), s.consumer(t, second), s.consumer(t, second)
+	for _, x := range []tenant{ours, theirs, later} {
+		kcp.CreateServed(t, x.cfg, s.cert("web"))
+	}
+	s.copyOf(t, ours)
+	s.awaitShown(t, ours, theirs, later)
+	kube.Holds(t, "theirs is not synced", func() (bool, string) {
+		all := append(s.copies(t, theirs), s.copies(t, later)...)
+		return len(all) == 0 && len(finalizersOf(t, theirs, s.cert("web"))) == 0, describeAll(all)
+	}, func() { s.turn(t, ours) })
+	awaitCounts(t, s.c, o, 1, 0)
+
+	kube.Remove(t, later, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: second}})
+	kcp.AwaitBound(t, later.cfg, kcp.Bind(t, later.cfg, s.path, exportName, claims()...))
+	kcp.CreateServed(t, later.cfg, s.cert("web"))
+	s.copyOf(t, later)
+	for _, x := range []tenant{ours, later} {
+		kube.Remove(t, x, s.cert("web"))
+	}
+	remove(t, s.c, o)
+	kube.Get(t, theirs, client.ObjectKeyFromObject(s.cert("web")), s.cert("web"))
+}
+
+// awaitShown waits until the endpoint of the shop shows the Certs of tenants.
+func (s *shop) awaitShown(t *testing.T, all ...tenant) {
+	t.Helper()
+	cfg := rest.CopyConfig(s.admin)
+	cfg.Host = s.endpoints(t)[0] + "/clusters/*"
+	c := kcp.Client(t, cfg)
+	kube.Eventually(t, "the Certs of all at our endpoint", func() (bool, string) {
+		list := s.list()
+		if err := c.List(t.Context(), list); err != nil {
+			return false, err.Error()
+		}
+		var clusters []string
+		for i := range list.Items {
+			clusters = append(clusters, list.Items[i].GetAnnotations()["kcp.io/cluster"])
+		}
+		shown := strings.Join(clusters, " ")
+		for _, x := range all {
+			if !strings.Contains(shown, x.cluster) {
+				return false, shown
+			}
+		}
+		return true, ""
+	})
+}
+
+// TestSyncMoves shows that of two APIExports of one name, whose owner has one name, too, each has its own copies: of a
+// workspace that goes from one to the other, whatever becomes of copies when workspaces leave, the copy is the other's
+// from then on, and neither written nor deleted by the first.
+func TestSyncMoves(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []xpv2.DeletionPolicy{xpv2.DeletionOrphan, xpv2.DeletionDelete} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			from, to := openShop(t), openShop(t)
+			to.group = from.group
+			set := func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = policy }
+			first := from.publishCerts(t, set)
+			second := to.offer(t, to.publishedCerts(first.Spec.StateNamespace), set)
+			goes, stays := from.tenant(t), from.tenant(t)
+			kube.Create(t, goes, from.cert("web"))
+			copied := from.copyOf(t, goes)
+			if got := copied.GetAnnotations()[objectsync.AnnotationPublication]; !strings.HasPrefix(got, first.GetName()) {
+				t.Errorf("want the copy to tell whose it is, got %q", got)
+			}
+
+			unbind(t, goes)
+			kcp.AwaitBound(t, goes.cfg, kcp.Bind(t, goes.cfg, to.path, exportName, claims()...))
+			kcp.CreateServed(t, goes.cfg, to.cert("web"))
+			awaitCounts(t, to.c, second, 1, 0)
+			now := to.copyOf(t, goes)
+			if objectsync.IsOrphaned(now) || (now.GetUID() == copied.GetUID()) != (policy == xpv2.DeletionOrphan) {
+				t.Errorf("want the copy of %v taken or made again, got %v", copied.GetUID(), now.Object["metadata"])
+			}
+			kube.Holds(t, "the copy rests", func() (bool, string) {
+				is := to.copyOf(t, goes)
+				return is.GetUID() == now.GetUID() && is.GetResourceVersion() == now.GetResourceVersion(), describe(second)
+			}, func() { from.turn(t, stays) })
+			awaitObjects(t, from.c, first, func(c *v1alpha1.ObjectCounts) bool {
+				return c.Synced == 0 && c.Failed == 0 && c.Orphaned == 0
+			})
+			kube.Remove(t, goes, to.cert("web"))
+			kube.AwaitGone(t, to.c, now)
+		})
+	}
 }

@@ -2,7 +2,6 @@ package publishedresource_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -21,17 +19,18 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// acceptOnly makes a tenant accept the claims on some resources and no others.
-func acceptOnly(t *testing.T, in tenant, accepted ...string) {
+// accept makes a tenant accept the claims on some resources and no others: on Secrets for those with labels, if there
+// are any.
+func accept(t *testing.T, in tenant, labels map[string]string, resources ...string) {
 	t.Helper()
-	var some []apisv1alpha2.PermissionClaim
-	for _, c := range claims() {
-		if slices.Contains(accepted, c.Resource) {
-			some = append(some, c)
+	some := kcp.Accepted(kcp.Claims(resources...)...)
+	for i := range some {
+		if some[i].Resource == "secrets" && labels != nil {
+			some[i].Selector = apisv1alpha2.PermissionClaimSelector{LabelSelector: metav1.LabelSelector{MatchLabels: labels}}
 		}
 	}
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	update(t, in, b, func() { b.Spec.PermissionClaims = kcp.Accepted(some...) })
+	update(t, in, b, func() { b.Spec.PermissionClaims = some })
 }
 
 // setQuota sets how many Secrets a namespace of the service cluster may have. No controller does what the status needs.
@@ -63,7 +62,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	rejects, full, denied := s.tenant(t), s.tenant(t), s.tenant(t)
-	acceptOnly(t, rejects, "events", "namespaces")
+	accept(t, rejects, nil, "events", "namespaces")
 	for _, in := range []tenant{rejects, full, denied} {
 		kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
 	}
@@ -88,14 +87,14 @@ func TestSyncRefusalsRest(t *testing.T) {
 			kube.Create(t, in, secretIn(metav1.NamespaceDefault, name+"-key", "mine"), u)
 		}
 	}
-	awaitEvent(t, rejects, objectsync.ReasonClaimMissing)
-	awaitEvent(t, full, objectsync.ReasonNoRoom)
-	awaitEvent(t, denied, objectsync.ReasonRejected)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Failed == 3*each })
+	kube.AwaitEvent(t, rejects, objectsync.ReasonClaimMissing)
+	kube.AwaitEvent(t, full, objectsync.ReasonNoRoom)
+	kube.AwaitEvent(t, denied, objectsync.ReasonRejected)
+	awaitCounts(t, s.c, o, 0, 3*each)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
 	a.awaitRest(t, 10*time.Second)
 
-	acceptOnly(t, rejects, "events", "namespaces", "secrets")
+	accept(t, rejects, nil, "events", "namespaces", "secrets")
 	s.setQuota(t, full.cluster, "1000")
 	kube.Delete(t, s.c, policy)
 	kube.Eventually(t, "permission", func() (bool, string) {
@@ -105,7 +104,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	for _, in := range []tenant{full, denied} { // The first to succeed wakes the others.
 		kube.Patch(t, in, s.cert("web-0"), `{"metadata":{"labels":{"again":"please"}}}`)
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 3*each && c.Failed == 0 })
+	awaitCounts(t, s.c, o, 3*each, 0)
 	await(t, s.c, o, is(xpv2.TypeSynced, ""))
 	for i := range each {
 		awaitValue(t, rejects, metav1.NamespaceDefault, fmt.Sprintf("web-%d-tls", i), "theirs")
@@ -114,41 +113,69 @@ func TestSyncRefusalsRest(t *testing.T) {
 	}
 }
 
-// TestSyncClaimWithdrawn shows that what a workspace hides for a while is neither deleted nor made again, and goes on
-// and goes as before when it is shown again.
-func TestSyncClaimWithdrawn(t *testing.T) {
+// TestSyncHidden shows what becomes of related objects that a workspace hides, one by its label or all by a withdrawn
+// claim, from the service cluster and from the workspace. Its consumer is told and the operator sees it counted,
+// nothing is deleted or made again, also while kcp is about to show it again, and what has changed meanwhile is current
+// soon after that. A copy goes whose origin is really gone.
+func TestSyncHidden(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in, other := s.tenant(t), s.tenant(t)
-	web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "web-key", "mine")
-	web.Object["spec"].(map[string]any)["keyName"] = key.Name
-	kube.Create(t, in, key, web)
-	s.issue(t, s.copyOf(t, in), "theirs")
-	awaitValue(t, s.c, in.cluster, key.Name, "mine")
-	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "theirs")
-
-	acceptOnly(t, in, "events", "namespaces")
-	awaitEvent(t, in, objectsync.ReasonClaimMissing)
-	kube.Holds(t, "the copies stay", func() (bool, string) {
-		below, above := &corev1.Secret{}, &corev1.Secret{}
-		if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: in.cluster, Name: key.Name}, below); err != nil {
-			return false, err.Error()
-		}
-		err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, above)
-		return err == nil, fmt.Sprint(err)
-	}, func() { s.turn(t, other) })
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
-
-	acceptOnly(t, in, "events", "namespaces", "secrets")
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
-	kube.Patch(t, in, key, `{"stringData":{"key":"rotated"}}`)
-	awaitValue(t, s.c, in.cluster, key.Name, "rotated")
-	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"rotated"}}`)
-	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "rotated")
-	kube.Remove(t, in, web)
-	kube.AwaitGone(t, s.c, secretIn(in.cluster, key.Name, ""))
-	if err := in.Get(t.Context(), client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
-		t.Errorf("want the Secret left alone, got %v, %v", key.Finalizers, err)
+	key := secretIn(metav1.NamespaceDefault, "web-key", "one")
+	key.Labels = map[string]string{"shared": "yes"}
+	accept(t, in, key.Labels, "events", "namespaces", "secrets")
+	kube.Create(t, in, key, s.naming("web", key.Name))
+	s.issue(t, s.copyOf(t, in), "one")
+	wantValues := func(ofKey, ofTLS string) {
+		t.Helper()
+		awaitValue(t, s.c, in.cluster, "web-key", ofKey)
+		awaitValue(t, in, metav1.NamespaceDefault, "web-tls", ofTLS)
 	}
+	wantValues("one", "one")
+	below, above := secretIn(in.cluster, "web-key", ""), secretIn(metav1.NamespaceDefault, "web-tls", "")
+	kube.Get(t, s.c, client.ObjectKeyFromObject(below), below)
+	kube.Get(t, in, client.ObjectKeyFromObject(above), above)
+	stay := func(what string) {
+		t.Helper()
+		kube.Holds(t, "the copies "+what, func() (bool, string) {
+			for c, was := range map[client.Client]*corev1.Secret{s.c: below, in: above} {
+				is := &corev1.Secret{}
+				err := c.Get(t.Context(), client.ObjectKeyFromObject(was), is)
+				if err != nil || is.UID != was.UID {
+					return false, fmt.Sprint(was.Name, err)
+				}
+			}
+			return true, ""
+		}, func() { s.turn(t, other) })
+	}
+	label := func(o *corev1.Secret, value string) {
+		t.Helper()
+		kube.Patch(t, in, o.DeepCopy(), `{"metadata":{"labels":{"shared":`+value+`}}}`)
+	}
+
+	label(above, "null")
+	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"two"}}`)
+	kube.AwaitEvent(t, in, objectsync.ReasonClaimMissing)
+	awaitCounts(t, s.c, o, 0, 1)
+	label(above, `"yes"`)
+	wantValues("one", "two")
+	awaitCounts(t, s.c, o, 1, 0)
+
+	label(key, "null")
+	kube.AwaitEvent(t, in, objectsync.ReasonClaimMissing, `"web-key"`)
+	awaitCounts(t, s.c, o, 0, 1)
+	stay("with a hidden origin")
+	accept(t, in, nil, "events", "namespaces")
+	stay("without a claim")
+	accept(t, in, nil, "events", "namespaces", "secrets")
+	kube.Patch(t, in, key.DeepCopy(), `{"stringData":{"key":"three"}}`)
+	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"three"}}`)
+	wantValues("three", "three")
+	stay("that are shown again")
+	awaitCounts(t, s.c, o, 1, 0)
+
+	kube.Patch(t, in, key, `{"metadata":{"finalizers":null}}`)
+	kube.Delete(t, in, key)
+	kube.AwaitGone(t, s.c, below)
 }

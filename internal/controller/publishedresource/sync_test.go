@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -32,14 +34,11 @@ func TestSync(t *testing.T) {
 		web := s.cert("web")
 		awaitIssued(t, in, web, string(rune('a'+i)))
 		kube.Patch(t, in, web, `{"spec":{"size":"XL"}}`)
-		kube.Eventually(t, "the new size below", func() (bool, string) {
-			size, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "size")
-			return size == "XL", size
-		})
+		awaitField(t, s.c, s.copyOf(t, in), "XL", "spec", "size")
 		for _, reason := range []string{
 			objectsync.ReasonAccepted, objectsync.ReasonPlaced, objectsync.ReasonSynced, objectsync.ReasonStatusSynced,
 		} {
-			awaitEvent(t, in, reason)
+			kube.AwaitEvent(t, in, reason)
 		}
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
@@ -59,41 +58,6 @@ func TestSync(t *testing.T) {
 		len(states.Items) != 0 {
 		t.Errorf("states left: %d, %v", len(states.Items), err)
 	}
-}
-
-// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some
-// seconds to be tried again.
-func TestSyncPromptly(t *testing.T) {
-	s := openShop(t)
-	s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("first")) // For which the namespace is made.
-	s.copyOf(t, in)
-	n := 0
-	kube.Figure(t, "from a new object to its copy, and back to its status", func() time.Duration {
-		n++
-		web, begin := s.cert(fmt.Sprintf("web-%d", n)), time.Now()
-		kube.Create(t, in, web)
-		s.issue(t, s.copyNamed(t, in, web.GetName()), "a")
-		awaitIssued(t, in, web, "a")
-		return time.Since(begin)
-	})
-}
-
-// copyNamed waits for the copy of one of several Certs of a tenant.
-func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Unstructured {
-	t.Helper()
-	var copied *unstructured.Unstructured
-	kube.Eventually(t, "the copy of "+name, func() (bool, string) {
-		all := s.copies(t, in)
-		for i := range all {
-			if all[i].GetAnnotations()[objectsync.AnnotationName] == name {
-				copied = &all[i]
-			}
-		}
-		return copied != nil, describeAll(all)
-	})
-	return copied
 }
 
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there and on new ones, that an
@@ -145,34 +109,174 @@ func TestSyncFollowsSpec(t *testing.T) {
 	}
 }
 
-// TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is
-// told why, and the owner where, and that the second gets it when the first gives it up.
-func TestSyncRefusesForeign(t *testing.T) {
+// template returns steps that set a field.
+func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutations {
+	return &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+		Template: &v1alpha1.TemplateMutation{Path: path, Template: value},
+	}}}
+}
+
+// awaitNotes waits until there are as many copies, all with a note.
+func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
+	t.Helper()
+	kube.Eventually(t, "a note in each copy", func() (bool, string) {
+		all := s.copies(t, in)
+		for _, u := range all {
+			if note, _, _ := unstructured.NestedString(u.Object, "spec", "note"); !strings.HasPrefix(note, "for ") {
+				return false, fmt.Sprintf("%s has %q", u.GetName(), note)
+			}
+		}
+		return len(all) == count, describeAll(all)
+	})
+}
+
+// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go
+// when it loses them.
+func TestSyncNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "certs", "secretName"))
-	o := s.published("certs", "Cert")
-	o.Spec.StateNamespace = local.Namespace(t)
-	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	first, second := s.tenant(t), s.tenant(t)
-	kube.Create(t, first, s.cert("web"))
-	s.copyOf(t, first)
-	kube.Create(t, second, s.cert("web"))
-	if e := awaitEvent(t, second, objectsync.ReasonNameTaken); e.Type != corev1.EventTypeWarning ||
-		strings.Contains(e.Message, o.Spec.StateNamespace) {
-		t.Errorf("want a warning that does not tell where the copy is, got %s: %s", e.Type, e.Message)
-	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
-		return c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 && c.Failures[0].Object == "default/web"
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Filter = &v1alpha1.ResourceFilter{
+			Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
+		}
 	})
-	if got := s.copyOf(t, first).GetLabels()[objectsync.LabelCluster]; got != first.cluster {
-		t.Errorf("the copy is of %s now", got)
+	in, other := s.tenant(t), s.tenant(t)
+	web, ns := s.cert("web"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
+	kube.Create(t, in, web)
+	kube.Patch(t, other, ns.DeepCopy(), `{"metadata":{"labels":{"sync":"yes"}}}`)
+	kube.Holds(t, "the object is not synced", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return err == nil && len(web.GetFinalizers()) == 0, fmt.Sprint(err, web.GetFinalizers())
+	}, func() { s.turn(t, other) })
+	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
+	s.copyOf(t, in)
+	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
+	kube.Await(t, in, web, "the object to be let go", func() (bool, string) {
+		return len(web.GetFinalizers()) == 0 &&
+			len(s.copies(t, in)) == 0, fmt.Sprint(web.GetFinalizers())
+	})
+}
+
+// TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without
+// anything that says to whom they belong.
+func TestSyncRelated(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.publishCerts(t)
+	in := s.tenant(t)
+	web := s.naming("web", "first")
+	kube.Create(t, in, web)
+	copied := s.copyOf(t, in)
+	ns := copied.GetNamespace()
+	first, tls := secretIn(metav1.NamespaceDefault, "first", "a"), secretIn(ns, "web-tls", "b")
+	kube.Create(t, in, first) // After the object that refers to it.
+	awaitValue(t, s.c, ns, "first", "a")
+	kube.Create(t, s.c, tls)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "b")
+	kube.Patch(t, in, first, `{"stringData":{"key":"c"}}`)
+	awaitValue(t, s.c, ns, "first", "c")
+	kube.Patch(t, s.c, tls, `{"stringData":{"key":"d"}}`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "d")
+
+	kube.Create(t, in, secretIn(metav1.NamespaceDefault, "second", "e"))
+	kube.Patch(t, in, web, `{"spec":{"keyName":"second"}}`)
+	awaitValue(t, s.c, ns, "second", "e")
+	kube.AwaitGone(t, s.c, secretIn(ns, "first", ""))
+	kube.Await(t, in, first, "the former Secret without finalizer", func() (bool, string) {
+		return len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
+	})
+	kube.Delete(t, s.c, tls)
+	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "web-tls", ""))
+	kube.Delete(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
+	kube.AwaitGone(t, s.c, secretIn(ns, "second", ""))
+	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
+}
+
+// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own
+// PublishedResource syncs nothing, and which is not bound in the workspace of the APIExport; that objects whose
+// synchronization could not begin, for a version of that kind, are synced as soon as it comes; and that the status of
+// both is synced once it has become a subresource.
+func TestSyncRelatedKind(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	hats, certs := definition(s.group, "hats"), definition(s.group, "certs")
+	status := hats.Spec.Versions[0].Subresources
+	hats.Spec.Versions[0].Subresources, certs.Spec.Versions[0].Subresources = nil, nil
+	kube.Create(t, s.c, hats, certs)
+	s.offer(t, s.published("hats", "Hat"), unsynced)
+	o := s.offer(t, s.publishedCerts(local.Namespace(t)), func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats",
+			Object: byField("metadata.name"), SyncStatus: true,
+		}}
+		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+	})
+	in, web, above := s.tenant(t), s.cert("web"), s.object("Hat", "web")
+	kube.Create(t, in, web)
+	kcp.CreateServed(t, in.cfg, above)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `cannot sync related resource "hat"`)
+	redefine(t, s.c, hats.GetName(), func(d *apiextensionsv1.CustomResourceDefinition) {
+		v := *d.Spec.Versions[0].DeepCopy()
+		v.Name, v.Storage = "v2", false
+		d.Spec.Versions = append(d.Spec.Versions, v)
+	})
+	copied := s.copyOf(t, in)
+	await(t, s.c, o, is(xpv2.TypeSynced, ""))
+
+	below := s.object("Hat", copied.GetName())
+	below.SetNamespace(copied.GetNamespace())
+	awaitField(t, s.c, below, "L", "spec", "size")
+	if below.GetLabels()[objectsync.LabelRelatedCluster] != in.cluster {
+		t.Errorf("want the copy to say whose it is, got %v %v", below.GetLabels(), below.GetAnnotations())
 	}
-	if all := s.copies(t, second); len(all) != 0 {
-		t.Errorf("the second has copies: %s", describeAll(all))
+	kube.Patch(t, in, above, `{"spec":{"size":"XS"}}`)
+	awaitField(t, s.c, below, "XS", "spec", "size")
+	for _, d := range []*apiextensionsv1.CustomResourceDefinition{hats, certs} {
+		redefine(t, s.c, d.GetName(), func(d *apiextensionsv1.CustomResourceDefinition) {
+			for i := range d.Spec.Versions {
+				d.Spec.Versions[i].Subresources = status
+			}
+		})
 	}
-	kube.Delete(t, first, s.cert("web"))
-	s.copyOf(t, second) // As soon as the name is free.
+	passStatus(t, in, above, s.c, below)
+	passStatus(t, s.c, copied, in, web)
+	kube.Delete(t, in, web)
+	kube.AwaitGone(t, s.c, below, copied)
+}
+
+// passStatus writes a status as soon as it is served, until the other side has it.
+func passStatus(t *testing.T, from client.Client, u *unstructured.Unstructured,
+	to client.Client, other *unstructured.Unstructured,
+) {
+	t.Helper()
+	kube.Await(t, to, other, "the status of "+other.GetName(), func() (bool, string) {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))
+		err := from.Status().Patch(t.Context(), u, patch)
+		return other.Object["status"] != nil, fmt.Sprint(err)
+	})
+}
+
+// TestSyncSourceGoes shows that no object counts as synced while the CustomResourceDefinition is gone, with which its
+// copy goes, that this is reported and nothing is withdrawn, and that all goes on when it is back.
+func TestSyncSourceGoes(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	kube.Create(t, in, s.cert("web"))
+	s.copyOf(t, in)
+	awaitCounts(t, s.c, o, 1, 0)
+	before := s.export(t)
+	d := definition(s.group, "certs", "secretName", "keyName", "note")
+	kube.Delete(t, s.c, d.DeepCopy())
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""))
+	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the APIExport must stay as it is while the source is missing")
+	}
+	awaitCounts(t, s.c, o, 0, 1)
+	kube.AwaitGone(t, s.c, d.DeepCopy())
+	kube.Create(t, s.c, d)
+	awaitCounts(t, s.c, o, 1, 0)
+	s.copyOf(t, in)
 }

@@ -21,22 +21,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// unbind deletes the APIBinding of a tenant, and waits until it is gone.
-func unbind(t *testing.T, in tenant) {
-	t.Helper()
-	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	kube.Remove(t, in, b)
-}
-
 // TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which
 // is reported, that it finds them again when it binds the API once more, and that what it deletes by itself is deleted.
+// So it is of the last workspace, with which the endpoint goes.
 func TestSyncUnbound(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.EnableWorkspacePaths = true })
 	leaves, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t)
-	web := s.cert("web")
-	web.Object["spec"].(map[string]any)["keyName"] = "key"
+	web := s.naming("web", "key")
 	kube.Create(t, leaves, secretIn(metav1.NamespaceDefault, "key", "a"), web)
 	kube.Create(t, goes, s.cert("web"))
 	kube.Create(t, stays, s.cert("web"))
@@ -55,7 +48,7 @@ func TestSyncUnbound(t *testing.T) {
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
 		return c.Synced == 1 && c.Failed == 0 && cmp.Equal(c.Orphans, oneEach(leaves, goes))
 	})
-	s.awaitReported(t, o, "OrphanedCopies", leaves.path)
+	kube.AwaitEvent(t, s.c, "OrphanedCopies", o.GetName(), leaves.path)
 	key := secretIn(metav1.NamespaceDefault, "key", "")
 	if err := leaves.Get(t.Context(), client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
 		t.Errorf("the consumer's Secret is held: %v %v", key.Finalizers, err)
@@ -66,11 +59,24 @@ func TestSyncUnbound(t *testing.T) {
 		return c.Synced == 2 &&
 			cmp.Equal(c.Orphans, oneEach(goes))
 	})
-	for _, in := range []tenant{leaves, stays} {
-		kube.Delete(t, in, s.cert("web"))
-	}
+	kube.Delete(t, leaves, s.cert("web"))
 	kube.AwaitGone(t, s.c, copied)
-	kube.AwaitGone(t, s.c, other)
+
+	// The endpoint goes with the last workspace, and what that has left behind is still told of.
+	urls := s.endpoints(t)
+	unbind(t, leaves)
+	unbind(t, stays)
+	s.awaitEndpoints(t, o)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 0 && cmp.Equal(c.Orphans, oneEach(goes, stays))
+	})
+	kcp.AwaitBound(t, stays.cfg, kcp.Bind(t, stays.cfg, s.path, exportName, claims()...))
+	kcp.CreateServed(t, stays.cfg, s.cert("web"))
+	s.awaitEndpoints(t, o, urls...)
+	awaitCounts(t, s.c, o, 1, 0)
+	if now := s.copyOf(t, stays); now.GetUID() != other.GetUID() || objectsync.IsOrphaned(now) {
+		t.Errorf("want the copy taken again, got %v", now.Object["metadata"])
+	}
 }
 
 // keepBound has a workspace refuse to delete its APIBinding until kcp deletes that policy: so, for a workspace that is
@@ -119,27 +125,10 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in, other 
 		all := s.copies(t, in)
 		return len(all) == 1 && all[0].GetDeletionTimestamp() == nil, describeAll(all)
 	}, func() { s.turn(t, other) })
-	createServed(t, in.cfg, s.cert("web"))
+	kcp.CreateServed(t, in.cfg, s.cert("web"))
 	kube.Eventually(t, "the copy to be taken again", func() (bool, string) {
 		now := s.copyOf(t, in)
 		return now.GetUID() == copied.GetUID() && !objectsync.IsOrphaned(now), describe(o)
-	})
-}
-
-// awaitReported waits for an event about a PublishedResource.
-func (s *shop) awaitReported(t *testing.T, o *v1alpha1.PublishedResource, reason, text string) {
-	t.Helper()
-	kube.Eventually(t, "event "+reason, func() (bool, string) {
-		list := &corev1.EventList{}
-		if err := s.c.List(t.Context(), list); err != nil {
-			return false, err.Error()
-		}
-		for _, e := range list.Items {
-			if e.InvolvedObject.Name == o.GetName() && e.Reason == reason && strings.Contains(e.Message, text) {
-				return true, ""
-			}
-		}
-		return false, "there is none"
 	})
 }
 
@@ -164,7 +153,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 		kube.Create(t, in, web)
 		s.copyOf(t, in)
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 3 && c.Failed == 1 })
+	awaitCounts(t, s.c, o, 3, 1)
 	child := secretIn(second.cluster, "anything", "a")
 	kube.Create(t, s.c, child)
 	gone := workspaces.DeleteWorkspace(t, goes.path)

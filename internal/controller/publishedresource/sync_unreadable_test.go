@@ -11,6 +11,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -33,9 +34,7 @@ func TestSyncUnreadable(t *testing.T) {
 	spec.XPreserveUnknownFields = new(true)
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
 	kube.Create(t, s.c, d)
-	o := s.publishedCerts(local.Namespace(t))
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.offer(t, s.publishedCerts(local.Namespace(t)))
 	bad, good := s.tenant(t), s.tenant(t)
 	was := s.cert("was")
 	kube.Create(t, bad, was)
@@ -56,7 +55,7 @@ func TestSyncUnreadable(t *testing.T) {
 	}
 	awaitObjects(t, s.c, o, failed)
 	for _, name := range []string{`Cert "default/deep"`, `Secret "default/long"`, `Secret "default/managed"`} {
-		awaitWarning(t, bad, name+" cannot be read")
+		kube.AwaitEvent(t, bad, objectsync.ReasonTooLarge, name+" cannot be read")
 	}
 	for _, name := range []string{"one", "two"} {
 		secret := name + "-key"
@@ -121,39 +120,49 @@ func manageDeeply(t *testing.T, in tenant, name string) {
 	}
 }
 
-// awaitWarning waits until a tenant is told of what is too large, with a text.
-func awaitWarning(t *testing.T, in tenant, text string) {
-	t.Helper()
-	kube.Eventually(t, "a warning of "+text, func() (bool, string) {
-		list := &corev1.EventList{}
-		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-			return false, err.Error()
-		}
-		var seen []string
-		for _, e := range list.Items {
-			if e.Reason == objectsync.ReasonTooLarge && strings.Contains(e.Message, text) {
-				return true, ""
-			}
-			seen = append(seen, e.Reason+": "+e.Message)
-		}
-		return false, strings.Join(seen, "; ")
-	})
-}
-
 // TestSyncDeniedStream shows that a PublishedResource says so if the service cluster denies the stream of the copies,
-// though nothing is there that fails, and that it is synced when the stream is allowed.
+// though nothing is there that fails, and if objects may not be copied; and that they are copied soon after the rights
+// come, although the service cluster tells nobody. TestProbe of package publication shows how seldom they are tried
+// until then.
 func TestSyncDeniedStream(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o, role := s.publishLimited(t, s.config+"-blind")
-	in := s.tenant(t)
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced),
-		"certs."+s.group+" is forbidden")
-	role.Rules = append(role.Rules, s.keepCerts("*"))
-	kube.Update(t, s.c, role)
+	user := s.config + "-blind"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			Verbs: []string{"get", "list", "watch"},
+		},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
+		{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"get"}},
+	}}
+	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	})
+	elsewhere := serviceCluster(t, s.c, local.User(t, user))
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
+	})
+	allow := func(verbs ...string) {
+		t.Helper()
+		role.Rules[2].Verbs = verbs
+		kube.Update(t, s.c, role)
+	}
+	one, two := s.tenant(t), s.tenant(t)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced), "certs."+s.group+" is forbidden")
+	allow("get", "list", "watch")
 	await(t, s.c, o, is(xpv2.TypeSynced, xpv2.ReasonReconcileSuccess))
-	kube.Create(t, in, s.cert("a"))
-	s.copyOf(t, in)
+
+	for _, name := range []string{"a", "b", "c"} {
+		kube.Create(t, one, s.cert(name))
+		kube.Create(t, two, s.cert(name))
+	}
+	awaitCounts(t, s.c, o, 0, 6)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
+	allow("*")
+	awaitCounts(t, s.c, o, 6, 0)
 }
 
 // TestSyncCutStream shows that a PublishedResource says so if the watch of the copies is cut again and again, also as
@@ -162,7 +171,7 @@ func TestSyncCutStream(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	var lasts atomic.Bool
-	elsewhere := s.serviceCluster(t, kube.Front(t, local.Config(), func(server http.Handler) http.Handler {
+	elsewhere := serviceCluster(t, s.c, kube.Front(t, local.Config(), func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -40,33 +41,32 @@ func claims() []apisv1alpha2.PermissionClaim {
 	return kcp.Claims("events", "namespaces", "secrets")
 }
 
-// consumer makes a workspace that binds the APIExport and accepts all claims.
-func (s *shop) consumer(t *testing.T) (path string, cfg *rest.Config) {
+// consumer makes a workspace that binds an APIExport and accepts some claims.
+func (s *shop) consumer(t *testing.T, export string, accepted ...apisv1alpha2.PermissionClaim) tenant {
 	t.Helper()
-	path, cfg = workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims()...))
-	return path, cfg
+	path, cfg := workspaces.Workspace(t)
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, export, accepted...))
+	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
+	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
+	return tenant{Client: c, cfg: cfg, path: path, cluster: ns.Annotations["kcp.io/cluster"]}
 }
 
-// binder makes a workspace that binds the APIExport and accepts no claim.
-func (s *shop) binder(t *testing.T) *rest.Config {
-	t.Helper()
-	_, cfg := workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName))
-	return cfg
-}
-
+// tenant makes a consumer of Certs, who accepts all claims.
 func (s *shop) tenant(t *testing.T) tenant {
 	t.Helper()
-	path, cfg := s.consumer(t)
-	c := kcp.Client(t, cfg)
-	ns := &corev1.Namespace{}
-	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
-	kube.Eventually(t, "the API in workspace "+path, func() (bool, string) {
-		err := c.List(t.Context(), s.list())
+	in := s.consumer(t, exportName, claims()...)
+	kube.Eventually(t, "the API in workspace "+in.path, func() (bool, string) {
+		err := in.List(t.Context(), s.list())
 		return err == nil || !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
-	return tenant{Client: c, cfg: cfg, path: path, cluster: ns.Annotations["kcp.io/cluster"]}
+	return in
+}
+
+// unbind deletes the APIBinding of a tenant, and waits until it is gone.
+func unbind(t *testing.T, in tenant) {
+	t.Helper()
+	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	kube.Remove(t, in, b)
 }
 
 // publishCerts publishes Certs: their field secretName names a Secret of the service cluster, and keyName one of the
@@ -74,13 +74,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 func (s *shop) publishCerts(t *testing.T, change ...func(*v1alpha1.PublishedResource)) *v1alpha1.PublishedResource {
 	t.Helper()
 	kube.Create(t, s.c, definition(s.group, "certs", "secretName", "keyName", "note"))
-	o := s.publishedCerts(local.Namespace(t))
-	for _, f := range change {
-		f(o)
-	}
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	return o
+	return s.offer(t, s.publishedCerts(local.Namespace(t)), change...)
 }
 
 // publishedCerts returns a PublishedResource of Certs, with states in a namespace.
@@ -97,10 +91,39 @@ func (s *shop) publishedCerts(states string) *v1alpha1.PublishedResource {
 	return o
 }
 
+// byField finds related objects by a field.
+func byField(path v1alpha1.MutationPath) *v1alpha1.RelatedResourceObject {
+	return &v1alpha1.RelatedResourceObject{
+		RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: path}},
+	}
+}
+
 func (s *shop) cert(name string) *unstructured.Unstructured {
 	u := s.object("Cert", name)
 	u.Object["spec"] = map[string]any{"size": "L", "secretName": name + "-tls"}
 	return u
+}
+
+// naming returns a Cert that names a Secret of its workspace.
+func (s *shop) naming(name, key string) *unstructured.Unstructured {
+	u := s.cert(name)
+	u.Object["spec"].(map[string]any)["keyName"] = key
+	return u
+}
+
+// list returns a list of Certs, in the version of the shop.
+func (s *shop) list() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
+	list.SetKind("CertList")
+	return list
+}
+
+func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
+	t.Helper()
+	list := s.list()
+	kube.List(t, s.c, list, client.MatchingLabels{objectsync.LabelCluster: in.cluster})
+	return list.Items
 }
 
 // copyOf waits for the one copy of a tenant's Cert.
@@ -117,19 +140,28 @@ func (s *shop) copyOf(t *testing.T, in tenant) *unstructured.Unstructured {
 	return copied
 }
 
+// copyNamed waits for the copy of one of several Certs of a tenant.
+func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Unstructured {
+	t.Helper()
+	var copied *unstructured.Unstructured
+	kube.Eventually(t, "the copy of "+name, func() (bool, string) {
+		all := s.copies(t, in)
+		for i := range all {
+			if all[i].GetAnnotations()[objectsync.AnnotationName] == name {
+				copied = &all[i]
+			}
+		}
+		return copied != nil, describeAll(all)
+	})
+	return copied
+}
+
 func describeAll(all []unstructured.Unstructured) string {
 	var names []string
 	for _, u := range all {
 		names = append(names, u.GetNamespace()+"/"+u.GetName())
 	}
 	return strings.Join(names, " ")
-}
-
-func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
-	t.Helper()
-	list := s.list()
-	kube.List(t, s.c, list, client.MatchingLabels{objectsync.LabelCluster: in.cluster})
-	return list.Items
 }
 
 // issue does what an operator of the service cluster does.
@@ -175,11 +207,28 @@ func (s *shop) turn(t *testing.T, in tenant) {
 	kube.Remove(t, in, o)
 }
 
-// byField finds related objects by a field.
-func byField(path v1alpha1.MutationPath) *v1alpha1.RelatedResourceObject {
-	return &v1alpha1.RelatedResourceObject{
-		RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: path}},
-	}
+// otherTurn publishes another API, and returns what has an object of it synced: what could be synced of others by then
+// has been.
+func otherTurn(t *testing.T) func() {
+	t.Helper()
+	other := openShop(t)
+	other.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
+	in := other.tenant(t)
+	return func() { other.turn(t, in) }
+}
+
+// wantHalted creates an object, and fails unless it is neither copied nor written.
+func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant, u *unstructured.Unstructured) {
+	t.Helper()
+	s.awaitNoCounts(t, o)
+	before := len(s.copies(t, in))
+	kube.Create(t, in, u)
+	kube.Holds(t, "nothing is synced", func() (bool, string) {
+		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+			return false, err.Error()
+		}
+		return len(u.GetFinalizers()) == 0 && len(s.copies(t, in)) == before, strings.Join(u.GetFinalizers(), " ")
+	}, otherTurn(t))
 }
 
 // secretIn returns a Secret with one value.
@@ -199,25 +248,10 @@ func awaitValue(t *testing.T, c client.Client, namespace, name, want string) {
 	})
 }
 
-// awaitEvent waits until a tenant sees an event about its objects, and returns it.
-func awaitEvent(t *testing.T, in tenant, reason string) (found corev1.Event) {
+// awaitCounts waits until a PublishedResource counts as many objects that are synced and that are not.
+func awaitCounts(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, synced, failed int64) {
 	t.Helper()
-	kube.Eventually(t, "event "+reason, func() (bool, string) {
-		list := &corev1.EventList{}
-		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-			return false, err.Error()
-		}
-		var seen []string
-		for _, e := range list.Items {
-			if e.Reason == reason {
-				found = e
-				return true, ""
-			}
-			seen = append(seen, e.Reason+": "+e.Message)
-		}
-		return false, strings.Join(seen, "; ")
-	})
-	return found
+	awaitObjects(t, c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == synced && c.Failed == failed })
 }
 
 // awaitObjects waits until the status of a PublishedResource counts objects as wanted.
@@ -231,20 +265,50 @@ func awaitObjects(t *testing.T, c client.Client, o *v1alpha1.PublishedResource,
 	})
 }
 
-// object returns an object of a kind of the shop, in its version.
-func (s *shop) object(kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
-	u.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
-	u.SetKind(kind)
-	u.SetNamespace(metav1.NamespaceDefault)
-	u.SetName(name)
-	return u
+// awaitNoCounts waits until no objects are counted, as none are synced.
+func (s *shop) awaitNoCounts(t *testing.T, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	kube.Await(t, s.c, o, "no counts", func() (bool, string) {
+		return o.Status.Objects == nil, "there are some"
+	})
 }
 
-// list returns a list of Certs, in the version of the shop.
-func (s *shop) list() *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
-	list.SetKind("CertList")
-	return list
+func finalizersOf(t *testing.T, in tenant, o client.Object) []string {
+	t.Helper()
+	kube.Get(t, in, client.ObjectKeyFromObject(o), o)
+	return o.GetFinalizers()
+}
+
+// refusal is what a server says that refuses something.
+const refusal = "not in this house"
+
+// refuse has a server refuse what a policy does not allow, which takes it a moment, until the binding that is returned
+// is deleted.
+func refuse(t *testing.T, c client.Client, name string,
+	spec admissionv1.ValidatingAdmissionPolicySpec,
+) *admissionv1.ValidatingAdmissionPolicyBinding {
+	t.Helper()
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding.Spec.PolicyName = name
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
+	kube.Create(t, c, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec},
+		binding)
+	return binding
+}
+
+// matching returns what a policy looks at.
+func matching(group, resource string, verbs ...admissionv1.OperationType) *admissionv1.MatchResources {
+	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: verbs,
+			Rule: admissionv1.Rule{
+				APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
+			},
+		},
+	}}}
+}
+
+// isRefused reports whether a request was refused by a policy of ours, and how it went.
+func isRefused(err error) (refused bool, state string) {
+	return err != nil && strings.Contains(err.Error(), refusal), fmt.Sprint(err)
 }

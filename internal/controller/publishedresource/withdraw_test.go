@@ -1,96 +1,71 @@
 package publishedresource_test
 
 import (
-	"context"
+	"net/http"
+	"net/http/httputil"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	exporting "github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// awaitGone waits until a PublishedResource is gone.
-func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), describe(o)
-	})
-}
-
-// remove deletes a PublishedResource, and waits until it is gone.
-func remove(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
-	t.Helper()
-	kube.Delete(t, c, o)
-	awaitGone(t, c, o)
-}
-
 // TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked
-// for.
+// for, and that another agent publishes by the schema that is left without changing it, as the least rights do not
+// allow that.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
+	o := s.publish(t, "hats")
 	before := s.export(t)
 	remove(t, s.c, o)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is: %v became %v", before.Spec, after.Spec)
 	}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: schemaOf(before, "hats")},
-		&apisv1alpha1.APIResourceSchema{}); err != nil {
-		t.Errorf("schema must stay: %v", err)
+	left := s.schemaOffered(t, o)
+	o = s.offer(t, s.published("more", "Hat"), func(o *v1alpha1.PublishedResource) { o.Spec.AgentName = "another" })
+	if diff := cmp.Diff(left, s.schemaOffered(t, o)); diff != "" {
+		t.Errorf("want the schema used that is left: -want, +got:\n%s", diff)
 	}
 }
 
 // TestWithdraw shows that a PublishedResource with deletionPolicy Delete waits until consumers have no objects left,
-// says how many there are and where, and then takes from the APIExport what it has added and nobody else needs.
+// says how many there are and where, and then takes from the APIExport what it has added and nobody else needs: of
+// those that are withdrawn at a time the last one.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	kube.Create(t, s.c, definition(s.group, "coats"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
 		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{{
 			GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
 		}}
 	})
-	hats, coats := s.published("hats", "Hat"), s.published("coats", "Coat")
-	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
-		o.Spec.DeletionPolicy = xpv2.DeletionDelete
-		kube.Create(t, s.c, o)
-		awaitPublished(t, s.c, o)
-	}
+	hats, coats := s.publish(t, "hats", withdrawn), s.publish(t, "coats", withdrawn)
+	shoes := s.publish(t, "shoes", withdrawn)
 	update(t, s.c, hats, func() { hats.Spec.EnableWorkspacePaths = true })
 	await(t, s.c, hats, is(v1alpha1.TypeExportUpdated, ""))
-	path, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	consumer := s.consumer(t, exportName)
 	await(t, s.c, hats, is(v1alpha1.TypeEndpointsReady, ""))
-	createServed(t, consumer, s.object("Hat", "bowler"))
-	kube.Create(t, kcp.Client(t, consumer), s.object("Hat", "top"))
+	kcp.CreateServed(t, consumer.cfg, s.object("Hat", "bowler"))
+	kube.Create(t, consumer, s.object("Hat", "top"))
 
 	kube.Delete(t, s.c, hats)
-	awaitMessage(t, s.c, hats, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "2: 2 in "+path)
+	awaitMessage(t, s.c, hats, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "2: 2 in "+consumer.path)
 	if schemaOf(s.export(t), "hats") == "" {
 		t.Fatal("the API must not be withdrawn while consumers have objects")
 	}
-	for _, name := range []string{"bowler", "top"} {
-		kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", name))
-	}
+	kube.Delete(t, consumer, s.object("Hat", "bowler"), s.object("Hat", "top"))
 	awaitGone(t, s.c, hats)
 	e := s.export(t)
 	var claims []string
@@ -101,7 +76,9 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, "+
 			"got resources %v and claims %v", e.Spec.Resources, claims)
 	}
-	remove(t, s.c, coats)
+	kube.Delete(t, s.c, coats, shoes)
+	awaitGone(t, s.c, coats)
+	awaitGone(t, s.c, shoes)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
 	}
@@ -112,145 +89,115 @@ func TestWithdraw(t *testing.T) {
 func TestWithdrawBesideStranger(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
-	update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
-	events := exporting.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
-	publish := func(d *exporting.Draft) error {
-		return d.AddClaim(events, func(exporting.Claim) bool { return false })
-	}
-	exports, err := dynamic.NewForConfig(s.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := exports.Resource(exporting.Exports)
-	place, writer := exporting.Place{
-		Client: client, Name: exportName,
-		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
-			return client.Get(ctx, exportName, metav1.GetOptions{})
-		},
-		Put: func(*unstructured.Unstructured) {},
-	}, exporting.Writer{}
+	o := s.publish(t, "hats", withdrawn)
+	in := kcp.Client(t, s.admin)
 	kube.Delete(t, s.c, o)
 	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		_, err := writer.Write(t.Context(), place, publish)
-		if err != nil {
-			t.Fatal(err)
+		if e := s.export(t); len(e.Spec.PermissionClaims) == 0 {
+			e.Spec.PermissionClaims = kcp.Claims("events")
+			if err := in.Update(t.Context(), e); err != nil {
+				return false, err.Error() // It has changed meanwhile.
+			}
 		}
-		err = s.c.Get(t.Context(), types.NamespacedName{Name: o.GetName()}, o)
-		return apierrors.IsNotFound(err), describe(o)
+		return apierrors.IsNotFound(s.c.Get(t.Context(), types.NamespacedName{Name: o.GetName()}, o)), describe(o)
 	})
 	if e := s.export(t); len(e.Spec.Resources) != 0 {
 		t.Errorf("want hats withdrawn, got %v", e.Spec.Resources)
 	}
 }
 
-// TestWithdrawTogether shows that of those that are withdrawn at a time the last one takes their claims away.
-func TestWithdrawTogether(t *testing.T) {
+// TestWithdrawWithoutEndpointSlice shows that an API is not withdrawn because there is no endpoint slice, while
+// consumers have objects: those could not be reached any more.
+func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
-	var all []*v1alpha1.PublishedResource
-	for _, name := range []string{"hats", "coats", "shoes"} {
-		kube.Create(t, s.c, definition(s.group, name))
-		o := s.published(name, kindOf(name))
-		o.Spec.DeletionPolicy = xpv2.DeletionDelete
-		kube.Create(t, s.c, o)
-		all = append(all, o)
+	const missing = "missing.example.com"
+	s := newShop(t, exportName)
+	s.connect(t, s.agent(t, missing))
+	o := s.publish(t, "hats", withdrawn)
+	consumer := s.consumer(t, exportName)
+	kcp.CreateServed(t, consumer.cfg, s.object("Hat", "bowler"))
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: missing} })
+	s.awaitEndpoints(t, o)
+	kube.Delete(t, s.c, o)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError), "does not exist")
+	if schemaOf(s.export(t), "hats") == "" {
+		t.Error("the API must not be withdrawn while consumers have objects")
 	}
-	for _, o := range all {
-		awaitPublished(t, s.c, o)
-	}
-	for _, o := range all {
-		kube.Delete(t, s.c, o)
-	}
-	for _, o := range all {
-		awaitGone(t, s.c, o)
-	}
-	if e := s.export(t); len(e.Spec.Resources)+len(e.Spec.PermissionClaims) > 0 {
-		t.Errorf("want nothing left, got %v", e.Spec)
+	kube.Delete(t, consumer, s.object("Hat", "bowler"))
+	update(t, s.c, o, func() { o.Spec.APIExport = nil })
+	awaitGone(t, s.c, o)
+	if got := schemaOf(s.export(t), "hats"); got != "" {
+		t.Errorf("want the API withdrawn, it is offered by %s", got)
 	}
 }
 
-// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and
-// those of others are not.
-func TestSchemasGo(t *testing.T) {
+// TestWithdrawBeforeWatch shows that an API is not withdrawn while a consumer has an object that no watch shows yet.
+func TestWithdrawBeforeWatch(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
-	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
-		rbacv1.PolicyRule{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"},
-		},
-		rbacv1.PolicyRule{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"},
-		})...)
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	o.Spec.UnusedSchemas = xpv2.DeletionDelete
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	first := s.awaitSchema(t, "hats", "")
-	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
-	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
-	other := kcp.Export("other.example.com")
-	other.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", used)}
-	s.create(t, other)
-	s.binder(t)
+	s, late := openShop(t), &lateWatches{}
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, late.of(t, s.agent(t), "/hats")))
+	o := s.publish(t, "hats", withdrawn)
+	consumer := s.consumer(t, exportName)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	kube.Eventually(t, "watch of hats", func() (bool, string) { return late.watched(), "nobody watches" })
 
-	redefine(t, s.c, "hats."+s.group, addBrim)
-	second := s.awaitSchema(t, "hats", first)
-	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, "the first schema to be gone", func() (bool, string) {
-		err := in.Get(t.Context(), types.NamespacedName{Name: first}, &apisv1alpha1.APIResourceSchema{})
-		return apierrors.IsNotFound(err), describe(o)
+	late.hold()
+	t.Cleanup(late.release)
+	kcp.CreateServed(t, consumer.cfg, s.object("Hat", "bowler"))
+	kube.Delete(t, s.c, o)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft))
+	if schemaOf(s.export(t), "hats") == "" {
+		t.Error("the API must not be withdrawn while consumers have objects")
+	}
+	late.release()
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "1: 1 in ")
+	kube.Delete(t, consumer, s.object("Hat", "bowler"))
+	awaitGone(t, s.c, o)
+}
+
+// lateWatches are the watches of a server, whose events can be held back.
+type lateWatches struct {
+	streams atomic.Int32 // that have begun
+	held    sync.RWMutex // locked as long as events are held back
+	release func()
+}
+
+// of returns a front of kcp, which can hold back events of a resource.
+func (l *lateWatches) of(t *testing.T, cfg *rest.Config, resource string) *rest.Config {
+	t.Helper()
+	return kcp.Front(t, cfg, func(server *httputil.ReverseProxy) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, resource) {
+				l.streams.Add(1)
+				w = lateWriter{w, l}
+			}
+			server.ServeHTTP(w, r)
+		})
 	})
-	for _, name := range []string{second, foreign, used} {
-		if err := in.Get(t.Context(), types.NamespacedName{Name: name}, &apisv1alpha1.APIResourceSchema{}); err != nil {
-			t.Errorf("schema %s must stay: %v", name, err)
-		}
-	}
 }
 
-// TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first
-// does, that the other says so, and that it takes over when the first has gone.
-func TestTwoOfOnePlace(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	kube.Create(t, s.c, definition(s.group, "caps", "peak"))
-	first := s.published("hats", "Hat")
-	kube.Create(t, s.c, first)
-	awaitPublished(t, s.c, first)
-	name := s.awaitSchema(t, "hats", "")
-	second := s.published("caps", "Cap")
-	second.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Hat"}
-	kube.Create(t, s.c, second)
-	await(t, s.c, second, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonAlreadyPublished))
-	awaitMessage(t, s.c, second, isNot(xpv2.TypeSynced, v1alpha1.ReasonAlreadyPublished), first.GetName())
-	if got := schemaOf(s.export(t), "hats"); got != name {
-		t.Errorf("schema of hats: want %s, got %s", name, got)
-	}
-	kube.Delete(t, s.c, first)
-	s.awaitSchema(t, "hats", name)
-	awaitPublished(t, s.c, second)
+func (l *lateWatches) watched() bool { return l.streams.Load() > 0 }
+
+// hold holds events back until release.
+func (l *lateWatches) hold() {
+	l.held.Lock()
+	l.release = sync.OnceFunc(l.held.Unlock)
 }
 
-// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, that it is
-// published once it can be, and that what is selected and still cannot be published is named.
-func TestInvalidSource(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	o.Spec.Resource.Versions = []string{"v7", "v8"}
-	kube.Create(t, s.c, o)
-	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, "NotServed"), isNot(xpv2.TypeSynced, "NotServed"))
-	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
-		for _, name := range []string{"v7", "v8"} {
-			v := *d.Spec.Versions[0].DeepCopy()
-			v.Name, v.Storage, v.Served = name, false, name == "v7"
-			d.Spec.Versions = append(d.Spec.Versions, v)
-		}
-	})
-	awaitPublished(t, s.c, o)
-	awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished), "version v8 is not served")
+// A lateWriter writes the events of one watch.
+type lateWriter struct {
+	http.ResponseWriter
+
+	watches *lateWatches
 }
+
+func (w lateWriter) Write(b []byte) (int, error) {
+	w.watches.held.RLock()
+	defer w.watches.held.RUnlock()
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets what is written be flushed.
+func (w lateWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

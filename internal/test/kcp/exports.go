@@ -1,8 +1,8 @@
 package kcp
 
 import (
+	"fmt"
 	"testing"
-	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -12,6 +12,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // Client returns a client without a cache. Its scheme has the built-in types, CustomResourceDefinitions, and kcp's
@@ -110,13 +112,18 @@ func Accepted(claims ...apisv1alpha2.PermissionClaim) []apisv1alpha2.AcceptableP
 func AwaitBound(tb testing.TB, in *rest.Config, b *apisv1alpha2.APIBinding) {
 	tb.Helper()
 	c := Client(tb, in)
-	for end := time.Now().Add(workspaceTimeout); ; time.Sleep(pollInterval) {
+	kube.EventuallyBy(tb, workspaceTimeout, "APIBinding "+b.GetName()+" to be bound", func() (bool, string) {
 		err := c.Get(tb.Context(), client.ObjectKeyFromObject(b), b)
-		if err == nil && b.Status.Phase == apisv1alpha2.APIBindingPhaseBound {
-			return
-		}
-		if time.Now().After(end) {
-			tb.Fatalf("APIBinding %q is not bound after %s: %v %+v", b.GetName(), workspaceTimeout, err, b.Status)
-		}
-	}
+		return err == nil && b.Status.Phase == apisv1alpha2.APIBindingPhaseBound, fmt.Sprintf("%v %+v", err, b.Status)
+	})
+}
+
+// CreateServed creates an object in a workspace as soon as kcp serves its kind there, which is a moment after the
+// binding.
+func CreateServed(tb testing.TB, in *rest.Config, o client.Object) {
+	tb.Helper()
+	kube.Eventually(tb, "creation of "+o.GetName(), func() (bool, string) {
+		err := Client(tb, in).Create(tb.Context(), o)
+		return err == nil, fmt.Sprint(err)
+	})
 }

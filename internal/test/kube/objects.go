@@ -2,8 +2,12 @@ package kube
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -113,6 +117,28 @@ func AwaitGone(tb testing.TB, c client.Client, objs ...client.Object) {
 	}
 }
 
+// AwaitEvent waits until an event is seen whose object and message have some texts, and returns it.
+func AwaitEvent(tb testing.TB, c client.Client, reason string, texts ...string) (found corev1.Event) {
+	tb.Helper()
+	Eventually(tb, fmt.Sprint("event ", reason, texts), func() (bool, string) {
+		list, seen := &corev1.EventList{}, []string(nil)
+		if err := c.List(tb.Context(), list); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range list.Items {
+			is := e.InvolvedObject.Name + ": " + e.Message
+			lacks := func(text string) bool { return !strings.Contains(is, text) }
+			if e.Reason == reason && !slices.ContainsFunc(texts, lacks) {
+				found = e
+				return true, ""
+			}
+			seen = append(seen, e.Reason+" "+is)
+		}
+		return false, strings.Join(seen, "; ")
+	})
+	return found
+}
+
 func each(tb testing.TB, verb string, objs []client.Object, do func(client.Object) error) {
 	tb.Helper()
 	for _, o := range objs {
@@ -120,4 +146,18 @@ func each(tb testing.TB, verb string, objs []client.Object, do func(client.Objec
 			tb.Fatalf("cannot %s %T %s: %v", verb, o, o.GetName(), err)
 		}
 	}
+}
+
+// AtOnce does something for each element of a list, several at a time.
+func AtOnce[T any](list []T, do func(T)) {
+	const atOnce = 20
+	var all sync.WaitGroup
+	for i := range atOnce {
+		all.Go(func() {
+			for j := i; j < len(list); j += atOnce {
+				do(list[j])
+			}
+		})
+	}
+	all.Wait()
 }

@@ -63,19 +63,14 @@ func newWorld(t *testing.T) *world {
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.ClusterConfig("default", spec))
-	s.bind(t, path)
-	provider.Start(t, service.User(t, "provider", "system:masters"))
-	return s
-}
-
-func (s *world) bind(t *testing.T, path string) {
-	t.Helper()
 	_, cfg := workspaces.Workspace(t)
 	kcp.Bind(t, cfg, path, exportName, kcp.Claims("events", "namespaces", "secrets")...)
 	s.in = kcp.Client(t, cfg)
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	kube.Create(t, s.in, created)
 	s.cluster = created.Annotations["kcp.io/cluster"]
+	provider.Start(t, service.User(t, "provider", "system:masters"))
+	return s
 }
 
 // short is what the guides call a hash: the first 20 digits of SHA-1.
@@ -103,21 +98,20 @@ type guide struct {
 	reason string
 	// apiVersion and kind are what consumers see, those of cert-manager if they are empty.
 	apiVersion, kind string
-	// copied is the namespace and name of the copy, and spec what its spec differs in.
-	copied func(cluster, name string) string
+	// copied is the namespace and name of the copy, and spec what its spec differs in. Without a name it has the default,
+	// whose hashes are shown elsewhere.
+	copied string
 	spec   map[string]any
 	// issued is a Secret that comes about beside the copy, and returned the name of its copy beside the object.
 	issued, returned string
 	labels           map[string]string
 }
 
-// inOwn and inShared are where copies are by the rules of the guides. The first is the default, with hashes that are
-// shown elsewhere.
-func inOwn(cluster, _ string) string { return cluster + "/" }
-
-func inShared(cluster, name string) string {
-	return "kube-system/" + cluster + "-" + short(namespace) + "-" + short(name)
-}
+// Where copies are by the rules of the guides.
+const (
+	inOwn    = "CLUSTER/"
+	inShared = "kube-system/CLUSTER-NAMESPACE-NAME"
+)
 
 var guides = map[string]guide{
 	"simple": {reason: "The least there is to say copies all.", copied: inOwn},
@@ -128,9 +122,7 @@ var guides = map[string]guide{
 		kind:       "Sertifikat",
 		copied:     inOwn,
 	},
-	"naming": {reason: "Placeholders make names.", copied: func(cluster, name string) string {
-		return cluster + "/cert-" + short(namespace) + "-" + short(name)
-	}},
+	"naming": {reason: "Placeholders make names.", copied: "CLUSTER/cert-NAMESPACE-NAME"},
 	"mutation": {
 		reason: "Steps change the copy in order.", copied: inOwn,
 		spec: map[string]any{"secretName": "kcp-my-mutation-copy", "issuerRef": map[string]any{"name": "any"}},
@@ -206,7 +198,8 @@ func (s *world) follow(t *testing.T, name string, g guide) {
 		return err == nil, fmt.Sprint(err)
 	})
 	copied := s.copyOf(t, name)
-	got, want := copied.GetNamespace()+"/"+copied.GetName(), g.copied(s.cluster, name)
+	want := strings.NewReplacer("CLUSTER", s.cluster, "NAMESPACE", short(namespace), "NAME", short(name)).Replace(g.copied)
+	got := copied.GetNamespace() + "/" + copied.GetName()
 	if got != want && !(strings.HasSuffix(want, "/") && strings.HasPrefix(got, want)) {
 		t.Errorf("name of the copy: want %s, got %s", want, got)
 	}
@@ -215,7 +208,11 @@ func (s *world) follow(t *testing.T, name string, g guide) {
 	if diff := cmp.Diff(spec, copied.Object["spec"]); diff != "" {
 		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
 	}
-	s.report(t, copied, above)
+	kube.PatchStatus(t, s.c, copied, `{"status":{"revision":7}}`)
+	kube.Await(t, s.in, above, "the status", func() (bool, string) {
+		revision, _, _ := unstructured.NestedInt64(above.Object, "status", "revision")
+		return revision == 7, fmt.Sprint(above.Object["status"])
+	})
 	if g.issued != "" {
 		kube.Create(t, s.c, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
@@ -248,14 +245,4 @@ func (s *world) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 		return is, fmt.Sprint(err, len(list.Items))
 	})
 	return &list.Items[0]
-}
-
-// report writes a status below, and waits until it is above.
-func (s *world) report(t *testing.T, copied, above *unstructured.Unstructured) {
-	t.Helper()
-	kube.PatchStatus(t, s.c, copied, `{"status":{"revision":7}}`)
-	kube.Await(t, s.in, above, "the status", func() (bool, string) {
-		revision, _, _ := unstructured.NestedInt64(above.Object, "status", "revision")
-		return revision == 7, fmt.Sprint(above.Object["status"])
-	})
 }

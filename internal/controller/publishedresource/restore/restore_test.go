@@ -78,13 +78,10 @@ func hat(group, name, size string) *unstructured.Unstructured {
 	return u
 }
 
-// offer creates a Hat as soon as kcp serves the kind.
+// offer creates a Hat as soon as kcp serves the kind. Its administrator has another token after a restore.
 func offer(t *testing.T, consumer string, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, "creation of "+u.GetName(), func() (bool, string) {
-		err := kcp.Client(t, workspaces.Config(consumer)).Create(t.Context(), u.DeepCopy())
-		return err == nil, fmt.Sprint(err)
-	})
+	kcp.CreateServed(t, workspaces.Config(consumer), u.DeepCopy())
 }
 
 // resize changes the size of a Hat as soon as kcp lets it.
@@ -128,9 +125,14 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
 	})
 	awaitCopy(t, c, undone, "L")
-	kube.Throughout(t, 5*time.Second, "the copy stays", func() (bool, string) {
+	turn := undone.DeepCopy()
+	kube.Holds(t, "the copy stays", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects.Orphaned == 1, fmt.Sprintf("%+v", o.Status.Objects)
+	}, func() {
+		turn.SetName(turn.GetName() + "-turn")
+		offer(t, consumer, turn)
+		awaitCopy(t, c, turn, "L")
 	})
 	again := undone.DeepCopy()
 	again.Object["spec"] = map[string]any{"size": "S"}
@@ -150,20 +152,6 @@ func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, n int, pa
 		_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 		time.Sleep(pause)
 	}
-}
-
-// goAhead makes kcp give out many resource versions.
-func goAhead(t *testing.T, in *rest.Config) {
-	t.Helper()
-	const writers = 20
-	c := kcp.Client(t, in)
-	var writing sync.WaitGroup
-	for w := range writers {
-		cm := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, fmt.Sprintf("counter-%d", w))}
-		kube.Create(t, c, cm)
-		writing.Go(func() { write(t.Context(), c, cm, ahead/writers, 0) })
-	}
-	writing.Wait()
 }
 
 // goOn keeps writing until the test ends, as any cluster does.
@@ -193,7 +181,9 @@ func TestKCPRestored(t *testing.T) {
 		awaitCopy(t, c, u, "L")
 	}
 	workspaces.Backup(t)
-	goAhead(t, workspaces.Config(consumer))
+	counter := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "counter")}
+	kube.Create(t, kcp.Client(t, workspaces.Config(consumer)), counter)
+	write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), counter, ahead, 0)
 	for _, u := range []*unstructured.Unstructured{undone, changed} {
 		resize(t, consumer, u, "XL")
 		awaitCopy(t, c, u, "XL")
@@ -212,17 +202,7 @@ func TestKCPRestored(t *testing.T) {
 	awaitCopy(t, c, changed, "M")
 	awaitCopy(t, c, undone, "L")
 	wantLeft(t, c, o, consumer, late)
-	kube.Eventually(t, "an event on the PublishedResource", func() (bool, string) {
-		events := &corev1.EventList{}
-		if err := c.List(t.Context(), events); err != nil {
-			return false, err.Error()
-		}
-		for _, e := range events.Items {
-			if e.InvolvedObject.Kind == "PublishedResource" && e.InvolvedObject.Name == o.GetName() &&
-				e.Reason == commonv1.ReasonTargetRestored {
-				return e.Type == corev1.EventTypeWarning, e.Message
-			}
-		}
-		return false, "none"
-	})
+	if e := kube.AwaitEvent(t, c, string(commonv1.ReasonTargetRestored), o.GetName()); e.Type != corev1.EventTypeWarning {
+		t.Errorf("want a warning, got %s", e.Type)
+	}
 }

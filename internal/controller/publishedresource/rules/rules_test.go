@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,17 +46,13 @@ type world struct {
 	server       *kube.Server
 	c, in, other client.Client
 	admin        *rest.Config // of the first of the two workspaces
+	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
 }
 
-func newWorld(t *testing.T, server *kube.Server) *world {
-	t.Helper()
-	return newWorldOf(t, server, "default", "billing")
-}
-
-// newWorldOf is newWorld with the names of the ProviderConfigs that lead to the two APIExports.
-func newWorldOf(t *testing.T, server *kube.Server, services, billing string) *world {
+// newWorld makes it, with ProviderConfigs that lead to the two APIExports.
+func newWorld(t *testing.T, server *kube.Server, services, billing string) *world {
 	t.Helper()
 	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
 	s := &world{server: server, c: server.Client(t, apis.AddToScheme)}
@@ -66,11 +61,11 @@ func newWorldOf(t *testing.T, server *kube.Server, services, billing string) *wo
 	s.admin, s.other = admin, kcp.Client(t, otherAdmin)
 	s.offer(t, admin, services, exportName)
 	s.offer(t, otherAdmin, billing, otherName)
-	_, consumer := workspaces.Workspace(t)
+	_, s.consumer = workspaces.Workspace(t)
 	claims := kcp.Claims("events", "namespaces")
-	s.binding = kcp.Bind(t, consumer, path, exportName, claims...)
-	kcp.Bind(t, consumer, otherPath, otherName, claims[0])
-	s.in = kcp.Client(t, consumer)
+	s.binding = kcp.Bind(t, s.consumer, path, exportName, claims...)
+	kcp.Bind(t, s.consumer, otherPath, otherName, claims[0])
+	s.in = kcp.Client(t, s.consumer)
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	kube.Create(t, s.in, created)
 	s.cluster = created.Annotations["kcp.io/cluster"]
@@ -93,15 +88,6 @@ func (s *world) lead(t *testing.T, admin *rest.Config, config, export string) {
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.ClusterConfig(config, spec))
-}
-
-// appear creates an object as soon as its API is served.
-func appear(t *testing.T, c client.Client, o *unstructured.Unstructured) {
-	t.Helper()
-	kube.Eventually(t, "creation of "+o.GetKind(), func() (bool, string) {
-		err := c.Create(t.Context(), o.DeepCopy())
-		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
-	})
 }
 
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
@@ -151,89 +137,75 @@ func (s *world) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 	})
 }
 
-// awaitObject waits for an object.
-func (s *world) awaitObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
-	t.Helper()
-	kube.Eventually(t, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil, fmt.Sprint(err)
-	})
-}
-
 // A rule is a PublishedResource of Gadgets and what it does.
 type rule struct {
 	reason, spec string
-	// kind is that of the consumer's object, Gadget if it is empty. It has no namespace if unnamespaced says so.
-	kind         string
-	unnamespaced bool
-	// copied is the namespace and name of the copy, or the beginning of them.
-	copied string
-	// others are PublishedResources that are there before, aside are objects of the consumer that are, and after looks
-	// at more than the copy.
-	others []string
-	aside  []*unstructured.Unstructured
-	after  func(t *testing.T)
+	// above is the consumer's object, a Gadget if it is nil.
+	above *unstructured.Unstructured
+	// others are PublishedResources that are there before, aside an object of the consumer that is, and issued one that
+	// the service cluster has then.
+	others        []string
+	aside, issued *unstructured.Unstructured
+	// copied is what comes about then, on the service cluster, or for the consumer if something is issued.
+	copied *unstructured.Unstructured
 }
 
-const gadgets = "resource: {apiGroup: rules.example.org, kind: Gadget}\n"
+const (
+	gadgets = "resource: {apiGroup: rules.example.org, kind: Gadget}\n"
+	parts   = "resource: {apiGroup: rules.example.org, kind: Part}\n"
+)
 
 func (s *world) rules() map[string]rule {
+	part := object("rules.example.org/v1", "Part", s.cluster, "p")
+	plan := func(namespace string) *unstructured.Unstructured {
+		return object("billing.example.org/v1", "Plan", namespace, "gold")
+	}
 	return map[string]rule{
 		"Scope": {
 			reason: "Consumers may have no namespaces for it.",
 			spec:   gadgets + "projection: {kind: Wide, plural: wides, scope: Cluster}",
-			kind:   "Wide", unnamespaced: true, copied: s.cluster + "/",
+			above:  object("rules.example.org/v1", "Wide", "", "web"),
 		},
 		"Identity": {
 			reason: "Related objects may be of an API that another APIExport offers.",
-			spec: gadgets + `related: [{identifier: plan, origin: kcp, group: billing.example.org, version: v1, ` +
-				`resource: plans, identityHash: IDENTITY,
-				object: {reference: {path: spec.plan}}}]`,
-			others: []string{"providerConfigRef: {name: billing}\nresource: {apiGroup: billing.example.org, kind: Plan}\n" +
-				"synchronization: {enabled: false}"},
-			aside:  []*unstructured.Unstructured{object("billing.example.org/v1", "Plan", namespace, "gold")},
-			copied: s.cluster + "/",
-			after: func(t *testing.T) {
-				t.Helper()
-				s.awaitObject(t, s.c, object("billing.example.org/v1", "Plan", s.cluster, "gold"))
+			spec: gadgets + `
+related:
+- {identifier: plan, origin: kcp, group: billing.example.org, version: v1, resource: plans, identityHash: IDENTITY,
+  object: {reference: {path: spec.plan}}}`,
+			others: []string{
+				"providerConfigRef: {name: billing}\nresource: {apiGroup: billing.example.org, kind: Plan}" + unsynced,
 			},
+			aside: plan(namespace), copied: plan(s.cluster),
 		},
 		"RelatedProjection": {
 			reason: "Related objects may be of another kind in kcp.",
-			spec: gadgets + `related: [{identifier: part, origin: service, group: rules.example.org, version: v1, ` +
-				`resource: parts,
-				projection: {group: pieces.example.com, version: v1beta1, resource: pieces}, ` +
-				`cleanup: true, object: {reference: {path: spec.part}}}]`,
-			copied: s.cluster + "/",
-			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
-				"projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}"},
-			after: func(t *testing.T) {
-				t.Helper()
-				kube.Create(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
-				s.awaitObject(t, s.in, object("pieces.example.com/v1beta1", "Piece", namespace, "p"))
+			spec: gadgets + `
+related:
+- {identifier: part, origin: service, group: rules.example.org, version: v1, resource: parts, cleanup: true,
+  projection: {group: pieces.example.com, version: v1beta1, resource: pieces}, object: {reference: {path: spec.part}}}`,
+			others: []string{
+				parts + "projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}" + unsynced,
 			},
+			issued: part, copied: object("pieces.example.com/v1beta1", "Piece", namespace, "p"),
 		},
 		"RelatedProjectionOfConsumer": {
 			reason: "Related objects of consumers are named as they are in kcp, " +
 				"and projected to what they are on the service cluster.",
-			spec: gadgets + `related: [{identifier: slice, origin: kcp, group: slices.example.com, version: v1beta1, ` +
-				`resource: slices,
-				projection: {group: rules.example.org, version: v1, resource: parts}, object: {reference: {path: spec.part}}}]`,
-			copied: s.cluster + "/",
-			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
-				"projection: {group: slices.example.com, kind: Slice, plural: slices, versions: {v1: v1beta1}}"},
-			aside: []*unstructured.Unstructured{object("slices.example.com/v1beta1", "Slice", namespace, "p")},
-			after: func(t *testing.T) {
-				t.Helper()
-				s.awaitObject(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
+			spec: gadgets + `
+related:
+- {identifier: slice, origin: kcp, group: slices.example.com, version: v1beta1, resource: slices,
+  projection: {group: rules.example.org, version: v1, resource: parts}, object: {reference: {path: spec.part}}}`,
+			others: []string{
+				parts + "projection: {group: slices.example.com, kind: Slice, plural: slices, versions: {v1: v1beta1}}" + unsynced,
 			},
+			aside: object("slices.example.com/v1beta1", "Slice", namespace, "p"), copied: part,
 		},
 	}
 }
 
 // TestRules follows an object of a consumer by each rule.
 func TestRules(t *testing.T) {
-	s := newWorld(t, &service)
+	s := newWorld(t, &service, "default", "billing")
 	provider.Start(t, service.User(t, "provider", "system:masters"))
 	for name, r := range s.rules() {
 		t.Run(name, func(t *testing.T) {
@@ -242,12 +214,12 @@ func TestRules(t *testing.T) {
 				defer s.publish(t, fmt.Sprintf("%s-%d", strings.ToLower(name), i), other)()
 			}
 			defer s.publish(t, strings.ToLower(name), s.spec(t, r))()
-			for _, o := range r.aside {
-				appear(t, s.in, o)
+			if r.aside != nil {
+				kcp.CreateServed(t, s.consumer, r.aside)
 			}
 			s.follow(t, r)
-			for _, o := range r.aside {
-				kube.Remove(t, s.in, o)
+			if r.aside != nil {
+				kube.Remove(t, s.in, r.aside)
 			}
 		})
 	}
@@ -283,14 +255,11 @@ func (s *world) spec(t *testing.T, r rule) string {
 // follow follows an object through its life.
 func (s *world) follow(t *testing.T, r rule) {
 	t.Helper()
-	above := object("rules.example.org/v1", "Gadget", namespace, "web")
-	if r.kind != "" {
-		above.SetKind(r.kind)
+	above := r.above
+	if above == nil {
+		above = object("rules.example.org/v1", "Gadget", namespace, "web")
 	}
-	if r.unnamespaced {
-		above.SetNamespace("")
-	}
-	appear(t, s.in, above)
+	kcp.CreateServed(t, s.consumer, above)
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("rules.example.org/v1")
 	list.SetKind("GadgetList")
@@ -299,9 +268,8 @@ func (s *world) follow(t *testing.T, r rule) {
 		return err == nil && len(list.Items) == 1, fmt.Sprint(err, len(list.Items))
 	})
 	copied := &list.Items[0]
-	if got := copied.GetNamespace() + "/" + copied.GetName(); got != r.copied &&
-		!(strings.HasSuffix(r.copied, "/") && strings.HasPrefix(got, r.copied)) {
-		t.Errorf("name of the copy: want %s, got %s", r.copied, got)
+	if got := copied.GetNamespace(); got != s.cluster {
+		t.Errorf("namespace of the copy: want %s, got %s", s.cluster, got)
 	}
 	if diff := cmp.Diff(above.Object["spec"], copied.Object["spec"]); diff != "" {
 		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
@@ -311,8 +279,13 @@ func (s *world) follow(t *testing.T, r rule) {
 		phase, _, _ := unstructured.NestedString(above.Object, "status", "phase")
 		return phase == "Ready", fmt.Sprint(above.Object["status"])
 	})
-	if r.after != nil {
-		r.after(t)
+	side := s.c
+	if r.issued != nil {
+		kube.Create(t, s.c, r.issued)
+		side = s.in
+	}
+	if r.copied != nil {
+		kube.Await(t, side, r.copied, "what is related", func() (bool, string) { return true, "" })
 	}
 	kube.Remove(t, s.in, above)
 	kube.AwaitGone(t, s.c, copied)

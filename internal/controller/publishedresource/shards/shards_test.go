@@ -116,10 +116,7 @@ func (s *world) hat(name string) *unstructured.Unstructured {
 // order creates an object, as soon as the API is served.
 func (in tenant) order(t *testing.T, name string) {
 	t.Helper()
-	kube.Eventually(t, "order "+name+" in "+in.path, func() (bool, string) {
-		err := in.Create(t.Context(), in.world.hat(name))
-		return err == nil, fmt.Sprint(err)
-	})
+	kcp.CreateServed(t, in.cfg, in.world.hat(name))
 }
 
 // copied returns the copies of a consumer's object.
@@ -213,6 +210,15 @@ func TestShards(t *testing.T) {
 				s.offer.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse, state
 		})
 	}
+	kube.Await(t, up.c, up.offer, "the endpoint named that does not answer, and no other", func() (bool, string) {
+		message, named := up.offer.GetCondition(v1alpha1.TypeEndpointsReady).Message, 0
+		for _, e := range up.offer.Status.Endpoints {
+			if strings.Contains(message, e.URL) {
+				named++
+			}
+		}
+		return named == 1, message
+	})
 	// Other shards accept a ServiceAccount of one that is down for a minute only, such as that of the other world.
 	at[up][kcp.RootShard].order(t, "meanwhile")
 	at[up][kcp.RootShard].awaitCopy(t, "meanwhile", "1")

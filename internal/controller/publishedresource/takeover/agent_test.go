@@ -19,6 +19,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // What api-syncagent writes. It is spelled out here, as it must not follow our own constants.
@@ -80,7 +81,7 @@ type agent struct {
 func (a *agent) publish(t *testing.T) {
 	t.Helper()
 	d := build.Definition(a.group, "certs", "secretName", "settingsName", "defaulted")
-	create(t, a.c, d)
+	kube.Create(t, a.c, d)
 	spec := &v1alpha1.PublishedResourceSpec{Resource: v1alpha1.SourceResource{
 		APIGroup: a.group, Kind: "Cert", Version: "v1",
 	}}
@@ -100,7 +101,7 @@ func (a *agent) publish(t *testing.T) {
 		e.Spec.PermissionClaims = append(e.Spec.PermissionClaims,
 			apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource{Resource: r}, All: true})
 	}
-	create(t, kcp.Client(t, a.admin), schema, e)
+	kube.Create(t, kcp.Client(t, a.admin), schema, e)
 }
 
 // hash returns what the agent hashes texts to, and keyOf what it hashes structures to.
@@ -217,36 +218,17 @@ func (a *agent) stateOf(t *testing.T, o cert) *corev1.Secret {
 	}
 }
 
-// accept does what the agent does first with an object: it takes hold of it.
-func (a *agent) accept(t *testing.T, o cert) *unstructured.Unstructured {
-	t.Helper()
-	u := o.above(a.group)
-	u.SetFinalizers([]string{finalizer})
-	create(t, o.in, u)
-	return u
-}
-
-// place does what it does next: it makes the copy.
-func (a *agent) place(t *testing.T, o cert) *unstructured.Unstructured {
-	t.Helper()
-	u := o.below(a.group)
-	create(t, a.c, u)
-	return u
-}
-
 // sync leaves an object with all that belongs to it, in step.
 func (a *agent) sync(t *testing.T, o cert) {
 	t.Helper()
-	above := a.accept(t, o)
-	note := fmt.Sprintf(`{"namespace":%q,"name":%q,"apiVersion":"v1","kind":"Secret"}`, o.namespace, o.name)
-	patch(t, o.in, above, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotations +
-		"tls.0": note}}})
-	below := a.place(t, o)
-	held := o.settings(o.namespace)
+	above, below, held := o.above(a.group), o.below(a.group), o.settings(o.namespace)
+	above.SetFinalizers([]string{finalizer})
 	held.Finalizers = []string{finalizer}
-	create(t, o.in, held, o.secret(o.namespace, o.name))
-	create(t, a.c, o.settings(o.in.cluster), o.secret(o.in.cluster, o.name+"-issued"), a.stateOf(t, o))
+	kube.Create(t, o.in, above, held, o.secret(o.namespace, o.name))
+	kube.Create(t, a.c, below, o.settings(o.in.cluster), o.secret(o.in.cluster, o.name+"-issued"), a.stateOf(t, o))
+	note := fmt.Sprintf(`{"namespace":%q,"name":%q,"apiVersion":"v1","kind":"Secret"}`, o.namespace, o.name)
+	kube.Patch(t, o.in, above, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotations+"tls.0", note))
 	for c, u := range map[client.Client]*unstructured.Unstructured{o.in: above, a.c: below} {
-		patchStatus(t, c, u, "Issued")
+		kube.PatchStatus(t, c, u, `{"status":{"phase":"Issued"}}`)
 	}
 }

@@ -3,19 +3,13 @@ package takeover_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	e2eprovider "github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
@@ -31,7 +25,7 @@ const looker = "looker"
 // grantReading gives the looker the right to get and list all there is.
 func grantReading(t *testing.T, c client.Client) {
 	t.Helper()
-	create(t, c, &rbacv1.ClusterRole{
+	kube.Create(t, c, &rbacv1.ClusterRole{
 		ObjectMeta: build.Meta("", looker),
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}},
 	}, &rbacv1.ClusterRoleBinding{
@@ -72,11 +66,11 @@ func TestPreflight(t *testing.T) {
 		s.cert(s.tenants[0], "a1"), s.cert(s.tenants[0], "bb"),
 		s.cert(s.tenants[1], "a1"), s.cert(s.tenants[1], "bb"),
 	}
-	each(certs, func(o cert) { s.sync(t, o) })
+	kube.AtOnce(certs, func(o cert) { s.sync(t, o) })
 	grantReading(t, s.c)
 	config := build.ClusterConfig("default", commonv1.ProviderConfigSpec{})
 	published := object("syncagent.kcp.io/v1alpha1", "PublishedResource", "", "publish-certs")
-	faults := []client.Object{runningAgent(s.state), changingTemplate(t, s.group)}
+	faults := []client.Object{fromYAML(t, runningAgent, s.state), fromYAML(t, changingTemplate, s.group)}
 	t.Cleanup(func() { // Other tests have their own of these names.
 		for _, o := range append(faults, config, published) {
 			_ = s.c.Delete(context.WithoutCancel(t.Context()), o)
@@ -95,8 +89,8 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("all as the guide says: exit code %d, findings -want, +got:\n%s", code, diff)
 	}
 
-	create(t, s.c, faults...)
-	patch(t, s.c, published, map[string]any{"spec": map[string]any{"stateNamespace": nil}})
+	kube.Create(t, s.c, faults...)
+	kube.Patch(t, s.c, published, `{"spec":{"stateNamespace":null}}`)
 	kube.Delete(t, s.c, config)
 	r, code = s.look(t)
 	if diff := cmp.Diff([]preflight.Finding{
@@ -122,29 +116,24 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// runningAgent returns a Deployment of the agent as its chart makes it.
-func runningAgent(namespace string) client.Object {
-	labels := map[string]string{"app": "agent"}
-	return &appsv1.Deployment{
-		ObjectMeta: build.Meta(namespace, "agent"),
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name: "agent", Image: "ghcr.io/kcp-dev/api-syncagent:v0.7.0",
-					Args: []string{"--apiexportendpointslice-ref=" + exportName, "--namespace=" + namespace},
-				}}},
-			},
-		},
-	}
-}
-
-// changingTemplate returns a PublishedResource with a template that the agent accepts and we do not.
-func changingTemplate(t *testing.T, group string) client.Object {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(fmt.Appendf(nil, `
+// A Deployment of the agent as its chart makes it, and a PublishedResource with a template that the agent accepts and
+// we do not.
+const (
+	runningAgent = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: agent, namespace: %[1]s}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers:
+      - name: agent
+        image: ghcr.io/kcp-dev/api-syncagent:v0.7.0
+        args: [--apiexportendpointslice-ref=` + exportName + `, --namespace=%[1]s]
+`
+	changingTemplate = `
 apiVersion: syncagent.kcp.io/v1alpha1
 kind: PublishedResource
 metadata: {name: publish-clock}
@@ -152,8 +141,5 @@ spec:
   resource: {kind: Cert, apiGroup: %s, version: v1}
   projection: {kind: Clock, plural: clocks}
   mutation: {spec: [{template: {path: spec.at, template: "{{ now }}"}}]}
-`, group), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
+`
+)

@@ -73,12 +73,9 @@ func newWorld(t *testing.T) *world {
 	}
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}}
-	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(fmt.Appendf(nil, publishedResource, s.group, ns), &o.Object); err != nil {
-		t.Fatal(err)
-	}
+	o := fromYAML(t, publishedResource, s.group, ns)
 	account := kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
-	create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.ClusterConfig("default", spec), o)
 	return s
 }
@@ -93,8 +90,8 @@ func (s *world) tenant(t *testing.T) tenant {
 	ns := &corev1.Namespace{}
 	kube.Get(t, in, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	in.cluster = ns.Annotations["kcp.io/cluster"]
-	create(t, in, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[1]}})
-	create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
+	kube.Create(t, in, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[1]}})
+	kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
 	kube.Eventually(t, "Certs in workspace "+in.cluster, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(object(s.group+"/v1", "CertList", "", "").GroupVersionKind())
@@ -150,19 +147,15 @@ func TestTakeover(t *testing.T) {
 	for i := range 2 * objectsEach {
 		s.all = append(s.all, s.cert(s.tenants[i%2], fmt.Sprintf("cert-%d", i)))
 	}
-	each(s.all, func(o cert) { s.sync(t, o) })
+	kube.AtOnce(s.all, func(o cert) { s.sync(t, o) })
 	if t.Failed() {
 		t.FailNow()
 	}
-	before := []map[string]string{s.standing(t, s.tenants[0]), s.standing(t, s.tenants[1])}
 	states := s.states(t)
 	below, above := service.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
 	belowMark, aboveMark := below.Mark(), above.Mark()
 	s.serve(t)
-	for i, in := range s.tenants {
-		if diff := cmp.Diff(before[i], s.standing(t, in)); diff != "" {
-			t.Errorf("what the agent has left for %s: -before, +after:\n%s", in.cluster, diff)
-		}
+	for _, in := range s.tenants {
 		if got := changing(below, belowMark, user, in); cmp.Diff(map[string]int{"patch secrets": objectsEach},
 			got.Count()) != "" {
 			t.Errorf("want each state of %s patched once, got writes:\n%s", in.cluster, got)
@@ -219,51 +212,70 @@ func (s *world) compareStates(t *testing.T, before map[string]corev1.Secret) {
 func (s *world) flow(t *testing.T) {
 	for _, o := range s.all[:4] {
 		above, below := o.above(s.group), o.below(s.group)
-		patch(t, o.in, above, map[string]any{
-			"spec": map[string]any{"size": "XL"}, "metadata": map[string]any{"labels": map[string]any{"app": nil}},
-		})
+		kube.Patch(t, o.in, above, `{"spec":{"size":"XL"},"metadata":{"labels":{"app":null}}}`)
 		await(t, s.c, below, "the change", func() bool {
 			_, labelled := below.GetLabels()["app"]
-			return field(below, "spec.size") == "XL" && !labelled
+			return field(below, "spec", "size") == "XL" && !labelled
 		})
-		if got := field(below, "spec.defaulted") + " " + field(below, "spec.secretName"); got != "by a webhook "+o.name+
-			"-issued" {
-			t.Errorf("what others have set of the copy: got %q", got)
+		if set, name := field(below, "spec", "defaulted"), field(below, "spec", "secretName"); set != "by a webhook" ||
+			name != o.name+"-issued" {
+			t.Errorf("what others have set of the copy: got %q and %q", set, name)
 		}
-		patchStatus(t, s.c, below, "Renewed")
-		await(t, o.in, above, "the status", func() bool { return field(above, "status.phase") == "Renewed" })
+		kube.PatchStatus(t, s.c, below, `{"status":{"phase":"Renewed"}}`)
+		await(t, o.in, above, "the status", func() bool { return field(above, "status", "phase") == "Renewed" })
 
-		patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"),
-			map[string]any{"data": map[string]any{"tls.crt": "bmV3"}})
+		kube.Patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"), `{"data":{"tls.crt":"bmV3"}}`)
 		issued := object("v1", "Secret", o.namespace, o.name)
-		await(t, o.in, issued, "the new certificate", func() bool { return dataOf(issued, "tls.crt") == "bmV3" })
-		patch(t, o.in, o.settings(o.namespace), map[string]any{"data": map[string]any{"for": "something else"}})
+		await(t, o.in, issued, "the new certificate", func() bool { return field(issued, "data", "tls.crt") == "bmV3" })
+		kube.Patch(t, o.in, o.settings(o.namespace), `{"data":{"for":"something else"}}`)
 		settings := object("v1", "ConfigMap", o.in.cluster, o.settingsName())
-		await(t, s.c, settings, "the change", func() bool { return field(settings, "data.for") == "something else" })
+		await(t, s.c, settings, "the change", func() bool { return field(settings, "data", "for") == "something else" })
 	}
 }
 
-// end deletes objects that were taken over.
+// end deletes objects that were taken over, and waits until nothing is left of them but what others have made.
 func (s *world) end(t *testing.T) {
 	for _, o := range s.all[:4] {
-		above := o.above(s.group)
-		kube.Delete(t, o.in, above)
-		s.awaitEnd(t, o)
+		state := object("v1", "Secret", s.state, s.stateOf(t, o).Name)
+		kube.Remove(t, o.in, o.above(s.group))
+		kube.AwaitGone(t, s.c, o.below(s.group), object("v1", "ConfigMap", o.in.cluster, o.settingsName()), state)
+		kube.AwaitGone(t, o.in, object("v1", "Secret", o.namespace, o.name))
+		settings := object("v1", "ConfigMap", o.namespace, o.settingsName())
+		await(t, o.in, settings, "no finalizer", func() bool { return len(settings.GetFinalizers()) == 0 })
+		issued := object("v1", "Secret", o.in.cluster, o.name+"-issued")
+		kube.Get(t, s.c, client.ObjectKeyFromObject(issued), issued)
 	}
 }
 
-// awaitEnd waits until nothing is left of an object but what others have made.
-func (s *world) awaitEnd(t *testing.T, o cert) {
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// await waits until an object is as wanted.
+func await(t *testing.T, c client.Client, u *unstructured.Unstructured, what string, is func() bool) {
 	t.Helper()
-	awaitGone(t, o.in, o.above(s.group))
-	awaitGone(t, s.c, o.below(s.group))
-	awaitGone(t, o.in, object("v1", "Secret", o.namespace, o.name))
-	awaitGone(t, s.c, object("v1", "ConfigMap", o.in.cluster, o.settingsName()))
-	awaitGone(t, s.c, object("v1", "Secret", s.state, s.stateOf(t, o).Name))
-	settings := object("v1", "ConfigMap", o.namespace, o.settingsName())
-	await(t, o.in, settings, "no finalizer", func() bool { return len(settings.GetFinalizers()) == 0 })
-	issued := object("v1", "Secret", o.in.cluster, o.name+"-issued")
-	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(issued), issued); err != nil {
-		t.Errorf("what the operator has issued: %v", err)
+	kube.Await(t, c, u, what+" of "+u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName(), func() (bool, string) {
+		return is(), fmt.Sprint(u.Object)
+	})
+}
+
+// field returns a text, such as a value of a Secret in base64.
+func field(u *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(u.Object, path...)
+	return s
+}
+
+// fromYAML returns an object of a template.
+func fromYAML(t *testing.T, text string, values ...any) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, text, values...), &u.Object); err != nil {
+		t.Fatal(err)
 	}
+	return u
 }

@@ -2,14 +2,14 @@ package publishedresource_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +25,7 @@ import (
 func TestStrangerEdits(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
+	o := s.publish(t, "hats")
 	name := s.awaitSchema(t, "hats", "")
 	claim := apisv1alpha2.PermissionClaim{
 		GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
@@ -87,7 +87,7 @@ func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 func TestSchemaIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
+	o := s.publish(t, "hats")
 	was := &apisv1alpha1.APIResourceSchema{}
 	in := kcp.Client(t, s.admin)
 	kube.Get(t, in, types.NamespacedName{Name: s.awaitSchema(t, "hats", "")}, was)
@@ -114,34 +114,49 @@ func TestSchemaIsDeleted(t *testing.T) {
 	awaitPublished(t, s.c, o)
 }
 
-// TestSchemaOfAnother shows that a schema which another agent has made is used as it is: the least rights do not allow
-// to change it.
-func TestSchemaOfAnother(t *testing.T) {
+// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and
+// those of others are not.
+func TestSchemasGo(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	first := s.publishHats(t)
-	remove(t, s.c, first)
-	ars := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: schemaOf(s.export(t), "hats")}}
+	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"},
+		})...)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
+	o := s.publish(t, "hats", func(o *v1alpha1.PublishedResource) { o.Spec.UnusedSchemas = xpv2.DeletionDelete })
+	first := s.awaitSchema(t, "hats", "")
+	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
+	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
+	other := kcp.Export("other.example.com")
+	other.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", used)}
+	s.create(t, other)
+	s.consumer(t, exportName)
+
+	redefine(t, s.c, "hats."+s.group, addBrim)
+	second := s.awaitSchema(t, "hats", first)
 	in := kcp.Client(t, s.admin)
-	kube.Get(t, in, client.ObjectKeyFromObject(ars), ars)
-	second := s.published("more", "Hat")
-	second.Spec.AgentName = "another"
-	kube.Create(t, s.c, second)
-	awaitPublished(t, s.c, second)
-	before := ars.DeepCopy()
-	kube.Get(t, in, client.ObjectKeyFromObject(ars), ars)
-	if diff := cmp.Diff(before, ars); diff != "" || second.Status.ResourceSchemaName != ars.Name {
-		t.Errorf("want schema %s used, got %s, and left as it is: -before, +after:\n%s", ars.Name,
-			second.Status.ResourceSchemaName, diff)
+	kube.Eventually(t, "the first schema to be gone", func() (bool, string) {
+		err := in.Get(t.Context(), types.NamespacedName{Name: first}, &apisv1alpha1.APIResourceSchema{})
+		return apierrors.IsNotFound(err), describe(o)
+	})
+	for _, name := range []string{second, foreign, used} {
+		if err := in.Get(t.Context(), types.NamespacedName{Name: name}, &apisv1alpha1.APIResourceSchema{}); err != nil {
+			t.Errorf("schema %s must stay: %v", name, err)
+		}
 	}
 }
 
 // TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its
-// identity left to kcp, and a policy if that is asked for.
+// identity left to kcp, and a policy if that is asked for. A workspace that is deleted can go nevertheless: kcp deletes
+// what is in it, and waits until all is gone. An object that somebody else holds there keeps it long enough to say so.
 func TestExportGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
+	o := s.publish(t, "hats")
 	in := kcp.Client(t, s.admin)
 	kube.Delete(t, in, s.export(t))
 	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing),
@@ -152,10 +167,9 @@ func TestExportGoes(t *testing.T) {
 	// The right to create comes with the policy to create.
 	ns := local.Namespace(t)
 	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, s.admin)))
-	pc := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{
+	setConfig(t, s.c, s.config, ns, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{
 		Name: exportName, Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
-	}}
-	setConfig(t, s.c, s.config, ns, pc)
+	}})
 	awaitPublished(t, s.c, o)
 	kube.Delete(t, in, s.export(t))
 	kube.Eventually(t, "the APIExport to be there again", func() (bool, string) {
@@ -165,48 +179,87 @@ func TestExportGoes(t *testing.T) {
 			e.Spec.MaximalPermissionPolicy != nil, "it is not"
 	})
 	awaitPublished(t, s.c, o)
+
+	held := kcp.Schema(boats, "other.example.com", "boats", "Boat")
+	held.SetFinalizers([]string{"example.org/held"})
+	s.create(t, held)
+	gone := workspaces.DeleteWorkspace(t, s.path)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonWorkspaceDeleted))
+	kube.Eventually(t, "the held schema to be let go", func() (bool, string) {
+		err := in.Patch(t.Context(), held,
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		return client.IgnoreNotFound(err) == nil, "it is not"
+	})
+	kube.Eventually(t, "the workspace to be gone", gone)
 }
 
-// TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.
-func TestCredentials(t *testing.T) {
+// TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first
+// does, that the other says so, and that it takes over when the first offers something else or has gone.
+func TestTwoOfOnePlace(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	o := s.publishHats(t)
-	first := s.awaitSchema(t, "hats", "")
-	bad := kcp.ServiceAccount(t, s.admin, "agent")
-	bad.BearerToken = "void"
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, bad))
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonUnauthorized))
-
-	redefine(t, s.c, "hats."+s.group, addBrim)
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, kcp.ServiceAccount(t, s.admin, "agent")))
-	s.awaitSchema(t, "hats", first)
-	awaitPublished(t, s.c, o)
+	first := s.publish(t, "hats")
+	name := s.awaitSchema(t, "hats", "")
+	kube.Create(t, s.c, definition(s.group, "caps", "peak"))
+	second := s.published("caps", "Cap")
+	second.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Hat"}
+	kube.Create(t, s.c, second)
+	refused := func(o, by *v1alpha1.PublishedResource) {
+		t.Helper()
+		await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonAlreadyPublished))
+		awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonAlreadyPublished), by.GetName())
+	}
+	refused(second, first)
+	if got := schemaOf(s.export(t), "hats"); got != name {
+		t.Errorf("schema of hats: want %s, got %s", name, got)
+	}
+	update(t, s.c, first, func() { first.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Bonnet"} })
+	s.awaitSchema(t, "hats", name)
+	awaitPublished(t, s.c, second)
+	update(t, s.c, first, func() { first.Spec.Projection = nil })
+	refused(first, second)
+	remove(t, s.c, second)
+	awaitPublished(t, s.c, first)
+	if got := schemaOf(s.export(t), "hats"); got != name {
+		t.Errorf("schema of hats again: want %s, got %s", name, got)
+	}
 }
 
-// TestRightsCome shows that an API is published soon after its publisher gets the rights it lacks, although kcp tells
-// nobody.
-func TestRightsCome(t *testing.T) {
+// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one,
+// and that it follows the identity: an APIExport has one claim to a resource.
+func TestIdentity(t *testing.T) {
 	t.Parallel()
-	kube.Figure(t, "from the rights to the publication", func() time.Duration {
-		s := newShop(t, exportName)
-		s.connect(t, kcp.ServiceAccount(t, s.admin, "agent"))
-		kube.Create(t, s.c, definition(s.group, "hats"))
-		o := s.published("hats", "Hat")
-		kube.Create(t, s.c, o)
-		await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonForbidden))
-
-		in, role := kcp.Client(t, s.admin), &rbacv1.ClusterRole{}
-		kube.Get(t, in, types.NamespacedName{Name: "agent"}, role)
-		role.Rules = append(role.Rules, kcp.AgentRules(exportName)...)
-		began := time.Now()
-		kube.Update(t, in, role)
-		awaitPublished(t, s.c, o)
-		return time.Since(began)
+	s, other := openShop(t), openShop(t)
+	other.offerBoats(t)
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "boat", Origin: v1alpha1.OriginKCP, Group: "other.example.com", Version: "v1", Resource: "boats",
+		Object: byField("spec.size"),
+	}}
+	kube.Create(t, s.c, o)
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonIdentityHashMissing),
+		`related resource "boat" needs identityHash, which is status.identityHash of the APIExport that offers boats.other`)
+	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
+		return other.export(t).Status.IdentityHash != "", "none"
 	})
+	for _, hash := range []string{other.export(t).Status.IdentityHash, "of-yet-another"} {
+		update(t, s.c, o, func() { o.Spec.Related[0].IdentityHash = hash })
+		s.awaitClaim(t, "boats", hash)
+		awaitPublished(t, s.c, o)
+	}
 }
 
-func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
+// awaitClaim waits until the APIExport has one claim to a resource, of an identity.
+func (s *shop) awaitClaim(t *testing.T, resource, identity string) {
 	t.Helper()
-	kube.Update(t, c, build.Credentials(ns, "kcp", kubeconfig))
+	kube.Eventually(t, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
+		var got []string
+		for _, c := range s.export(t).Spec.PermissionClaims {
+			if c.Resource == resource {
+				got = append(got, c.IdentityHash)
+			}
+		}
+		return slices.Equal(got, []string{identity}), strings.Join(got, ", ")
+	})
 }

@@ -3,20 +3,69 @@ package publishedresource_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+// TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets
+// but those of namespaces with copies, and none of namespaces.
+func TestSyncStreams(t *testing.T) {
+	s := openShop(t)
+	a := s.account(t)
+	s.publishCerts(t)
+	tenants := []tenant{s.tenant(t)}
+	kube.Create(t, tenants[0], s.cert("web"))
+	s.copyOf(t, tenants[0])
+	const further = 2
+	opened := map[string]int{} // for how many tenants there is a stream of a resource
+	for range further {
+		a.here = a.kcp.Mark()
+		in := s.tenant(t)
+		tenants = append(tenants, in)
+		kube.Create(t, in, s.cert("web"))
+		s.issue(t, s.copyOf(t, in), "a")
+		awaitIssued(t, in, s.cert("web"), "a")
+		for what := range a.kcp.Watches(a.here).By(agentUser).Count() {
+			opened[what]++
+		}
+	}
+	for what, n := range opened {
+		if n == further { // A server may end a stream, which then begins again.
+			t.Errorf("want no streams for further tenants, got for each: %s", what)
+		}
+	}
+	streams := map[string]bool{}
+	// Streams are shared, so no test before this one may publish Secrets or select namespaces.
+	for _, w := range a.below.Watches(kube.Mark{}).By(user) {
+		switch w.Resource {
+		case "secrets":
+			streams[w.Namespace] = true
+		case "namespaces":
+			t.Errorf("there is a stream of namespaces: %s", w.URI)
+		}
+	}
+	for _, in := range tenants {
+		if !streams[in.cluster] {
+			t.Errorf("want a stream of the Secrets of namespace %s, got %v", in.cluster, streams)
+		}
+	}
+	if streams[""] {
+		t.Error("there is a stream of all Secrets")
+	}
+}
 
 // fatBytes is how large the Secrets of a tenant are that has much: two thirds of what fits into a state.
 const fatBytes = 400 << 10
@@ -24,13 +73,6 @@ const fatBytes = 400 << 10
 // fat is a Secret of a tenant, in the namespace of its Certs.
 func fat(i int, value string) *corev1.Secret {
 	return secretIn(metav1.NamespaceDefault, fmt.Sprintf("fat-%02d", i), strings.Repeat(value, fatBytes))
-}
-
-// naming returns a Cert that names a Secret of its workspace.
-func (s *shop) naming(name, key string) *unstructured.Unstructured {
-	u := s.cert(name)
-	u.Object["spec"].(map[string]any)["keyName"] = key
-	return u
 }
 
 // held returns how many bytes are held by all that runs here.
@@ -89,6 +131,11 @@ func TestSyncUnusedSecrets(t *testing.T) {
 	awaitValue(t, s.c, in.cluster, name, strings.Repeat("d", fatBytes))
 }
 
+// reads returns the requests that change nothing.
+func reads(r kube.Requests) kube.Requests {
+	return slices.DeleteFunc(r, func(e clusterlocal.AuditEvent) bool { return e.Verb != "get" && e.Verb != "list" })
+}
+
 // TestSyncRoom shows that a workspace whose objects refer to more than there is room for is refused the rest, is told,
 // and gets it when there is room, and that it costs its neighbour nothing.
 func TestSyncRoom(t *testing.T) {
@@ -99,18 +146,17 @@ func TestSyncRoom(t *testing.T) {
 		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text},
 	}
 	kube.Create(t, s.c, d)
-	o := s.publishedCerts(local.Namespace(t))
-	o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
-		Identifier: "keys", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keys"),
+	o := s.offer(t, s.publishedCerts(local.Namespace(t)), func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
+			Identifier: "keys", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keys"),
+		})
 	})
-	kube.Create(t, s.c, o)
-	awaitPublished(t, s.c, o)
 	large, many, neighbour := s.tenant(t), s.tenant(t), s.tenant(t)
 
 	bytes := objectsync.RoomMost/(fatBytes*4/3) + 2
 	for i := range bytes {
-		createServed(t, large.cfg, fat(i, "a")) // A busy kcp may refuse much at once.
-		createServed(t, large.cfg, s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
+		kcp.CreateServed(t, large.cfg, fat(i, "a")) // A busy kcp may refuse much at once.
+		kcp.CreateServed(t, large.cfg, s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
 	}
 	names := 10_000/related.Max + 1
 	for i := range names {
@@ -120,7 +166,7 @@ func TestSyncRoom(t *testing.T) {
 			keys[k] = fmt.Sprintf("key-%d-%d", i, k)
 		}
 		u.Object["spec"].(map[string]any)["keys"] = keys
-		createServed(t, many.cfg, u)
+		kcp.CreateServed(t, many.cfg, u)
 	}
 	kube.Create(t, neighbour, secretIn(metav1.NamespaceDefault, "any", "a"), s.naming("web", "any"))
 	awaitValue(t, s.c, neighbour.cluster, "any", "a")
@@ -130,10 +176,7 @@ func TestSyncRoom(t *testing.T) {
 		return c.Failed >= 2 && c.Synced+c.Failed == int64(bytes+names+1) && len(c.Failures) == 2
 	})
 	for _, in := range []tenant{large, many} {
-		if m := awaitEvent(t, in, objectsync.ReasonWorkspaceLimit).Message; !strings.Contains(m,
-			"objects of this workspace") {
-			t.Errorf("want the consumer told that its objects together are too many, got %q", m)
-		}
+		kube.AwaitEvent(t, in, objectsync.ReasonWorkspaceLimit, "objects of this workspace")
 	}
 	t.Logf("%d of %d and %d are refused", failed, bytes, names)
 	for i := range failed + 1 { // At least one of each is synced.
