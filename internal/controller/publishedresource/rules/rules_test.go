@@ -156,7 +156,7 @@ const (
 )
 
 func (s *world) rules() map[string]rule {
-	part := object("rules.example.org/v1", "Part", s.cluster, "p")
+	part := func() *unstructured.Unstructured { return object("rules.example.org/v1", "Part", s.cluster, "p") }
 	plan := func(namespace string) *unstructured.Unstructured {
 		return object("billing.example.org/v1", "Plan", namespace, "gold")
 	}
@@ -186,7 +186,7 @@ related:
 			others: []string{
 				parts + "projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}" + unsynced,
 			},
-			issued: part, copied: object("pieces.example.com/v1beta1", "Piece", namespace, "p"),
+			issued: part(), copied: object("pieces.example.com/v1beta1", "Piece", namespace, "p"),
 		},
 		"RelatedProjectionOfConsumer": {
 			reason: "Related objects of consumers are named as they are in kcp, " +
@@ -198,7 +198,7 @@ related:
 			others: []string{
 				parts + "projection: {group: slices.example.com, kind: Slice, plural: slices, versions: {v1: v1beta1}}" + unsynced,
 			},
-			aside: object("slices.example.com/v1beta1", "Slice", namespace, "p"), copied: part,
+			aside: object("slices.example.com/v1beta1", "Slice", namespace, "p"), copied: part(),
 		},
 	}
 }
@@ -289,4 +289,7 @@ func (s *world) follow(t *testing.T, r rule) {
 	}
 	kube.Remove(t, s.in, above)
 	kube.AwaitGone(t, s.c, copied)
+	if r.issued != nil {
+		kube.Remove(t, s.c, r.issued) // Others have a Part of this name, too.
+	}
 }
