@@ -10,10 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -22,10 +20,7 @@ import (
 // TestTakeoverOfInstallation shows that this provider, started where provider-kubernetes was stopped, takes over its
 // Objects and harms nothing.
 func TestTakeoverOfInstallation(t *testing.T) {
-	p := newPeer(t)
-	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
-	p.install(t, c, "https://127.0.0.1:1/convert")
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	p, c, tc := installed(t)
 	at := newBed(t, c)
 	all := subjects(at)
 	legacy(t, p, c, tc, all, at.namespace)
@@ -49,7 +44,7 @@ func TestTakeoverOfInstallation(t *testing.T) {
 	m = mark(t)
 	start(t)
 	awaitSilence(t)
-	if got := writes(append(m.onTarget(t), m.onLocal(t)...)); len(got) > 0 {
+	if got := append(m.onTarget(t), m.onLocal(t)...).Writes(); len(got) > 0 {
 		t.Errorf("writes after the next start: want none, got\n%s", got)
 	}
 	shrink(t, c, tc, all)
@@ -79,7 +74,7 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 	byServer := func(s *subject) bool { return s.byServer }
 	byClient := func(s *subject) bool { return s.byClient }
 	run := func(some []*subject, args ...string) {
-		process := p.start(t, c, append(args, "--enable-watches", "--poll=2s")...)
+		process := p.start(t, append(args, "--enable-watches", "--poll=2s")...)
 		// The webhook of the peer takes a moment.
 		kube.Eventually(t, "all Objects to be created", func() (bool, string) {
 			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
@@ -105,11 +100,7 @@ func those(all []*subject, wanted func(*subject) bool) []*subject {
 func pause(t *testing.T, c client.Client, some []*subject, paused string) {
 	t.Helper()
 	for _, s := range some {
-		patch := client.RawPatch(types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`))
-		if err := c.Patch(t.Context(), s.Object, patch); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, s.Object, `{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`)
 	}
 }
 
@@ -120,11 +111,9 @@ func awaitMade(t *testing.T, c client.Client, some []*subject) {
 	refers := func(s *subject) bool { return len(s.Desired().References) > 0 }
 	awaitSynced(t, c, those(some, func(s *subject) bool { return !refers(s) }))
 	for _, s := range those(some, refers) {
-		kube.Eventually(t, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
+		kube.Await(t, c, s.Object, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
 			synced := s.GetCondition(xpv2.TypeSynced)
-			return err == nil && synced.Status == corev1.ConditionTrue &&
-				len(s.Observed().Manifest.Raw) > 0, synced.Message
+			return synced.Status == corev1.ConditionTrue && len(s.Observed().Manifest.Raw) > 0, synced.Message
 		})
 	}
 }

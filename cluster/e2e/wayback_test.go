@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -25,10 +24,7 @@ import (
 // provider-kubernetes: it knows its Objects, and those made meanwhile, no resource is made again or deleted, and none
 // loses a field.
 func TestWayBack(t *testing.T) {
-	p := newPeer(t)
-	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
-	p.install(t, c, "https://127.0.0.1:1/convert")
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	p, c, tc := installed(t)
 	at := newBed(t, c)
 	all := oneOfEach(shapes(), at, 0)
 	for _, s := range all {
