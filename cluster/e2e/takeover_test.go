@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -14,20 +15,30 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTakeoverOfInstallation shows that this provider, started where provider-kubernetes was stopped, takes over its
-// Objects and harms nothing.
-func TestTakeoverOfInstallation(t *testing.T) {
+// page is the guide of the takeover.
+const page = "../../docs/migrate-from-provider-kubernetes.md"
+
+// TestTakeoverAndWayBack shows that the commands of the guide lead from provider-kubernetes, which was stopped, to this
+// provider and back. It takes over all Objects and harms nothing, and provider-kubernetes knows them afterwards, and
+// those made meanwhile.
+func TestTakeoverAndWayBack(t *testing.T) {
 	p, c, tc := installed(t)
 	at := newBed(t, c)
 	all := subjects(at)
 	legacy(t, p, c, tc, all, at.namespace)
-	before, published := snapshot(t, tc, all), at.connectionSecrets(t, c, all)
+	former, before, published := specs(t, c, all), snapshot(t, tc, all), at.connectionSecrets(t, c, all)
 
 	m := mark(t)
-	local.InstallCRDs(t, ourCRDs)
+	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
+	shell.Env = append(shell.Env, "CRDS="+p.crds)
+	forth := guide.Commands(t, page, "## Without Crossplane")
+	definitions, _, _ := strings.Cut(forth[0], "\n") // The next line starts this provider.
+	shell.Run(t, definitions)
+	shell.Run(t, forth[1])
 	awaitSchema(t, c, at.config)
 	process := start(t)
 	awaitTaken(t, c, all)
@@ -42,12 +53,19 @@ func TestTakeoverOfInstallation(t *testing.T) {
 
 	process.Kill()
 	m = mark(t)
-	start(t)
+	process = start(t)
 	awaitSilence(t)
 	if got := append(m.onTarget(t), m.onLocal(t)...).Writes(); len(got) > 0 {
 		t.Errorf("writes after the next start: want none, got\n%s", got)
 	}
-	shrink(t, c, tc, all)
+	for _, s := range shrink(t, c, tc, all) {
+		delete(former, s.GetName())
+	}
+	asBefore := those(all, func(s *subject) bool { return former[s.GetName()] != "" })
+	all = append(all, goBack(t, c, tc, all, at, shell, p, process)...)
+	if diff := cmp.Diff(former, specs(t, c, asBefore)); diff != "" {
+		t.Errorf("Objects that provider-kubernetes has made: -before, +back again:\n%s", diff)
+	}
 	leave(t, c, tc, all)
 }
 
