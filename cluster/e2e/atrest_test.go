@@ -3,27 +3,21 @@ package e2e_test
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // reconciles returns how often the provider has reconciled Objects.
 func reconciles(t *testing.T, p *provider.Process) int {
 	t.Helper()
 	sum := 0
-	_, metrics := get(t, p.Metrics())
-	for line := range strings.Lines(metrics) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+	for name, n := range program.Series(t, p) {
 		if strings.HasPrefix(name, "controller_runtime_reconcile_total{") && strings.Contains(name, `"managed/object.`) {
-			n, err := strconv.Atoi(value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += n
+			sum += int(n)
 		}
 	}
 	return sum
@@ -63,7 +57,7 @@ func TestAtRestSilent(t *testing.T) {
 		return n >= len(all), fmt.Sprintf("%d reconciles", n)
 	})
 	awaitSilence(t)
-	if written := writes(append(m.onLocal(t), m.onTarget(t)...)); len(written) > 0 {
+	if written := append(m.onLocal(t), m.onTarget(t)...).Writes(); len(written) > 0 {
 		t.Errorf("writes after a restart, dry runs included: want none, got\n%s", written)
 	}
 	for name, n := range perName(m.aboutSecrets(t)) {

@@ -29,21 +29,27 @@ func newFleet(t *testing.T, c client.Client, n int) fleet {
 	for _, s := range scopes {
 		connect(t, c, s, ns)
 	}
-	f := fleet{namespace: target.Namespace(t)}
-	tc := target.Client(t)
-	t.Cleanup(func() {
-		// Without a controller manager they would stay, and the watches of the next provider would carry them.
-		if err := tc.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.ConfigMap{},
-			client.InNamespace(f.namespace)); err != nil {
-			t.Error(err)
-		}
-	})
+	f := fleet{namespace: targetNamespace(t)}
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", f.namespace, i)
 		manifest := build.ConfigMap(f.namespace, name, "color", "blue")
 		f.objects = append(f.objects, scopes[i%len(scopes)].Object(ns, name, ns, manifest))
 	}
 	return f
+}
+
+// targetNamespace makes a namespace of the target, whose ConfigMaps go at the end of the test. Without a controller
+// manager they would stay, and the watches of the next provider would carry them.
+func targetNamespace(t *testing.T) string {
+	t.Helper()
+	ns, tc := target.Namespace(t), target.Client(t)
+	t.Cleanup(func() {
+		err := tc.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.ConfigMap{}, client.InNamespace(ns))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return ns
 }
 
 // credentials makes a namespace on the control plane, with a Secret of the same name for the target, and returns the

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,7 +97,7 @@ func updates(u *unstructured.Unstructured, manager string) bool {
 // ProviderConfig, one write of status, which says that it is ready.
 func checkRequests(t *testing.T, m marks, all []*subject, config string) {
 	t.Helper()
-	onTarget := writes(m.onTarget(t))
+	onTarget := m.onTarget(t).Writes()
 	want, objects := map[string]int{}, map[string]int{config: len(build.Scopes())}
 	for _, s := range all {
 		objects[s.GetName()]++
@@ -120,35 +119,25 @@ func checkRequests(t *testing.T, m marks, all []*subject, config string) {
 	}
 	got := perName(onTarget)
 	if diff := cmp.Diff(want, got); diff != "" {
-		odd := slices.DeleteFunc(append(m.onTarget(t), m.onLocal(t)...),
-			func(e audit.AuditEvent) bool { return got[e.Name] == want[e.Name] })
+		odd := append(m.onTarget(t), m.onLocal(t)...).That(func(e audit.AuditEvent) bool {
+			return got[e.Name] != want[e.Name]
+		})
 		t.Errorf("writes to the target for each Object: -want, +got:\n%s\n%s", diff, odd)
 	}
-	var onLocal kube.Requests
-	for _, e := range writes(m.onLocal(t)) {
-		if e.Resource != "events" { // Some say that a resource was updated; there is a limit to their number.
-			onLocal = append(onLocal, e)
-		}
-	}
+	// Some events say that a resource was updated; there is a limit to their number.
+	onLocal := m.onLocal(t).Writes().That(func(e audit.AuditEvent) bool { return e.Resource != "events" })
 	for name, n := range perName(onLocal) {
 		if n > objects[name] {
-			t.Errorf("writes to the control plane about %s: want at most %d, got %d\n%s", name, objects[name], n,
-				named(onLocal, name))
+			t.Errorf("writes to the control plane about %s: want at most %d, got %d of\n%s", name, objects[name], n, onLocal)
 		}
 	}
-	t.Logf("requests to the target: %v", m.onTarget(t).Count())
-	t.Logf("requests to the control plane: %v", m.onLocal(t).Count())
-}
-
-// named returns the requests about what has a name.
-func named(r kube.Requests, name string) kube.Requests {
-	return slices.DeleteFunc(slices.Clone(r), func(e audit.AuditEvent) bool { return e.Name != name })
 }
 
 // shrink removes a field from manifests, however the peer had applied them, and waits until it has left the resources.
-func shrink(t *testing.T, c, tc client.Client, all []*subject) {
+// It returns the Objects.
+func shrink(t *testing.T, c, tc client.Client, all []*subject) (plain []*subject) {
 	t.Helper()
-	plain := those(all, func(s *subject) bool { return strings.HasPrefix(s.GetName(), "plain-") })
+	plain = those(all, func(s *subject) bool { return strings.HasPrefix(s.GetName(), "plain-") })
 	for _, s := range plain {
 		u, err := s.resource(t.Context(), tc)
 		if err != nil {
@@ -168,19 +157,17 @@ func shrink(t *testing.T, c, tc client.Client, all []*subject) {
 			return maps.Equal(data, map[string]string{"color": "blue"}), u.GetName()
 		})
 	}
+	return plain
 }
 
 // leave deletes all Objects, and checks that the resources of those that may delete go with them, and the others stay.
 func leave(t *testing.T, c, tc client.Client, all []*subject) {
 	t.Helper()
-	if err := each(len(all), func(i int) error { return c.Delete(t.Context(), all[i].Object) }); err != nil {
-		t.Fatal(err)
+	for _, s := range all {
+		kube.Delete(t, c, s.Object)
 	}
 	for _, s := range all {
-		kube.Eventually(t, "Object "+s.GetName()+" to go", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
-			return apierrors.IsNotFound(err), s.GetCondition(xpv2.TypeSynced).Message
-		})
+		kube.AwaitGone(t, c, s.Object)
 		u, err := s.resource(t.Context(), tc)
 		gone := apierrors.IsNotFound(err) || u.GetDeletionTimestamp() != nil // Namespaces take a controller to go.
 		if gone != s.shape.deletes() {

@@ -3,10 +3,9 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -47,27 +46,12 @@ func start(t *testing.T, args ...string) *provider.Process {
 	return program.Start(t, local.User(t, user, admins), provider.Options{Args: args})
 }
 
-// each calls f with 0 to n-1, by several workers, and returns an error if there was one.
+// each calls f with 0 to n-1, several at a time, and returns an error if there was one.
 func each(n int, f func(i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for failed.Load() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := f(i); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
+	g := errgroup.Group{}
+	g.SetLimit(workers)
+	for i := range n {
+		g.Go(func() error { return f(i) })
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return g.Wait()
 }

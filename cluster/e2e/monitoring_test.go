@@ -12,6 +12,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // TestMetricsExist shows that the provider serves its probes, and each metric that the dashboard, the alerts and the
@@ -38,10 +39,10 @@ func TestMetricsExist(t *testing.T) {
 	}
 	// Those have a slot that share the work.
 	wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == "provider_kcp_slot" })
-	for _, url := range []string{p.Healthz(), p.Readyz()} {
-		if code, body := get(t, url); code != http.StatusOK {
-			t.Errorf("%s: want a good state, got %d %s", url, code, body)
-		}
+	program.AwaitReady(t, p)
+	res, err := http.Get(p.Healthz()) //nolint:noctx // It is on this machine.
+	if err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("%s: want a good state, got %v %v", p.Healthz(), res, err)
 	}
 	kube.Eventually(t, "all metrics", func() (bool, string) {
 		missing, err := p.MissingMetrics(t.Context(), wanted)

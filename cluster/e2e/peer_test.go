@@ -1,21 +1,18 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
@@ -51,11 +48,21 @@ func newPeer(t *testing.T) peer {
 	return p
 }
 
+// installed finds provider-kubernetes and installs its definitions, and returns clients of the control plane and of the
+// target. At the end of the test ours are there, and nothing of our kinds.
+func installed(t *testing.T) (p peer, c, tc client.Client) {
+	t.Helper()
+	p, c, tc = newPeer(t), local.Client(t, apis.AddToScheme), target.Client(t)
+	p.install(t, "https://127.0.0.1:1/convert")
+	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	return p, c, tc
+}
+
 // start starts provider-kubernetes with flags, and installs its CRDs.
-func (p peer) start(t *testing.T, c client.Client, args ...string) *provider.Process {
+func (p peer) start(t *testing.T, args ...string) *provider.Process {
 	t.Helper()
 	process := p.run(t, args...)
-	p.install(t, c, "https://"+process.Webhook()+"/convert")
+	p.install(t, "https://"+process.Webhook()+"/convert")
 	return process
 }
 
@@ -69,50 +76,19 @@ func (p peer) run(t *testing.T, args ...string) *provider.Process {
 }
 
 // install installs the CRDs of provider-kubernetes, whose package manager would say where the webhook is.
-func (p peer) install(t *testing.T, c client.Client, webhook string) {
+func (p peer) install(t *testing.T, webhook string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(p.crds, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("cannot find the CRDs of provider-kubernetes: %v", err)
+	o := envtest.CRDInstallOptions{Paths: []string{p.crds}, ErrorIfPathMissing: true}
+	if err := envtest.ReadCRDFiles(&o); err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(content, crd); err != nil {
-			t.Fatal(err)
-		}
+	o.Paths = nil // They have been read.
+	for _, crd := range o.CRDs {
 		if conversion := crd.Spec.Conversion; conversion != nil && conversion.Webhook != nil {
 			conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{URL: &webhook, CABundle: p.ca}
 		}
-		replace(t, c, crd)
 	}
-}
-
-// replace creates a CRD or replaces the one of its name, and waits until it is served.
-func replace(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) {
-	t.Helper()
-	key := types.NamespacedName{Name: crd.GetName()}
-	kube.Eventually(t, crd.GetName()+" to be served", func() (bool, string) {
-		was := &apiextensionsv1.CustomResourceDefinition{}
-		err := c.Get(t.Context(), key, was)
-		if apierrors.IsNotFound(err) {
-			return false, fmt.Sprint(c.Create(t.Context(), crd))
-		}
-		if err != nil {
-			return false, err.Error()
-		}
-		crd.SetResourceVersion(was.GetResourceVersion())
-		if err := c.Update(t.Context(), crd); err != nil {
-			return false, err.Error()
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, ""
-			}
-		}
-		return false, "not established"
-	})
+	if _, err := envtest.InstallCRDs(local.Config(), o); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,11 +1,8 @@
 package e2e_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,14 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
@@ -67,10 +60,7 @@ var brief = cmpopts.IgnoreFields(preflight.Finding{}, "Names", "Why", "Cure")
 // TestPreflight shows the report of a preflight on a real installation of provider-kubernetes with faults. After the
 // cures the report is empty of them.
 func TestPreflight(t *testing.T) {
-	p := newPeer(t)
-	c := local.Client(t, apis.AddToScheme)
-	p.install(t, c, "https://127.0.0.1:1/convert")
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	p, c, _ := installed(t)
 	f := newFleet(t, c, 4)
 	leaveClientSide(t, p, c, f)
 	faults := leaveFaults(t, c)
@@ -145,7 +135,7 @@ func findingOf(r preflight.Report, what string) preflight.Finding {
 // leaveClientSide lets provider-kubernetes make the Objects of a fleet by client-side apply.
 func leaveClientSide(t *testing.T, p peer, c client.Client, f fleet) {
 	t.Helper()
-	process := p.start(t, c, "--no-enable-server-side-apply", "--poll=2s")
+	process := p.start(t, "--no-enable-server-side-apply", "--poll=2s")
 	kube.Eventually(t, "all Objects to be created", func() (bool, string) {
 		err := f.create(t.Context(), c) // The webhook of the peer takes a moment.
 		return err == nil, fmt.Sprint(err)
@@ -213,89 +203,8 @@ func cureFaults(t *testing.T, c client.Client, faults []client.Object) {
 			t.Error(err)
 		}
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: build.Meta("", "objects.kubernetes.crossplane.io")}
 	if err := c.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(conversionNone))); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPreflightOfConversion shows that the report on a conversion webhook matches what a server-side apply of our
-// definitions does.
-func TestPreflightOfConversion(t *testing.T) {
-	p := newPeer(t)
-	c := local.Client(t, apis.AddToScheme)
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs) })
-	grant(t, c, "provider-kcp-preflight", looker)
-	for name, tc := range map[string]struct {
-		reason  string
-		manager string // that has applied the definition of provider-kubernetes
-		effect  preflight.Effect
-		want    apiextensionsv1.ConversionStrategyType // after ours was applied
-	}{
-		"Kubectl": {
-			reason:  "kubectl takes back what it has applied.",
-			manager: "kubectl", effect: preflight.Differs, want: apiextensionsv1.NoneConverter,
-		},
-		"Another": {
-			reason:  "What another manager has applied stays.",
-			manager: "helm", effect: preflight.Refused, want: apiextensionsv1.WebhookConverter,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			removeDefinition(t, c)
-			applyDefinition(t, c, tc.manager, filepath.Join(p.crds, objectsFile), func(u *unstructured.Unstructured) {
-				client := map[string]any{"url": "https://127.0.0.1:1/convert", "caBundle": base64.StdEncoding.EncodeToString(p.ca)}
-				if err := unstructured.SetNestedMap(u.Object, client, "spec", "conversion", "webhook", "clientConfig"); err != nil {
-					t.Fatal(err)
-				}
-			})
-			r, _ := look(t, looker)
-			if got := findingOf(r, "CustomResourceDefinition with spec.conversion.strategy: Webhook").Effect; got != tc.effect {
-				t.Errorf("%s\neffect: want %s, got %s", tc.reason, tc.effect, got)
-			}
-			applyDefinition(t, c, "kubectl", filepath.Join(ourCRDs, objectsFile), func(*unstructured.Unstructured) {})
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			kube.Get(t, c, types.NamespacedName{Name: objectsDefinition}, crd)
-			if got := crd.Spec.Conversion.Strategy; got != tc.want {
-				t.Errorf("%s\nstrategy: want %s, got %s", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-const (
-	objectsDefinition = "objects.kubernetes.crossplane.io"
-	objectsFile       = "kubernetes.crossplane.io_objects.yaml"
-)
-
-// removeDefinition deletes the CustomResourceDefinition of Object. No Object may exist.
-func removeDefinition(t *testing.T, c client.Client) {
-	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
-	kube.Eventually(t, "the definition to be gone", func() (bool, string) {
-		err := c.Delete(t.Context(), crd.DeepCopy())
-		return apierrors.IsNotFound(err), fmt.Sprint(err)
-	})
-}
-
-// applyDefinition applies a definition as kubectl apply --server-side --force-conflicts does, as a manager.
-func applyDefinition(t *testing.T, c client.Client, manager, file string, change func(*unstructured.Unstructured)) {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(content, &u.Object); err != nil {
-		t.Fatal(err)
-	}
-	change(u)
-	body, err := u.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Patch(t.Context(), u, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager),
-		client.ForceOwnership); err != nil {
-		t.Fatal(err)
 	}
 }

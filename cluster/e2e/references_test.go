@@ -2,15 +2,11 @@ package e2e_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -24,50 +20,38 @@ import (
 func TestKilledInTheMiddleOfAChain(t *testing.T) {
 	const length = 20
 	c, _ := clients(t)
-	for _, s := range build.Scopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			p := start(t)
-			ns := credentials(t, c)
-			connect(t, c, s, ns)
-			root := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "root"}}
-			kube.Create(t, c, root)
-			f := newChain(s, ns, target.Namespace(t), length)
-			m := mark(t)
-			if err := f.create(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			awaitWrites(t, m, "patch", length/4)
-			p.Kill()
-			p = start(t)
-			f.awaitReady(t, c)
-			awaitSilence(t)
-			if got := inOrder(t, m, f.namespace, "patch"); !slices.IsSorted(got) || len(got) != length {
-				t.Errorf("order of creation: want 0 to %d, got %v", length-1, got)
-			}
-			made := perName(answered(that(m.onTarget(t), "patch"), http.StatusCreated))
-			if slices.Max(values(made)) > 1 {
-				t.Errorf("creations of each ConfigMap: want at most 1, got %v", made)
-			}
+	p := start(t)
+	s, ns := build.Namespaced(), credentials(t, c)
+	connect(t, c, s, ns)
+	root := &corev1.ConfigMap{ObjectMeta: build.Meta(ns, "root")}
+	kube.Create(t, c, root)
+	f := newChain(s, ns, target.Namespace(t), length)
+	all := []client.Object{root}
+	for _, o := range f.objects {
+		all = append(all, o)
+	}
+	m := mark(t)
+	kube.Create(t, c, all[1:]...)
+	awaitWrites(t, m, "patch", length/4)
+	p.Kill()
+	p = start(t)
+	f.awaitReady(t, c)
+	awaitSilence(t)
+	if got := inOrder(t, m, f.namespace, "patch"); !slices.IsSorted(got) || len(got) != length {
+		t.Errorf("order of creation: want 0 to %d, got %v", length-1, got)
+	}
+	m.checkMadeOnce(t)
 
-			m = mark(t)
-			for _, o := range append([]client.Object{root}, objectsOf(f)...) {
-				kube.Delete(t, c, o)
-			}
-			awaitWrites(t, m, "delete", length/4)
-			p.Kill()
-			start(t)
-			for _, o := range append(objectsOf(f), root) {
-				kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-					return client.IgnoreNotFound(err) == nil && err != nil, strings.Join(o.GetFinalizers(), ", ")
-				})
-			}
-			got := inOrder(t, m, f.namespace, "delete")
-			slices.Reverse(got)
-			if !slices.IsSorted(got) || len(got) != length {
-				t.Errorf("order of deletion, reversed: want 0 to %d, got %v", length-1, got)
-			}
-		})
+	m = mark(t)
+	kube.Delete(t, c, all...)
+	awaitWrites(t, m, "delete", length/4)
+	p.Kill()
+	start(t)
+	kube.AwaitGone(t, c, all...)
+	got := inOrder(t, m, f.namespace, "delete")
+	slices.Reverse(got)
+	if !slices.IsSorted(got) || len(got) != length {
+		t.Errorf("order of deletion, reversed: want 0 to %d, got %v", length-1, got)
 	}
 }
 
@@ -86,14 +70,6 @@ func newChain(s build.Scope, ns, tns string, n int) fleet {
 		f.objects = append(f.objects, o)
 	}
 	return f
-}
-
-func objectsOf(f fleet) []client.Object {
-	objs := make([]client.Object, 0, len(f.objects))
-	for _, o := range f.objects {
-		objs = append(objs, o)
-	}
-	return objs
 }
 
 // awaitWrites waits until the provider has written ConfigMaps of the target a number of times.
@@ -123,37 +99,4 @@ func inOrder(t *testing.T, m marks, namespace, verb string) []int {
 		}
 	}
 	return order
-}
-
-// TestCrossNamespaceReferences shows that an operator may let Objects of a namespace refer to what lies outside of it.
-func TestCrossNamespaceReferences(t *testing.T) {
-	c, _ := clients(t)
-	start(t, "--allow-cross-namespace-references")
-	s := build.Namespaced()
-	ns, other, tns := credentials(t, c), local.Namespace(t), target.Namespace(t)
-	connect(t, c, s, ns)
-	cm := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "site"}, Data: map[string]string{"region": "eu"},
-	}
-	kube.Create(t, c, cm)
-	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	o.Desired().References = []commonv1.Reference{
-		{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "Namespace", Name: other}},
-		{PatchesFrom: &commonv1.PatchesFrom{
-			APIVersion: "v1", Kind: "ConfigMap", Namespace: other, Name: "site", FieldPath: "data.region",
-		}},
-	}
-	kube.Create(t, c, o)
-	awaitReady(t, c, o)
-	var pinned []string
-	for _, p := range o.Observed().References {
-		pinned = append(pinned, p.Kind+" "+p.Namespace+"/"+p.Name)
-	}
-	if diff := cmp.Diff([]string{"Namespace /" + other, "ConfigMap " + other + "/site"}, pinned); diff != "" {
-		t.Errorf("what the Object refers to: -want, +got:\n%s", diff)
-	}
-	kube.Delete(t, c, o)
-	kube.Await(t, c, cm, "the ConfigMap to be let go", func() (bool, string) {
-		return len(cm.GetFinalizers()) == 0, strings.Join(cm.GetFinalizers(), ", ")
-	})
 }

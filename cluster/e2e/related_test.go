@@ -199,10 +199,8 @@ func checkHeld(t *testing.T, c client.Client, all []*subject) {
 			t.Errorf("Object %s refers to %d resources, and has a finalizer on %v", s.GetName(), want, pinned)
 		}
 		for _, p := range pinned {
-			u := &unstructured.Unstructured{}
-			u.SetAPIVersion(p.APIVersion)
-			u.SetKind(p.Kind)
-			kube.Get(t, c, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, u)
+			u := build.Resource(p.APIVersion, p.Kind, p.Namespace, p.Name)
+			kube.Get(t, c, client.ObjectKeyFromObject(u), u)
 			if !slices.Contains(u.GetFinalizers(), commonv1.FinalizerReferredPrefix+string(s.GetUID())) {
 				t.Errorf("%s %s has no finalizer for Object %s", p.Kind, p.Name, s.GetName())
 			}

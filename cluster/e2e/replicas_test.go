@@ -2,8 +2,7 @@ package e2e_test
 
 import (
 	"context"
-	"net/http"
-	"strings"
+	"fmt"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // deleteLeases deletes all Leases at the end of a test. One whose holder was killed would keep the next run waiting for
@@ -30,32 +30,26 @@ func deleteLeases(t *testing.T, c client.Client) {
 func TestLeaseOfEachProvider(t *testing.T) {
 	c, _ := clients(t)
 	deleteLeases(t, c)
-	lead := func(id string) *provider.Process { return start(t, "--leader-election", "--leader-election-id="+id) }
-	status := func(p *provider.Process) string {
-		_, body := get(t, p.Metrics())
-		for line := range strings.Lines(body) {
-			if strings.HasPrefix(line, "leader_election_master_status") {
-				return strings.TrimSpace(line)
-			}
-		}
-		return body
+	lead := func(id string) *provider.Process {
+		p := start(t, "--leader-election", "--leader-election-id="+id)
+		program.AwaitReady(t, p)
+		return p
 	}
-	await := func(p *provider.Process, want string) {
+	await := func(p *provider.Process, id string, want float64) {
 		t.Helper()
-		kube.Eventually(t, want, func() (bool, string) { got := status(p); return got == want, got })
+		kube.Eventually(t, fmt.Sprintf("master status %v of %s", want, id), func() (bool, string) {
+			got, ok := program.Series(t, p)[`leader_election_master_status{name="`+id+`"}`]
+			return ok && got == want, fmt.Sprint(got)
+		})
 	}
 	first := lead("team-a")
-	await(first, `leader_election_master_status{name="team-a"} 1`)
-	await(lead("team-b"), `leader_election_master_status{name="team-b"} 1`)
+	await(first, "team-a", 1)
+	await(lead("team-b"), "team-b", 1)
 	waiting := lead("team-a")
-	kube.Eventually(t, "the second replica to be ready", func() (bool, string) {
-		code, body := get(t, waiting.Readyz())
-		return code == http.StatusOK, body
-	})
-	await(waiting, `leader_election_master_status{name="team-a"} 0`)
-	await(first, `leader_election_master_status{name="team-a"} 1`)
+	await(waiting, "team-a", 0)
+	await(first, "team-a", 1)
 	if err := first.Stop(); err != nil {
 		t.Error(err)
 	}
-	await(waiting, `leader_election_master_status{name="team-a"} 1`)
+	await(waiting, "team-a", 1)
 }

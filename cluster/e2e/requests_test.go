@@ -2,11 +2,12 @@ package e2e_test
 
 import (
 	"maps"
+	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	audit "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -47,20 +48,18 @@ func awaitSilence(t *testing.T) {
 	})
 }
 
-// that returns the requests of some verbs.
-func that(r kube.Requests, verbs ...string) kube.Requests {
-	var out kube.Requests
-	for _, e := range r {
-		if slices.Contains(verbs, e.Verb) {
-			out = append(out, e)
-		}
-	}
-	return out
+// that returns the requests of a verb.
+func that(r kube.Requests, verb string) kube.Requests {
+	return r.That(func(e audit.AuditEvent) bool { return e.Verb == verb })
 }
 
-// writes returns the requests that change something, dry runs included.
-func writes(r kube.Requests) kube.Requests {
-	return that(r, "create", "update", "patch", "delete", "deletecollection")
+// checkMadeOnce checks that no resource of the target was created twice since a mark.
+func (m marks) checkMadeOnce(t *testing.T) {
+	t.Helper()
+	made := perName(m.onTarget(t).That(func(e audit.AuditEvent) bool { return e.Code == http.StatusCreated }))
+	if most := values(made); len(most) > 0 && slices.Max(most) > 1 {
+		t.Errorf("creations of each resource: want at most 1, got %v", made)
+	}
 }
 
 // perName counts requests by the name of the resource they are about.
@@ -81,16 +80,6 @@ func values(m map[string]int) []int {
 // first answer of a watch is the list.
 func (m marks) aboutSecrets(t *testing.T) kube.Requests {
 	t.Helper()
-	return about(append(m.onLocal(t), local.Audit(t).Watches(m.local).By(user)...), "secrets")
-}
-
-// about returns the requests about a kind of resources.
-func about(r kube.Requests, resource string) kube.Requests {
-	var out kube.Requests
-	for _, e := range r {
-		if strings.HasSuffix(" "+e.Subject(), " "+resource) {
-			out = append(out, e)
-		}
-	}
-	return out
+	all := append(m.onLocal(t), local.Audit(t).Watches(m.local).By(user)...)
+	return all.That(func(e audit.AuditEvent) bool { return e.Resource == "secrets" })
 }

@@ -16,6 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	audit "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
@@ -68,30 +69,18 @@ func TestDocumentedRights(t *testing.T) {
 // more is allowed: one of all takes the memory of all.
 func checkSecrets(t *testing.T, a kube.Audit, since kube.Mark, who string) {
 	t.Helper()
-	streams := 0
-	for _, e := range a.Watches(since).By(who) {
-		if e.Resource != "secrets" {
-			continue
-		}
-		streams++
-		if e.Name == "" {
-			t.Errorf("there is a stream of many Secrets: %s", e.URI)
-		}
-	}
-	if streams == 0 {
-		t.Error("want streams of Secrets, this test sees none")
+	streams := a.Watches(since).By(who).That(func(e audit.AuditEvent) bool { return e.Resource == "secrets" })
+	ofMany := streams.That(func(e audit.AuditEvent) bool { return e.Name == "" })
+	if len(streams) == 0 || len(ofMany) > 0 {
+		t.Errorf("want streams of single Secrets, got %d, and of many:\n%s", len(streams), ofMany)
 	}
 }
 
 // checkAllowed checks that no request of a user since a mark was denied.
 func checkAllowed(t *testing.T, a kube.Audit, since kube.Mark, who string) {
 	t.Helper()
-	var denied kube.Requests
-	for _, e := range append(a.Since(since), a.Watches(since)...).By(who) {
-		if e.Code == http.StatusForbidden {
-			denied = append(denied, e)
-		}
-	}
+	all := append(a.Since(since), a.Watches(since)...).By(who)
+	denied := all.That(func(e audit.AuditEvent) bool { return e.Code == http.StatusForbidden })
 	if len(denied) > 0 {
 		t.Errorf("requests that were denied:\n%s", denied)
 	}

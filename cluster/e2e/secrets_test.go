@@ -9,8 +9,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -111,66 +109,4 @@ func awaitReason(t *testing.T, c client.Client, o build.Object, want xpv2.Condit
 		synced := o.GetCondition(xpv2.TypeSynced)
 		return synced.Reason == want, string(synced.Reason) + ": " + synced.Message
 	})
-}
-
-// TestFlagsTrustTenants shows that an operator may let tenants use what is not theirs.
-func TestFlagsTrustTenants(t *testing.T) {
-	c, _ := clients(t)
-	start(t, "--allow-cross-namespace-references", "--allow-namespaced-provider-credentials")
-	s := build.Namespaced()
-	foreign, tns := credentials(t, c), target.Namespace(t)
-	for name, tc := range map[string]struct {
-		reason    string
-		spec      commonv1.ProviderConfigSpec
-		namespace string // on the target
-	}{
-		"ForeignSecret": {
-			reason: "A Secret of another namespace is used.", namespace: tns, spec: build.FromSecret(foreign, foreign),
-		},
-		"InjectedIdentity": {
-			reason: "The provider's own rights are used.", namespace: foreign, spec: commonv1.ProviderConfigSpec{
-				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ns := local.Namespace(t)
-			o := s.Object(ns, ns, ns, build.ConfigMap(tc.namespace, "settings"))
-			kube.Create(t, c, s.Config(ns, ns, tc.spec), o)
-			awaitReady(t, c, o)
-		})
-	}
-}
-
-// TestFlagRunsPlugins shows that an operator may let kubeconfigs of Secrets run credential plugins.
-func TestFlagRunsPlugins(t *testing.T) {
-	c, _ := clients(t)
-	start(t, "--allow-kubeconfig-exec")
-	admin := target.User(t, user, admins)
-	credential, err := json.Marshal(map[string]any{
-		"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-		"status": map[string]string{
-			"clientCertificateData": string(admin.CertData), "clientKeyData": string(admin.KeyData),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "credential.json")
-	if err := os.WriteFile(path, credential, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	plugin := "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + path +
-		"], interactiveMode: Never}}"
-	kubeconfig := strings.Replace(string(kube.Kubeconfig(t, rest.AnonymousClientConfig(target.Config()))), "user: {}",
-		plugin, 1)
-	for _, s := range build.Scopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			ns, tns := local.Namespace(t), target.Namespace(t)
-			o := s.Object(ns, ns, ns, build.ConfigMap(tns, "settings"))
-			kube.Create(t, c, build.Credentials(ns, "plugin", []byte(kubeconfig)),
-				s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
-			awaitReady(t, c, o)
-		})
-	}
 }

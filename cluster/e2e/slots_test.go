@@ -1,9 +1,7 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +38,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	c, tc := clients(t)
 	deleteLeases(t, c)
-	s := &shop{c: c, tc: tc, namespace: target.Namespace(t), slots: slot.New(2), since: target.Audit(t).Mark()}
+	s := &shop{c: c, tc: tc, namespace: targetNamespace(t), slots: slot.New(2), since: target.Audit(t).Mark()}
 	for n, in := 0, [2]int{}; len(s.configs) < configs; n++ {
 		pc := build.Cluster().Config("", fmt.Sprintf("%s-%d", s.namespace, n), commonv1.ProviderConfigSpec{
 			Credentials: commonv1.ProviderCredentials{
@@ -58,12 +56,6 @@ func newShop(t *testing.T) *shop {
 		s.configs = append(s.configs, pc.GetName())
 		s.objects = append(s.objects, build.Cluster().Object("", pc.GetName(), pc.GetName(), manifest))
 	}
-	t.Cleanup(func() {
-		if err := tc.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.ConfigMap{},
-			client.InNamespace(s.namespace)); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 
@@ -82,10 +74,7 @@ func (s *shop) start(t *testing.T, args ...string) (p *provider.Process, name st
 	p = program.Start(t, local.User(t, user, admins), provider.Options{Env: env, Args: append([]string{
 		"--leader-election", "--leader-election-lease-duration=8s", "--leader-election-renew-deadline=6s",
 	}, args...)})
-	kube.Eventually(t, "the caches of "+name, func() (bool, string) {
-		code, body := get(t, p.Readyz())
-		return code == http.StatusOK, body
-	})
+	program.AwaitReady(t, p)
 	return p, name
 }
 
@@ -110,7 +99,7 @@ func (s *shop) change(t *testing.T, round string) {
 func (s *shop) writers(t *testing.T, config string) []string {
 	t.Helper()
 	var all []string
-	for _, e := range writes(target.Audit(t).Since(s.since)) {
+	for _, e := range target.Audit(t).Since(s.since).Writes() {
 		if by, ok := strings.CutPrefix(e.User, config+"."); ok {
 			all = append(all, by)
 		}
@@ -145,7 +134,7 @@ func (s *shop) slotOf(config string) int {
 }
 
 // TestReplicasShareTheWork shows that through each ProviderConfig one replica writes at a time: when one replica gives
-// way to two, when one of these is killed, and when an Object moves between them.
+// way to two, and when one of these is killed.
 func TestReplicasShareTheWork(t *testing.T) {
 	s := newShop(t)
 	alone, first := s.start(t)
@@ -181,54 +170,4 @@ func TestReplicasShareTheWork(t *testing.T) {
 	s.change(t, "4")
 	s.check(t, 0, first, killed, spare)
 	s.check(t, 1, first, kept)
-	s.move(t)
-}
-
-// move has two Objects of slot 0 use ProviderConfigs of slot 1. One keeps its resource, and the other has another one:
-// the replica that it leaves deletes the old one.
-func (s *shop) move(t *testing.T) {
-	t.Helper()
-	keeps, changes := s.of(0)[0], s.of(0)[1]
-	there, m := s.of(1)[0], target.Audit(t).Mark()
-	old := &corev1.ConfigMap{ObjectMeta: build.Meta(s.namespace, keeps)}
-	kube.Get(t, s.tc, client.ObjectKeyFromObject(old), old)
-	ref := `"providerConfigRef":{"name":"` + there + `"}`
-	for _, o := range s.objects {
-		switch o.GetName() {
-		case keeps:
-			kube.Patch(t, s.c, o, `{"spec":{`+ref+`}}`)
-		case changes:
-			kube.Patch(t, s.c, o, `{"spec":{`+ref+`,"forProvider":{"manifest":{"metadata":{"name":"other"}}}}}`)
-		}
-	}
-	now := &corev1.ConfigMap{}
-	kube.Eventually(t, "the other ConfigMap", func() (bool, string) {
-		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.namespace, Name: "other"}, now)
-		return err == nil, fmt.Sprint(err)
-	})
-	kube.AwaitGone(t, s.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(s.namespace, changes)})
-	for _, o := range s.objects {
-		if o.GetName() == keeps {
-			kube.Patch(t, s.c, o, `{"spec":{"forProvider":{"manifest":{"data":{"round":"moved"}}}}}`)
-		}
-	}
-	kube.Eventually(t, "the ConfigMap that has moved along", func() (bool, string) {
-		kube.Get(t, s.tc, client.ObjectKeyFromObject(old), now)
-		return now.Data["round"] == "moved", fmt.Sprint(now.Data)
-	})
-	if now.GetUID() != old.GetUID() {
-		t.Error("a resource that both ProviderConfigs lead to is made anew")
-	}
-	got := map[string][]string{}
-	for _, e := range writes(target.Audit(t).Since(m)) {
-		config, _, _ := strings.Cut(e.User, ".")
-		got[e.Name] = append(got[e.Name], fmt.Sprintf("%s through slot %d", e.Verb, s.slotOf(config)))
-	}
-	for name, want := range map[string][]string{
-		changes: {"delete through slot 0"}, "other": {"patch through slot 1"}, keeps: {"patch through slot 1"},
-	} {
-		if !slices.Equal(slices.Compact(got[name]), want) {
-			t.Errorf("writes of ConfigMap %s: want %v, got %v", name, want, got[name])
-		}
-	}
 }

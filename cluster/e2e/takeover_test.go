@@ -4,35 +4,41 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTakeoverOfInstallation shows that this provider, started where provider-kubernetes was stopped, takes over its
-// Objects and harms nothing.
-func TestTakeoverOfInstallation(t *testing.T) {
-	p := newPeer(t)
-	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
-	p.install(t, c, "https://127.0.0.1:1/convert")
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+// page is the guide of the takeover.
+const page = "../../docs/migrate-from-provider-kubernetes.md"
+
+// TestTakeoverAndWayBack shows that the commands of the guide lead from provider-kubernetes, which was stopped, to this
+// provider and back. It takes over all Objects and harms nothing, and provider-kubernetes knows them afterwards, and
+// those made meanwhile.
+func TestTakeoverAndWayBack(t *testing.T) {
+	p, c, tc := installed(t)
 	at := newBed(t, c)
 	all := subjects(at)
 	legacy(t, p, c, tc, all, at.namespace)
-	before, published := snapshot(t, tc, all), at.connectionSecrets(t, c, all)
+	former, before, published := specs(t, c, all), snapshot(t, tc, all), at.connectionSecrets(t, c, all)
 
 	m := mark(t)
-	local.InstallCRDs(t, ourCRDs)
+	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
+	shell.Env = append(shell.Env, "CRDS="+p.crds)
+	forth := guide.Commands(t, page, "## Without Crossplane")
+	definitions, _, _ := strings.Cut(forth[0], "\n") // The next line starts this provider.
+	shell.Run(t, definitions)
+	shell.Run(t, forth[1])
 	awaitSchema(t, c, at.config)
 	process := start(t)
 	awaitTaken(t, c, all)
@@ -47,12 +53,19 @@ func TestTakeoverOfInstallation(t *testing.T) {
 
 	process.Kill()
 	m = mark(t)
-	start(t)
+	process = start(t)
 	awaitSilence(t)
-	if got := writes(append(m.onTarget(t), m.onLocal(t)...)); len(got) > 0 {
+	if got := append(m.onTarget(t), m.onLocal(t)...).Writes(); len(got) > 0 {
 		t.Errorf("writes after the next start: want none, got\n%s", got)
 	}
-	shrink(t, c, tc, all)
+	for _, s := range shrink(t, c, tc, all) {
+		delete(former, s.GetName())
+	}
+	asBefore := those(all, func(s *subject) bool { return former[s.GetName()] != "" })
+	all = append(all, goBack(t, c, tc, all, at, shell, p, process)...)
+	if diff := cmp.Diff(former, specs(t, c, asBefore)); diff != "" {
+		t.Errorf("Objects that provider-kubernetes has made: -before, +back again:\n%s", diff)
+	}
 	leave(t, c, tc, all)
 }
 
@@ -79,7 +92,7 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 	byServer := func(s *subject) bool { return s.byServer }
 	byClient := func(s *subject) bool { return s.byClient }
 	run := func(some []*subject, args ...string) {
-		process := p.start(t, c, append(args, "--enable-watches", "--poll=2s")...)
+		process := p.start(t, append(args, "--enable-watches", "--poll=2s")...)
 		// The webhook of the peer takes a moment.
 		kube.Eventually(t, "all Objects to be created", func() (bool, string) {
 			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
@@ -105,11 +118,7 @@ func those(all []*subject, wanted func(*subject) bool) []*subject {
 func pause(t *testing.T, c client.Client, some []*subject, paused string) {
 	t.Helper()
 	for _, s := range some {
-		patch := client.RawPatch(types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`))
-		if err := c.Patch(t.Context(), s.Object, patch); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, c, s.Object, `{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`)
 	}
 }
 
@@ -120,11 +129,9 @@ func awaitMade(t *testing.T, c client.Client, some []*subject) {
 	refers := func(s *subject) bool { return len(s.Desired().References) > 0 }
 	awaitSynced(t, c, those(some, func(s *subject) bool { return !refers(s) }))
 	for _, s := range those(some, refers) {
-		kube.Eventually(t, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
+		kube.Await(t, c, s.Object, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
 			synced := s.GetCondition(xpv2.TypeSynced)
-			return err == nil && synced.Status == corev1.ConditionTrue &&
-				len(s.Observed().Manifest.Raw) > 0, synced.Message
+			return synced.Status == corev1.ConditionTrue && len(s.Observed().Manifest.Raw) > 0, synced.Message
 		})
 	}
 }

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,47 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	audit "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestWayBack shows that the commands of docs/migrate-from-provider-kubernetes.md lead to this provider and back to
-// provider-kubernetes: it knows its Objects, and those made meanwhile, no resource is made again or deleted, and none
-// loses a field.
-func TestWayBack(t *testing.T) {
-	p := newPeer(t)
-	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
-	p.install(t, c, "https://127.0.0.1:1/convert")
-	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
-	at := newBed(t, c)
-	all := oneOfEach(shapes(), at, 0)
-	for _, s := range all {
-		s.byServer = true
-	}
-	legacy(t, p, c, tc, all, at.namespace)
-	former := specs(t, c, all)
-
-	const page = "../../docs/migrate-from-provider-kubernetes.md"
-	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
-	shell.Env = append(shell.Env, "CRDS="+p.crds)
-	forth := guide.Commands(t, page, "## Without Crossplane")
-	definitions, _, _ := strings.Cut(forth[0], "\n") // The next line starts this provider.
-	shell.Run(t, definitions)
-	shell.Run(t, forth[1])
-	awaitSchema(t, c, at.config)
-	process := start(t)
-	awaitTaken(t, c, all)
-	meanwhile := oneOfEach(shapesOfMeanwhile(), at, 1)
+// goBack makes Objects meanwhile, which it returns, and goes back to provider-kubernetes, in the place of a process of
+// ours. No resource is made again or deleted on the way, and none loses a field.
+func goBack(t *testing.T, c, tc client.Client, former []*subject, at bed, shell guide.Shell, p peer,
+	ours *provider.Process,
+) (meanwhile []*subject) {
+	t.Helper()
+	meanwhile = oneOfEach(shapesOfMeanwhile(), at, roundOfMeanwhile)
 	if err := each(len(meanwhile), func(i int) error {
 		return meanwhile[i].create(t.Context(), c, tc, at.namespace)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	awaitSynced(t, c, append(slices.Clone(all), meanwhile...))
+	all := append(slices.Clone(former), meanwhile...)
+	awaitSynced(t, c, all)
 
 	back := guide.Commands(t, page, "## Back")
 	shell.Run(t, back[0])
@@ -61,33 +42,28 @@ func TestWayBack(t *testing.T) {
 	awaitSilence(t)
 	forget(t, c, meanwhile)
 	awaitSilence(t)
-	if err := process.Stop(); err != nil {
+	if err := ours.Stop(); err != nil {
 		t.Error(err)
 	}
-	all = append(all, meanwhile...)
 	before, m := snapshot(t, tc, all), mark(t)
 	shell.Run(t, back[2])
 	p.run(t, "--certs-dir=", "--poll=2s")
 	awaitBack(t, c, tc, all)
-
-	after := snapshot(t, tc, all)
-	for _, s := range all {
-		was, is := before[s.GetName()], after[s.GetName()]
-		unstructured.RemoveNestedField(was.Object, "metadata", "labels", commonv1.LabelKeyManaged)
-		if diff := cmp.Diff(content(was), content(is)); diff != "" {
-			t.Errorf("resource of Object %s after the way back: -before, +after:\n%s", s.GetName(), diff)
+	for name, is := range snapshot(t, tc, all) {
+		unstructured.RemoveNestedField(before[name].Object, "metadata", "labels", commonv1.LabelKeyManaged)
+		if diff := cmp.Diff(content(before[name]), content(is)); diff != "" {
+			t.Errorf("resource of Object %s after the way back: -before, +after:\n%s", name, diff)
 		}
 	}
-	for _, e := range m.onTarget(t) {
-		if e.Verb == "create" || e.Verb == "delete" {
-			t.Errorf("the way back has made a request to %s %s %s", e.Verb, e.Subject(), e.Name)
-		}
+	again := m.onTarget(t).That(func(e audit.AuditEvent) bool { return e.Verb == "create" || e.Verb == "delete" })
+	if len(again) > 0 {
+		t.Errorf("the way back has made and deleted resources:\n%s", again)
 	}
-	if diff := cmp.Diff(former, specs(t, c, all[:len(former)])); diff != "" {
-		t.Errorf("Objects that provider-kubernetes has made: -before, +back again:\n%s", diff)
-	}
-	leave(t, c, tc, all)
+	return meanwhile
 }
+
+// roundOfMeanwhile is part of the names of Objects that are made after a takeover.
+const roundOfMeanwhile = 9
 
 // shapesOfMeanwhile are those of Objects that are made after a takeover.
 func shapesOfMeanwhile() map[string]shape {

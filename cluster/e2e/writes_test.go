@@ -18,7 +18,7 @@ func TestWritesPerObject(t *testing.T) {
 	m := mark(t)
 	f.settle(t, c)
 
-	onTarget := writes(m.onTarget(t))
+	onTarget := m.onTarget(t).Writes()
 	if diff := cmp.Diff(map[string]int{"patch configmaps": n}, onTarget.Count()); diff != "" {
 		t.Errorf("writes to the target for %d Objects: -want, +got:\n%s", n, diff)
 	}
@@ -69,7 +69,7 @@ func TestRequestsPerDeletion(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"delete configmaps": n}, m.onTarget(t).Count()); diff != "" {
 		t.Errorf("requests to the target for %d deletions: -want, +got:\n%s", n, diff)
 	}
-	onLocal := writes(m.onLocal(t)).Count()
+	onLocal := m.onLocal(t).Writes().Count()
 	got := onLocal["patch objects.kubernetes.crossplane.io"] + onLocal["patch objects.kubernetes.m.crossplane.io"]
 	if got != n || onLocal["create events"] > n {
 		t.Errorf("want %d deleted Objects written, and at most as many events, got %v", n, onLocal)

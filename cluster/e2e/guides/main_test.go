@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -48,16 +47,8 @@ func newDesk(t *testing.T) *desk {
 	kube.StartServer(t, control)
 	d := &desk{control: control, c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
 	d.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join(top, "package"))
-	d.write(t, "remote", target.User(t, user, admins))
+	d.Write(t, "remote.kubeconfig", kube.Kubeconfig(t, target.User(t, user, admins)))
 	d.Run(t, "kubectl apply -f package/crds")
 	program.Start(t, control.User(t, "administrator", admins), provider.Options{})
 	return d
-}
-
-// write writes the kubeconfig of a cluster or workspace.
-func (d *desk) write(t *testing.T, name string, cfg *rest.Config) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.Dir, name+".kubeconfig"), kube.Kubeconfig(t, cfg), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,7 +1,6 @@
 package guides
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -9,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -23,9 +22,8 @@ import (
 // goes first.
 func TestReferences(t *testing.T) {
 	d := newDesk(t)
-	for _, commands := range guide.Path(t, filepath.Join(top, "README.md"), "## A first Object")[:1] {
-		d.Run(t, commands) // Makes the Secret that the ProviderConfig names.
-	}
+	// Makes the Secret that the ProviderConfig names.
+	d.Run(t, guide.Path(t, filepath.Join(top, "README.md"), "## A first Object")[0])
 	d.Run(t, "kubectl apply -f examples/providerconfig/remote-cluster.yaml")
 	steps := guide.Path(t, filepath.Join(top, "docs", "references.md"), "# References")
 	d.Run(t, steps[0])
@@ -52,14 +50,11 @@ func TestApplications(t *testing.T) {
 	d := newDesk(t)
 	steps := guide.Path(t, filepath.Join(top, "docs", "applications.md"), "## Schedule an application")
 	last := len(steps) - 1
-	for _, commands := range steps[:last] {
-		d.Run(t, commands)
-	}
+	d.RunAll(t, steps[:last])
 	d.awaitConfigMap(t, types.NamespacedName{Namespace: "web", Name: "settings"}, map[string]string{"color": "blue"})
-	secret := &corev1.Secret{}
-	kube.Eventually(t, "the Secret of the application", func() (bool, string) {
-		err := d.tc.Get(t.Context(), types.NamespacedName{Namespace: "web", Name: "web-settings-sql"}, secret)
-		return string(secret.Data["password"]) == "change-me", fmt.Sprint(err)
+	secret := &corev1.Secret{ObjectMeta: build.Meta("web", "web-settings-sql")}
+	kube.Await(t, d.tc, secret, "the Secret of the application", func() (bool, string) {
+		return string(secret.Data["password"]) == "change-me", ""
 	})
 	d.Run(t, steps[last])
 	d.awaitNoNamespace(t, "web")
@@ -68,11 +63,8 @@ func TestApplications(t *testing.T) {
 // awaitSettings waits until the ConfigMap of docs/references.md has a region, and the UID of its namespace.
 func (d *desk) awaitSettings(t *testing.T, region string) {
 	t.Helper()
-	ns := &corev1.Namespace{}
-	kube.Eventually(t, "namespace shop", func() (bool, string) {
-		err := d.tc.Get(t.Context(), types.NamespacedName{Name: "shop"}, ns)
-		return err == nil, fmt.Sprint(err)
-	})
+	ns := &corev1.Namespace{ObjectMeta: build.Meta("", "shop")}
+	kube.Await(t, d.tc, ns, "namespace shop", func() (bool, string) { return true, "" })
 	d.awaitConfigMap(t, types.NamespacedName{Namespace: "shop", Name: "settings"},
 		map[string]string{"region": region, "namespace": string(ns.UID)})
 }
@@ -80,11 +72,8 @@ func (d *desk) awaitSettings(t *testing.T, region string) {
 // awaitConfigMap waits until a ConfigMap of the target has some data.
 func (d *desk) awaitConfigMap(t *testing.T, n types.NamespacedName, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, n.String()+" on the target", func() (bool, string) {
-		cm := &corev1.ConfigMap{}
-		if err := d.tc.Get(t.Context(), n, cm); err != nil {
-			return false, err.Error()
-		}
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(n.Namespace, n.Name)}
+	kube.Await(t, d.tc, cm, n.String()+" on the target", func() (bool, string) {
 		diff := cmp.Diff(want, cm.Data)
 		return diff == "", diff
 	})
@@ -93,11 +82,7 @@ func (d *desk) awaitConfigMap(t *testing.T, n types.NamespacedName, want map[str
 // awaitNoNamespace waits until a namespace of the target is gone.
 func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 	t.Helper()
-	kube.Eventually(t, "namespace "+name+" to be gone", func() (bool, string) {
-		err := d.tc.Get(t.Context(), types.NamespacedName{Name: name},
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		return apierrors.IsNotFound(err), fmt.Sprint(err)
-	})
+	kube.AwaitGone(t, d.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 // TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had: what it
@@ -112,9 +97,7 @@ func TestArgoCD(t *testing.T) {
 	tc, cm := target.Client(t), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}}
 	cm.Data = maps.Clone(had)
 	kube.Create(t, tc, cm)
-	for _, commands := range guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD") {
-		shell.Run(t, commands)
-	}
+	shell.RunAll(t, guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD"))
 	kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
 	var excluded []struct{ Kinds []string }
 	if err := yaml.Unmarshal([]byte(cm.Data["resource.exclusions"]), &excluded); err != nil {

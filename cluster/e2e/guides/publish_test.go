@@ -6,6 +6,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through docs/sync.md,
@@ -27,11 +28,11 @@ func TestPublish(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	d.write(t, "services", workspaces.WorkspaceAt(t, "root:services"))
-	_, first := workspaces.Workspace(t)
-	d.write(t, "consumer", first)
-	_, second := workspaces.Workspace(t)
-	d.write(t, "other", second)
+	d.Write(t, "services.kubeconfig", kube.Kubeconfig(t, workspaces.WorkspaceAt(t, "root:services")))
+	for _, name := range []string{"consumer.kubeconfig", "other.kubeconfig"} {
+		_, cfg := workspaces.Workspace(t)
+		d.Write(t, name, kube.Kubeconfig(t, cfg))
+	}
 
 	page := filepath.Join(top, "docs", "publish.md")
 	d.follow(t, page, "## Publish an API")
@@ -45,7 +46,5 @@ func TestPublish(t *testing.T) {
 	d.follow(t, page, "### Remove it")
 
 	d.Run(t, guide.Path(t, page, "## Publish an API")[1]) // Makes kcp.kubeconfig again, which README takes for granted.
-	for _, commands := range guide.Commands(t, filepath.Join(top, "README.md"), "## A first published API") {
-		d.Run(t, commands)
-	}
+	d.RunAll(t, guide.Commands(t, filepath.Join(top, "README.md"), "## A first published API"))
 }

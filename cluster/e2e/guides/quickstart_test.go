@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,9 +31,7 @@ func TestQuickstart(t *testing.T) {
 	d.follow(t, page, "## 8. Ask for one")
 
 	readme := guide.Commands(t, filepath.Join(top, "README.md"), "## A first composite")
-	for _, commands := range readme[1:] { // The first installs the functions.
-		d.Run(t, commands)
-	}
+	d.RunAll(t, readme[1:]) // The first installs the functions.
 	d.awaitConfigMap(t, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "morning"},
 		map[string]string{"message": "good morning"})
 	d.Run(t, "kubectl delete greetings.platform.example.org --all --cascade=foreground --timeout=2m")
@@ -45,33 +42,15 @@ func TestQuickstart(t *testing.T) {
 	d.wantAllRun(t, page)
 }
 
-// TestComposedConfig makes a ProviderConfig and an Object that uses it by one Composition, as docs/compositions.md
-// says: the composite resource becomes Ready, and its parts go in order.
-func TestComposedConfig(t *testing.T) {
-	d := newDesk(t)
-	crossplane.Start(t, local.StartCrossplane, d.control.Config())
-	crossplane.RunFunctions(t, d.c, crossplane.StartRegistry(t))
-	d.Run(t, "kubectl apply -f examples/quickstart/rights.yaml")
-	steps := guide.Path(t, filepath.Join(top, "docs", "compositions.md"), "## A ProviderConfig in a Composition")
-	d.Run(t, steps[0])
-	name := types.NamespacedName{Name: "platform-north"}
-	if err := d.tc.Get(t.Context(), name, &corev1.Namespace{}); err != nil {
-		t.Errorf("a Site that is Ready has its namespace: %v", err)
-	}
-	d.Run(t, steps[1])
-	d.awaitNoNamespace(t, name.Name)
-}
-
 // opening is where a block of commands or manifests begins in Markdown.
 var opening = regexp.MustCompile("(?m)^```(sh|yaml)$")
 
 // follow runs the commands and applies the manifests of a guide under a heading.
 func (d *desk) follow(t *testing.T, page, heading string) {
 	t.Helper()
-	for _, commands := range guide.Path(t, page, heading) {
-		d.Run(t, commands)
-		d.ran++
-	}
+	blocks := guide.Path(t, page, heading)
+	d.RunAll(t, blocks)
+	d.ran += len(blocks)
 }
 
 // wantAllRun fails the test unless each block of a guide has been run.

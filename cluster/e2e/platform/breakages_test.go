@@ -16,13 +16,13 @@ import (
 func (b *bed) lacksComposition(t *testing.T) {
 	in := b.consumer(t, teamA)
 	b.Run(t, "kubectl delete -f examples/platform/composition.yaml")
-	in.order(t, order("early"))
+	kube.Create(t, in, order("early"))
 	in.await(t, "early", "Synced", "False", "cannot get Composition", "networkings.platform.example.com")
 	b.Run(t, "kubectl apply -f examples/platform/composition.yaml")
 	in.await(t, "early", "Ready", "True")
 	in.await(t, "web", "Synced", "True")
 	b.wantProxies(t, in, 2)
-	in.remove(t, "early")
+	kube.Remove(t, in, order("early"))
 }
 
 // lacksTarget shows that an order of a workspace without a ProviderConfig says so in the workspace, and whom to ask,
@@ -30,13 +30,13 @@ func (b *bed) lacksComposition(t *testing.T) {
 func (b *bed) lacksTarget(t *testing.T) {
 	in := b.consumer(t, teamC)
 	b.bind(t, in)
-	in.order(t, order("web"))
+	kube.Create(t, in, order("web"))
 	in.await(t, "web", "Ready", "False")
 	in.await(t, "web", "ClusterAvailable", "False", "has no cluster yet", "platform team")
 	b.Run(t, "sed 's/name: eu$/name: us/' examples/platform/target.yaml | kubectl apply -f -")
 	in.await(t, "web", "Ready", "True")
 	in.await(t, "web", "ClusterAvailable", "True")
-	in.remove(t, "web")
+	kube.Remove(t, in, order("web"))
 	b.wantNothing(t, in)
 	b.Run(t, "kubectl delete clusterproviderconfigs/us --timeout=60s")
 }
@@ -46,14 +46,12 @@ func (b *bed) lacksTarget(t *testing.T) {
 // fails is found by the commands of the guide.
 func (b *bed) outlasts(t *testing.T) {
 	in := b.consumer(t, teamA)
-	in.order(t, order("outage"))
+	kube.Create(t, in, order("outage"))
 	in.await(t, "outage", "Ready", "True")
 	target.Stop(t)
 	in.await(t, "web", "ClusterAvailable", "False", "does not answer", "platform team")
 	b.traces(t)
-	if err := in.Delete(t.Context(), order("outage")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, order("outage"))
 	b.isTeamBGone = workspaces.DeleteWorkspace(b.whole, teamB)
 	in.await(t, "outage", "ClusterAvailable", "False", "does not answer")
 	kube.Throughout(t, 3*time.Second, "an order whose proxy may still be there", func() (bool, string) {
@@ -63,7 +61,7 @@ func (b *bed) outlasts(t *testing.T) {
 		return err == nil && len(copies) == 1, fmt.Sprint(err, len(copies))
 	})
 	target.Restart(t)
-	in.awaitGone(t, "outage")
+	kube.AwaitGone(t, in, order("outage"))
 	in.await(t, "web", "ClusterAvailable", "True")
 	b.wantProxies(t, in, 1)
 }

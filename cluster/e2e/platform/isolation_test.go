@@ -40,7 +40,7 @@ func (b *bed) isolates(t *testing.T) {
 	if err := json.Unmarshal([]byte(forgery), &forged.Object); err != nil {
 		t.Fatal(err)
 	}
-	second.order(t, forged)
+	kube.Create(t, second, forged)
 	second.await(t, "web", "Ready", "True")
 	for _, in := range []consumer{first, second} {
 		b.wantComposed(t, in)

@@ -80,7 +80,7 @@ func newBed(t *testing.T) *bed {
 func (b *bed) prepareShell(t *testing.T) {
 	t.Helper()
 	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"))
-	b.write(t, "granted.yaml", []byte(granted))
+	b.Write(t, "granted.yaml", []byte(granted))
 	for name, cfg := range map[string]*rest.Config{
 		"eu": target.User(t, "eu", admins),
 		"platform": kcp.ServiceAccount(t, workspaces.WorkspaceAt(t, platformPath), "platform",
@@ -89,15 +89,7 @@ func (b *bed) prepareShell(t *testing.T) {
 		"team-b": workspaces.WorkspaceAt(t, teamB),
 		"team-c": workspaces.WorkspaceAt(t, teamC),
 	} {
-		b.write(t, name+".kubeconfig", kube.Kubeconfig(t, cfg))
-	}
-}
-
-// write writes a file of the folder of the guide.
-func (b *bed) write(t *testing.T, name string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(b.Dir, name), content, 0o600); err != nil {
-		t.Fatal(err)
+		b.Write(t, name+".kubeconfig", kube.Kubeconfig(t, cfg))
 	}
 }
 

@@ -2,17 +2,18 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -54,72 +55,24 @@ func (b *bed) bind(t *testing.T, in consumer) {
 
 // order returns an order of a consumer.
 func order(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	u.SetGroupVersionKind(networkings)
-	u.SetNamespace(metav1.NamespaceDefault)
-	u.SetName(name)
+	u := build.Resource(networkings.GroupVersion().String(), networkings.Kind, metav1.NamespaceDefault, name)
+	u.Object["spec"] = map[string]any{}
 	return u
-}
-
-// order creates an order.
-func (in consumer) order(t *testing.T, o *unstructured.Unstructured) {
-	t.Helper()
-	kube.Create(t, in, o)
-}
-
-// remove deletes an order, and waits until it is gone.
-func (in consumer) remove(t *testing.T, name string) {
-	t.Helper()
-	if err := in.Delete(t.Context(), order(name)); err != nil {
-		t.Fatal(err)
-	}
-	in.awaitGone(t, name)
-}
-
-func (in consumer) awaitGone(t *testing.T, name string) {
-	t.Helper()
-	kube.Eventually(t, "order "+name+" to be gone", func() (bool, string) {
-		o := order(name)
-		err := in.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprint(o.Object["metadata"], o.Object["status"])
-	})
 }
 
 // await waits until a condition of an order has a status, and a message with some text, as the consumer sees it.
 func (in consumer) await(t *testing.T, name, of, status string, texts ...string) {
 	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("%s of order %s to be %s: %s", of, name, status, texts), func() (bool, string) {
-		o := order(name)
-		if err := in.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
-		return holds(o, of, status, texts...), fmt.Sprint(o.Object["status"])
+	o := order(name)
+	kube.Await(t, in, o, fmt.Sprintf("%s of order %s to be %s: %s", of, name, status, texts), func() (bool, string) {
+		is, why := kube.Condition(o, of)
+		lacks := slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(why, text) })
+		return is == status && !lacks, fmt.Sprint(o.Object["status"])
 	})
-}
-
-// holds reports whether a condition has a status, and a message with some texts.
-func holds(u *unstructured.Unstructured, of, status string, texts ...string) bool {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		m, ok := c.(map[string]any)
-		if !ok || m["type"] != of || m["status"] != status {
-			continue
-		}
-		for _, text := range texts {
-			if !strings.Contains(fmt.Sprint(m["message"]), text) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // list returns the resources of a kind in a namespace.
 func list(t *testing.T, c client.Client, of schema.GroupVersionKind, namespace string) []unstructured.Unstructured {
 	t.Helper()
-	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
-	kube.List(t, c, l, client.InNamespace(namespace))
-	return l.Items
+	return kube.ListOf(t, c, of.GroupVersion().String(), of.Kind, client.InNamespace(namespace))
 }

@@ -32,10 +32,7 @@ func TestPlatform(t *testing.T) {
 // follow runs the commands of the guide under a heading.
 func (b *bed) follow(t *testing.T, heading string) (out string) {
 	t.Helper()
-	for _, commands := range guide.Commands(t, page, heading) {
-		out = b.Run(t, commands)
-	}
-	return out
+	return b.RunAll(t, guide.Commands(t, page, heading))
 }
 
 // orders shows that the commands of the guide make an order Ready, and that its Secret has the address of the proxy.
