@@ -60,7 +60,6 @@ func TestPublish(t *testing.T) {
 	kube.Create(t, kcp.Client(t, hindered), definition(s.group, "hats"))
 	b := kcp.Bind(t, hindered, s.path, exportName, wantClaims...)
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
-	kube.AwaitEvent(t, s.c, "ClaimsAcceptedPending", o.GetName(), "cannot use the API")
 	kube.Remove(t, kcp.Client(t, hindered), b)
 
 	// The first consumer accepts one claim, the second both.
@@ -68,7 +67,6 @@ func TestPublish(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	pending := first.path + " has not accepted the claims for logicalclusters.core.kcp.io"
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), pending)
-	kube.AwaitEvent(t, s.c, "ClaimsAcceptedPending", o.GetName(), pending)
 	kube.Await(t, s.c, o, "two workspaces and three claims", func() (bool, string) {
 		want := v1alpha1.ClaimCounts{
 			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{
@@ -86,7 +84,6 @@ func TestPublish(t *testing.T) {
 	b = &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
 	update(t, first, b, func() { b.Spec.PermissionClaims = kcp.Accepted(wantClaims...) })
 	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
-	kube.AwaitEvent(t, s.c, string(v1alpha1.TypeClaimsAccepted), o.GetName(), "have accepted its permission claims")
 
 	// Who unbinds is not counted any more.
 	unbind(t, first)
