@@ -225,8 +225,10 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 
 // forget deletes the copies of related objects that are gone, and their records. What is unknown stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
-	here, used := map[Record]bool{}, map[string]bool{p.state.contentKey(p.planner.primary(Ref{})): true}
+	here, missing := map[Record]bool{}, map[Record]bool{}
+	used := map[string]bool{p.state.contentKey(p.planner.primary(Ref{})): true}
 	for _, c := range all {
+		missing[c.record().plain()] = c.origin == nil && c.unread == nil
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
 		here[c.record().plain()] = here[c.record().plain()] || undone || c.isHere()
 		used[p.state.contentKey(c)] = true
@@ -236,7 +238,7 @@ func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]b
 		if !here[r.plain()] && !slices.ContainsFunc(p.syncer.related, func(x *copyRule) bool {
 			return unknown[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
-			errs = append(errs, p.removeRelated(ctx, r))
+			errs = append(errs, p.removeRelated(ctx, r, missing[r.plain()]))
 		}
 	}
 	if p.whole { // What api-syncagent remembers of objects that are not known has no record.

@@ -86,11 +86,14 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 // forgets the record. Copy and finalizer stay if other objects of the workspace keep the copy; the finalizer also stays
 // if this object has another copy. An object of the workspace that refers to it and has not copied it yet makes a copy
 // of its own. If the object at the origin is gone or being deleted, nobody needs a copy. What somebody else has made in
-// the place of the copy stays.
-func (p *pass) removeRelated(ctx context.Context, r recorded) error {
+// the place of the copy stays. Missing says that this object refers to it, and did not find it.
+func (p *pass) removeRelated(ctx context.Context, r recorded, missing bool) error {
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
+	if err == nil && missing && u != nil {
+		err = awaited(now.From) // It is shown by now, and nobody has given it up.
+	}
 	if err != nil {
 		return err
 	}

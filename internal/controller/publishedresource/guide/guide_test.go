@@ -217,8 +217,8 @@ func (s *world) follow(t *testing.T, name string, g guide) {
 		kube.Create(t, s.c, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels,
-				// As cert-manager does.
-				Annotations: map[string]string{"cert-manager.io/certificate-name": copied.GetName()},
+				// As cert-manager does with --enable-certificate-owner-ref.
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(copied, copied.GroupVersionKind())},
 			},
 			Data: map[string][]byte{"key": []byte(name)},
 		})
