@@ -175,8 +175,8 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
 	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
 }
 
-// targets returns the nodes of the Objects that a reference of an Object leads to. A selector of several leads to none
-// of them, or to what it has pinned when it was of one.
+// targets returns the nodes of the Objects that a reference of an Object leads to. A selector that selects several
+// leads to none of them, but to what it pinned when it selected one.
 func (s *objects) targets(ctx context.Context, f Referrer, r Reference) ([]node, error) {
 	objs, err := s.lookup(ctx, r.node(), r.selector, client.Limit(2))
 	var all []node

@@ -62,7 +62,7 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 }
 
 const (
-	// originsMost is how many resources the details of an Object come from, each of which takes a watch.
+	// originsMost is how many resources the details of an Object may come from. Each of them takes a watch.
 	originsMost = 100
 	// lacksMost is how many missing details a message names.
 	lacksMost = 10

@@ -61,7 +61,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	if err != nil || !done {
 		return false, err
 	}
-	// Before the other one is made: whoever is interrupted after that must not look for the old one.
+	// This is recorded before the new resource is made, so that nobody looks for the old one after an interruption.
 	switch err := e.record(ctx, o, forgetIdentity); {
 	case apierrors.IsConflict(err):
 		return false, err

@@ -207,8 +207,8 @@ type witness struct {
 	dead   bool
 }
 
-// gate returns a configuration that reaches a server past the witness, and so do the addresses of endpoints that the
-// server tells of.
+// gate returns a configuration that reaches a server past the witness. So do the addresses of endpoints that the server
+// names.
 func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 	t.Helper()
 	return kcp.Front(t, cfg, func(proxy *httputil.ReverseProxy) http.Handler {
