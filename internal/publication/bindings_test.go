@@ -261,9 +261,9 @@ func (s *server) wantDeleted(t *testing.T, p *publication, cluster string, want 
 		func() { retry(t, p, web(cluster)) })
 }
 
-// TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if the server has no such
-// object and shows the binding of the workspace after that: of a workspace that has moved to another shard it has
-// neither.
+// TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if it was there, and the server
+// has no such object and shows the binding of the workspace after that: of a workspace that has moved to another shard it
+// has neither.
 func TestMissingIsConfirmed(t *testing.T) {
 	absent := refuse(apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web"))
 	bound := answer(http.StatusOK, bindingsAsOf("9", false, ""))
@@ -271,9 +271,13 @@ func TestMissingIsConfirmed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason           string
 		object, bindings http.HandlerFunc
-		goes             bool
+		isNew, goes      bool
 	}{
 		"Bound": {reason: "The workspace is there, and the object is not.", object: absent, bindings: bound, goes: true},
+		"New": {
+			reason: "A restore may have undone the object before the provider started.",
+			object: absent, bindings: bound, isNew: true,
+		},
 		"Moved": {reason: "The workspace has no binding there.", object: absent, bindings: none},
 		"Unbinds": {
 			reason: "It gives up its binding, with which objects go.",
@@ -295,6 +299,9 @@ func TestMissingIsConfirmed(t *testing.T) {
 				"/clusters/moves/apis/apis.kcp.io/v1alpha2/apibindings": tc.bindings,
 			}}
 			p, _ := newThings(t, s, "moves")
+			if !tc.isNew {
+				p.worker.objects.noteSeen(web("moves"))
+			}
 			run(t, p)
 			s.wantDeleted(t, p, "moves", tc.goes, func() bool { return asked.Load() >= 3 })
 		})

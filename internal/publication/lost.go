@@ -18,7 +18,7 @@ func (p *pass) lost() error {
 		return err
 	}
 	if left {
-		decided, err := p.giveUp(copied != nil && objectsync.IsOrphaned(copied))
+		decided, err := p.giveUp(copied)
 		if err != nil || !decided {
 			return err
 		}
@@ -36,10 +36,11 @@ func (p *pass) lost() error {
 
 // giveUp decides on what is left of an object that is not there any more, and reports whether it could. A copy is
 // deleted if the server confirms that the object is gone, or that the workspace is with which it goes. It stays if the
-// workspace has left it behind, or if a restore of kcp has undone the object: a consumer that makes the object again
-// finds the copy. It stays, too, if nothing is known of the workspace.
-func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
-	w, undone := p.worker, p.worker.objects.mayBeUndone(p.item)
+// workspace has left it behind, or if a restore of kcp may have undone the object, also before this process started: a
+// consumer that makes the object again finds the copy. It stays, too, if nothing is known of the workspace.
+func (p *pass) giveUp(copied *unstructured.Unstructured) (decided bool, err error) {
+	w, undone := p.worker, copied != nil && p.worker.objects.mayBeUndone(p.item)
+	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	stays := p.home.gone && !w.deletesLeft()
 	if orphaned && (stays || !p.home.gone) || !p.home.Bound && !p.home.gone && !undone {
 		return true, nil
@@ -50,11 +51,10 @@ func (p *pass) giveUp(orphaned bool) (decided bool, err error) {
 	if confirmed, err := p.confirm(); err != nil || !confirmed {
 		return false, err
 	}
-	if stays || undone {
+	if stays || undone || copied != nil && !p.home.Unbinds && w.objects.isNew(p.item) {
 		if err := w.syncer.Abandon(p.ctx, p.input); err != nil {
 			return false, err
 		}
-		w.objects.noteSeen(p.item)
 		return true, nil
 	}
 	res, err := w.syncer.Release(p.ctx, p.input)

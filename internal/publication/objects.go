@@ -46,7 +46,8 @@ type object struct {
 	refused      refusalGroup // by what it was at its last try
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
-	// seen is how often kcp had been restored when the object was last there. It is zero if it was not seen yet.
+	// seen is how often kcp had been restored when the object was last there, and one more. It is zero if this process
+	// has not seen it yet.
 	seen int64
 	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
 	stayed types.UID
@@ -173,17 +174,20 @@ func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
 	x.update(item, func(o *object) { o.orphaned = is })
 }
 
-// noteSeen records that an object is there, or that its copy stays as a restore may have undone it.
+// noteSeen records that an object is there.
 func (x *objectIndex) noteSeen(item objectsync.Primary) {
-	x.update(item, func(o *object) { o.seen = x.restores.Load() })
+	x.update(item, func(o *object) { o.seen = x.restores.Load() + 1 })
 }
 
 // mayBeUndone reports whether a restore of kcp may have undone an object, as it has not been seen since. Then nobody
 // has deleted it.
 func (x *objectIndex) mayBeUndone(item objectsync.Primary) bool {
-	o := x.get(item)
-	return !o.orphaned && o.seen < x.restores.Load()
+	o, restores := x.get(item), x.restores.Load()
+	return !o.orphaned && restores > 0 && o.seen <= restores
 }
+
+// isNew reports whether this process has not seen an object yet. It may have been undone before the process started.
+func (x *objectIndex) isNew(item objectsync.Primary) bool { return x.get(item).seen == 0 }
 
 // add has objects synced that may be new. Their workspaces are not forgotten before.
 func (x *objectIndex) add(items ...objectsync.Primary) {

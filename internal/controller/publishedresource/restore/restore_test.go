@@ -42,6 +42,15 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 
+// start starts a provider. The function it returns ends it.
+func start(t *testing.T) (end func()) {
+	t.Helper()
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	wait := provider.StartUntil(t, ctx, local.User(t, "provider", "system:masters"))
+	return func() { cancel(); wait() }
+}
+
 // publish publishes Hats in a workspace, and returns their group, the PublishedResource and the path of a workspace
 // that has bound them.
 func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.PublishedResource, consumer string) {
@@ -171,8 +180,7 @@ func goOn(t *testing.T, in *rest.Config) {
 // create after it is synced, although the resource versions of all that are lower than those the provider has seen, and
 // that the PublishedResource says what happened.
 func TestKCPRestored(t *testing.T) {
-	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-	provider.Start(t, local.User(t, "provider", "system:masters"))
+	t.Cleanup(start(t))
 	c := local.Client(t, apis.AddToScheme)
 	group, o, consumer := publish(t, c)
 	undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
@@ -205,4 +213,20 @@ func TestKCPRestored(t *testing.T) {
 	if e := kube.AwaitEvent(t, c, string(commonv1.ReasonTargetRestored), o.GetName()); e.Type != corev1.EventTypeWarning {
 		t.Errorf("want a warning, got %s", e.Type)
 	}
+}
+
+// TestKCPRestoredMeanwhile shows that the copy of an object that kcp does not have any more stays if kcp was restored
+// while no provider ran.
+func TestKCPRestoredMeanwhile(t *testing.T) {
+	end := start(t)
+	c := local.Client(t, apis.AddToScheme)
+	group, o, consumer := publish(t, c)
+	workspaces.Backup(t)
+	late := hat(group, "late", "L")
+	offer(t, consumer, late)
+	awaitCopy(t, c, late, "L")
+	end()
+	workspaces.Restore(t)
+	t.Cleanup(start(t))
+	wantLeft(t, c, o, consumer, late)
 }
