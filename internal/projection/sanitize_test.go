@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -196,7 +197,8 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			p := mustProject(t, crd, nil)
-			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
+			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema,
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nrepairs %q\n-want, +got:\n%s", tc.reason, p.Repairs, diff)
 			}
 			for _, path := range tc.repairs {
