@@ -83,7 +83,7 @@ func (w *world) resync(s *objectsync.Syncer, in objectsync.Input) error {
 	for range 4 {
 		var r objectsync.Result
 		r, err = s.Sync(w.Context(), in)
-		w.holdings[objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}] = r.Related
+		w.keep(s, in, r)
 	}
 	return err
 }

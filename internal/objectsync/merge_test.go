@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -210,43 +209,6 @@ func TestSlots(t *testing.T) {
 	check("changed", map[string]string{"Secret": "two", "Other": "one"})
 	if s.forget(named.record()); s.isAgents(&named) || len(s.contents) != 1 {
 		t.Errorf("want nothing left of the other, got %v", s.contents)
-	}
-}
-
-// TestSlotsOfEarlierBuilds shows that records of builds which did not note the slots have them when they are read: what
-// is forgotten of a copy leaves nothing that would be taken for api-syncagent's.
-func TestSlotsOfEarlierBuilds(t *testing.T) {
-	_, c := planning("", "")
-	named, kind, up := *c, *c, *c
-	named.to.Name = "b"
-	kind.from.Kind, kind.from.Resource = "ConfigMap", "configmaps"
-	up.rule, up.cluster = &copyRule{origin: v1alpha1.OriginService, names: c.rule.names}, ""
-	all := []*copySync{c, &named, &kind, &up}
-	s, _ := readState(nil)
-	for i, c := range all {
-		b := c.encode(data(strconv.Itoa(i)))
-		s.remember(c, b, false)
-	}
-	want := s.clone()
-	for is, r := range s.records {
-		r.Key = ""
-		s.records[is] = r
-	}
-	secret, err := s.secret(types.NamespacedName{}, map[string]string{LabelCluster: "cluster1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readState(secret)
-	if diff := cmp.Diff(want.list(), got.list()); diff != "" || err != nil {
-		t.Errorf("want each record with its slot: -want, +got, %v:\n%s", err, diff)
-	}
-	for _, c := range all {
-		if got.forget(c.record()); got.isAgents(c) {
-			t.Errorf("%s is taken for the agent's", c.from)
-		}
-	}
-	if len(got.contents) > 0 {
-		t.Errorf("want nothing left, got %v", got.contents)
 	}
 }
 

@@ -189,8 +189,8 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 	return merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion())), nil
 }
 
-// destination returns where naming has the copy. An error beside it refuses that for a new copy.
-func (p planner) destination() (Ref, error) {
+// byNaming returns where naming has the copy. An error beside it refuses that for a new copy.
+func (p planner) byNaming() (Ref, error) {
 	n, err := p.view.name(p.syncer.namer)
 	if err != nil {
 		return Ref{}, err
