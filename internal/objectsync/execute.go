@@ -58,8 +58,15 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	}
 	_, other := p.in.of(c.rule.origin)
 	if plan.patch != nil {
-		if err := other.patchOf(ctx, c.to, c.copied, plan.patch); err != nil {
-			return p.replace(ctx, c, err)
+		err := other.patchOf(ctx, c.to, c.copied, plan.patch)
+		if apierrors.IsInvalid(err) && c.isReplaced() {
+			// What cannot be changed differs. The next pass makes the copy of what is there now, as if the former had been
+			// seen to go.
+			_, err = p.remove(ctx, other, c.to, c.copied)
+			return c.named(err)
+		}
+		if err != nil {
+			return c.named(err)
 		}
 	}
 	p.state.remember(c, plan.remembered, false)
@@ -76,18 +83,6 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 		return plan.noStatus
 	}
 	return other.patchStatus(ctx, c.to, c.copied, plan.status)
-}
-
-// replace deletes the copy of a related object that a server refuses to change, if another object has taken the place
-// of the one it was made of: what cannot be changed differs. The next pass makes it of that one, as if the former had
-// been seen to go.
-func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
-	if !apierrors.IsInvalid(refused) || !c.isReplaced() {
-		return c.named(refused)
-	}
-	_, other := p.in.of(c.rule.origin)
-	_, err := p.remove(ctx, other, c.to, c.copied)
-	return c.named(err)
 }
 
 // expect remembers that a copy is about to be made. One that has been made before stays recorded as it was: what was
@@ -114,8 +109,10 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	case !apierrors.IsAlreadyExists(err):
 	case c.isPrimary():
 		err = p.meet(ctx, plan)
+	case other.ofWorkspace && confirmMissing(ctx, other, c.to) == nil:
+		err = newHiddenRefusal(c.to) // A permission claim may show only objects with some labels.
 	default:
-		err = confirmHidden(ctx, other, c.to)
+		err = awaited(c.to)
 	}
 	if err != nil {
 		return c.named(errors.Wrapf(err, "cannot create %s", c.to))

@@ -148,15 +148,6 @@ func confirmMissing(ctx context.Context, side Side, o Ref) error {
 	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
 }
 
-// confirmHidden returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides
-// it. A permission claim may show only objects with some labels.
-func confirmHidden(ctx context.Context, side Side, o Ref) error {
-	if side.ofWorkspace && confirmMissing(ctx, side, o) == nil {
-		return newHiddenRefusal(o)
-	}
-	return awaited(o)
-}
-
 // awaited returns an error that says to wait for an object: the watch does not show it yet, or it is being deleted. It
 // is a conflict, which no consumer is told of.
 func awaited(o Ref) error {

@@ -335,18 +335,3 @@ func (s *state) data() map[string]any {
 	}
 	return out
 }
-
-// secret returns the Secret that holds the state. It keeps the map of labels.
-func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
-	if err := s.checkSize(s.size()); err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": s.data(),
-	}}
-	u.SetNamespace(name.Namespace)
-	u.SetName(name.Name)
-	labels[LabelState] = "true"
-	u.SetLabels(labels)
-	return u, nil
-}

@@ -69,10 +69,17 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, changed b
 	if at.Name != "" {
 		next.copy = at
 	}
-	secret, err := next.secret(s.name, s.id.Labels())
-	if err != nil {
+	if err := next.checkSize(next.size()); err != nil {
 		return err
 	}
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": next.data(),
+	}}
+	secret.SetNamespace(s.name.Namespace)
+	secret.SetName(s.name.Name)
+	labels := s.id.Labels()
+	labels[LabelState] = "true"
+	secret.SetLabels(labels)
 	secret.SetAnnotations(map[string]string{AnnotationPublication: s.id.Publication})
 	write := s.create
 	if s.exists {
