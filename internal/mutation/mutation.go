@@ -145,16 +145,8 @@ var environment = expression.NewEnvironment("CEL expression", "value", "self", "
 // A step is one compiled step. It returns the document as it is after the step.
 type step func(document []byte, s sides) ([]byte, error)
 
+// newStep compiles a step. The API server sees to it that it has one way.
 func newStep(m *v1alpha1.ResourceMutation) (step, error) {
-	set := 0
-	for _, is := range []bool{m.Delete != nil, m.Regex != nil, m.Template != nil, m.CEL != nil} {
-		if is {
-			set++
-		}
-	}
-	if set != 1 {
-		return nil, errors.New("exactly one of delete, regex, template and cel must be set")
-	}
 	switch {
 	case m.Delete != nil:
 		p, err := jsonpath.Parse(string(m.Delete.Path))
@@ -166,8 +158,10 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		return newReplacement(m.Regex)
 	case m.Template != nil:
 		return newRendering(m.Template)
+	case m.CEL != nil:
+		return newEvaluation(m.CEL)
 	}
-	return newEvaluation(m.CEL)
+	return nil, errors.New("one of delete, regex, template and cel must be set")
 }
 
 // newReplacement returns a step that changes texts.
@@ -216,61 +210,56 @@ func replace(by jsonpath.Replacement, v gjson.Result) (string, error) {
 // newRendering returns a step that sets a value to the text of a template, in which LocalObject is the object that is
 // changed and RemoteObject the other one.
 func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
-	p, err := jsonpath.ParseTarget(string(m.Path))
+	t, err := gotemplate.Parse(m.Template)
 	if err != nil {
 		return nil, err
 	}
-	t, err := gotemplate.Parse(m.Template)
-	return func(document []byte, s sides) ([]byte, error) {
-		self, err := decode(document)
-		if err != nil {
-			return nil, err
-		}
+	return setting(m.Path, func(found gjson.Result, self map[string]any, s sides) (any, error) {
 		data := s.workspace.Data()
-		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.NewValue(p.Get(document)), self, s.other
-		text, err := t.Render(data)
-		if err != nil {
-			return nil, err
-		}
-		return set(p, document, text)
-	}, err
+		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.NewValue(found), self, s.other
+		return t.Render(data)
+	})
 }
 
 // newEvaluation returns a step that sets a value to what an expression gives.
 func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
-	p, err := jsonpath.ParseTarget(string(m.Path))
+	program, err := environment.Compile(m.Expression, cel.DynType)
 	if err != nil {
 		return nil, err
 	}
-	program, err := environment.Compile(m.Expression, cel.DynType)
-	return func(document []byte, s sides) ([]byte, error) {
+	return setting(m.Path, func(found gjson.Result, self map[string]any, s sides) (any, error) {
 		var value any
-		if found := p.Get(document); found.Exists() {
+		if found.Exists() {
 			if err := utiljson.Unmarshal([]byte(found.Raw), &value); err != nil {
 				return nil, errors.New("the value cannot be read")
 			}
-		}
-		self, err := decode(document)
-		if err != nil {
-			return nil, err
 		}
 		out, err := program.Eval(map[string]any{"value": value, "self": self, "other": s.other})
 		if err != nil {
 			return nil, err
 		}
-		native, err := program.JSON(out)
+		return program.JSON(out)
+	})
+}
+
+// setting returns a step that sets a value to what is made of that and of the object as it is before the step.
+func setting(path v1alpha1.MutationPath,
+	by func(found gjson.Result, self map[string]any, s sides) (any, error),
+) (step, error) {
+	p, err := jsonpath.ParseTarget(string(path))
+	return func(document []byte, s sides) ([]byte, error) {
+		self, err := decode(document)
 		if err != nil {
 			return nil, err
 		}
-		return set(p, document, native)
+		value, err := by(p.Get(document), self, s)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := encode(value)
+		if err != nil {
+			return nil, err
+		}
+		return p.Set(document, sizeMax, string(raw))
 	}, err
-}
-
-// set returns a document with a value set at a path.
-func set(p jsonpath.Path, document []byte, value any) ([]byte, error) {
-	raw, err := encode(value)
-	if err != nil {
-		return nil, err
-	}
-	return p.Set(document, sizeMax, string(raw))
 }

@@ -105,7 +105,7 @@ func TestLearn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(tc.c.rule.origin, "")
-			f := &finder{view: p.view, in: Input{Holders: known{tc.h}}, name: mine}
+			f := &finder{pass: &pass{planner: p, in: Input{Holders: known{tc.h}}, secret: &stateSecret{name: mine}}}
 			got := told{f.learn(c), c.hasSiblings, c.siblingsKeep, c.copyIsForeign, c.originIsForeign, c.othersRefer}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
@@ -121,7 +121,7 @@ func TestLearnRecorded(t *testing.T) {
 	was := c.record()
 	was.Identifier, was.From.Version, was.To.Version = "former", "v1beta1", "v1beta1"
 	p.view.stored.records[was.plain()] = recorded{Record: was}
-	(&finder{view: p.view, in: Input{Holders: known{}}}).learn(c)
+	(&finder{pass: &pass{planner: p, in: Input{Holders: known{}}}}).learn(c)
 	if !c.isMade() {
 		t.Errorf("want it recorded, got %+v", c.recorded)
 	}

@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,84 +209,50 @@ func RefusalOf(err error) (r *RefusalError) {
 	return r
 }
 
-// refusalOf wraps an error of a write that the server has decided against. All other errors stay as they are.
-func refusalOf(err error, workspace bool, r schema.GroupResource) error {
+// create creates an object.
+func (s Side) create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	return s.explain(s.Writer.Create(ctx, r, u), r, u.Object)
+}
+
+// delete deletes an object if it has a UID.
+func (s Side) delete(ctx context.Context, o Ref, uid types.UID) error {
+	return s.explain(s.Writer.Delete(ctx, o, uid), o.GVR(), nil)
+}
+
+// patch sends a JSON merge patch. It is a conflict if another object has taken the place of the one it is for.
+func (s Side) patch(ctx context.Context, o Ref, body map[string]any, subresources ...string) error {
+	err := s.Writer.Patch(ctx, o, encoded(body), subresources...)
+	var status apierrors.APIStatus
+	if apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
+		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }) {
+		return awaited(o)
+	}
+	return errors.Wrapf(s.explain(err, o.GVR(), body), "cannot patch %s", o)
+}
+
+// explain returns what is said of an error of a write of some content. If the server has decided against the write, it
+// is a RefusalError. It repeats nothing of a Secret, as it is shown to all who may read a PublishedResource.
+func (s Side) explain(err error, r schema.GroupVersionResource, content map[string]any) error {
 	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) &&
 		!apply.IsKindTerminating(err)
-	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		return err
-	}
-	out := &RefusalError{Workspace: workspace, Resource: r, error: err}
+	refused, cause := forbidden || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err), RefusedByPolicy
 	switch {
 	case !forbidden:
 	case strings.Contains(err.Error(), `is forbidden: User "`):
-		// The text of every authorizer, see responsewriters.Forbidden.
-		out.Cause = RefusedByRights
+		cause = RefusedByRights // The text of every authorizer, see responsewriters.Forbidden.
 	case apply.IsQuotaExceeded(err):
-		out.Cause = RefusedByQuota
+		cause = RefusedByQuota
 	}
-	return out
-}
-
-// A refusalWriter is a Writer that recognizes refusals. Its errors repeat nothing of a Secret, as they are shown to all
-// who may read a PublishedResource.
-type refusalWriter struct {
-	Writer
-
-	workspace bool
-}
-
-// withRefusals has the writers of both sides recognize refusals.
-func (in Input) withRefusals() Input {
-	in.Workspace.ofWorkspace = true
-	if in.Workspace.Writer != nil {
-		in.Workspace.Writer = refusalWriter{in.Workspace.Writer, true}
+	if refused {
+		err = &RefusalError{Workspace: s.ofWorkspace, Resource: r.GroupResource(), Cause: cause, error: err}
 	}
-	in.Service.Writer = refusalWriter{in.Service.Writer, false}
-	return in
-}
-
-// Create creates an object.
-func (w refusalWriter) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	return w.explain(w.Writer.Create(ctx, r, u), r, u.Object)
-}
-
-// Patch patches an object.
-func (w refusalWriter) Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error {
-	err := w.Writer.Patch(ctx, o, patch, subresources...)
-	switch {
-	case err == nil:
-		return nil
-	case isOfAnother(err):
-		return awaited(o)
-	}
-	content := map[string]any{}
-	_ = json.Unmarshal(patch, &content) // It is ours.
-	return w.explain(err, o.GVR(), content)
-}
-
-// isOfAnother reports whether a patch is refused because another object has taken the place of the one it is for.
-func isOfAnother(err error) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
-		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
-}
-
-// Delete deletes an object.
-func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
-	return w.explain(w.Writer.Delete(ctx, o, uid), o.GVR(), nil)
-}
-
-// explain returns what is said of an error about a write of some content.
-func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content map[string]any) error {
-	err = refusalOf(err, w.workspace, r.GroupResource())
 	if r == Secrets {
 		err = apply.HideSecret(err, content)
 	}
-	if RefusalOf(err) == nil {
+	if !refused {
 		return err
 	}
-	side := map[bool]string{true: "workspace", false: "service cluster"}[w.workspace]
+	side := map[bool]string{true: "workspace", false: "service cluster"}[s.ofWorkspace]
 	return errors.Wrapf(err, "the %s refuses it", side)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
@@ -57,8 +58,15 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	}
 	_, other := p.in.of(c.rule.origin)
 	if plan.patch != nil {
-		if err := patchOf(ctx, other.Writer, c.to, c.copied, plan.patch); err != nil {
-			return p.replace(ctx, c, err)
+		err := other.patchOf(ctx, c.to, c.copied, plan.patch)
+		if apierrors.IsInvalid(err) && c.isReplaced() {
+			// What cannot be changed differs. The next pass makes the copy of what is there now, as if the former had been
+			// seen to go.
+			_, err = p.remove(ctx, other, c.to, c.copied)
+			return c.named(err)
+		}
+		if err != nil {
+			return c.named(err)
 		}
 	}
 	p.state.remember(c, plan.remembered, false)
@@ -74,19 +82,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	if plan.status == nil {
 		return plan.noStatus
 	}
-	return patchStatus(ctx, other, c.to, c.copied, plan.status)
-}
-
-// replace deletes the copy of a related object that a server refuses to change, if another object has taken the place
-// of the one it was made of: what cannot be changed differs. The next pass makes it of that one, as if the former had
-// been seen to go.
-func (p *pass) replace(ctx context.Context, c *copySync, refused error) error {
-	if !apierrors.IsInvalid(refused) || !c.isReplaced() {
-		return c.named(refused)
-	}
-	_, other := p.in.of(c.rule.origin)
-	_, err := p.remove(ctx, other, c.to, c.copied)
-	return c.named(err)
+	return other.patchStatus(ctx, c.to, c.copied, plan.status)
 }
 
 // expect remembers that a copy is about to be made. One that has been made before stays recorded as it was: what was
@@ -108,13 +104,15 @@ func (p *pass) expect(plan copyPlan) error {
 func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	c := plan.of
 	_, other := p.in.of(c.rule.origin)
-	err := p.in.create(ctx, other, c.to.GVR(), plan.create)
+	err := p.createIn(ctx, other, c.to.GVR(), plan.create)
 	switch {
 	case !apierrors.IsAlreadyExists(err):
 	case c.isPrimary():
 		err = p.meet(ctx, plan)
+	case other.ofWorkspace && confirmMissing(ctx, other, c.to) == nil:
+		err = newHiddenRefusal(c.to) // A permission claim may show only objects with some labels.
 	default:
-		err = confirmHidden(ctx, other, c.to)
+		err = awaited(c.to)
 	}
 	if err != nil {
 		return c.named(errors.Wrapf(err, "cannot create %s", c.to))
@@ -131,17 +129,40 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	return nil
 }
 
+// createIn creates an object on a side, and its namespace if that is missing: as configured on the service cluster,
+// without anything in a workspace.
+func (p *pass) createIn(ctx context.Context, side Side, r schema.GroupVersionResource,
+	u *unstructured.Unstructured,
+) error {
+	err := side.create(ctx, r, u)
+	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
+		return err
+	}
+	t := p.syncer.namespaces
+	if side.ofWorkspace {
+		t = nil
+	}
+	ns, err := t.make(u.GetNamespace(), p.view.workspace.Data())
+	if err != nil {
+		return err
+	}
+	if err := side.create(ctx, Namespaces, ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
+	}
+	return side.create(ctx, r, u)
+}
+
 // meet makes what has the name of a new copy the copy, if it may.
 func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	found, err := p.in.Service.Writer.Live(ctx, plan.of.to)
 	if err != nil {
 		return err
 	}
-	body, err := p.planner.adopt(plan, found)
+	body, err := p.adopt(plan, found)
 	if err != nil || body == nil {
 		return err
 	}
-	return patch(ctx, p.in.Service.Writer, plan.of.to, body)
+	return p.in.Service.patch(ctx, plan.of.to, body)
 }
 
 // holdOrigins keeps related objects of the workspace from going before their copies. These are remembered first: if the
@@ -158,12 +179,12 @@ func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
 
 // syncStatus copies the status of the copy up.
 func (p *pass) syncStatus(ctx context.Context) error {
-	body, err := p.planner.planStatus()
+	body, err := p.planStatus()
 	if err != nil || body == nil {
 		return err
 	}
 	w, ref, source := p.in.Workspace, p.view.ref, p.view.source
-	if err := patchStatus(ctx, w.Side, ref, source, body); err != nil {
+	if err := w.patchStatus(ctx, ref, source, body); err != nil {
 		return err
 	}
 	now, err := get(w.Side, ref)
@@ -201,7 +222,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	unknown := map[string]bool{} // the identifiers whose objects are not all known
 	p.whole = true
 	for _, r := range p.syncer.related {
-		found, err := f.find(r, &p.state)
+		found, err := f.find(r)
 		p.result.Related = f.holdings
 		p.whole, unknown[r.identifier] = p.whole && err == nil, err != nil
 		if apierrors.IsConflict(err) {
@@ -210,11 +231,11 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 		}
 		all, errs = append(all, found...), append(errs, err)
 	}
-	plans, unread := p.planner.planAll(all, &p.state)
+	plans, unread := p.planAll(all, &p.state)
 	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx),
 		p.holdOrigins(ctx, plans))
-	if body := p.planner.planAnnotations(all, unknown, &p.state); body != nil {
-		errs = append(errs, patchOf(ctx, p.in.Workspace.Writer, p.view.ref, p.view.source, body))
+	if body := p.planAnnotations(all, unknown, &p.state); body != nil {
+		errs = append(errs, p.in.Workspace.patchOf(ctx, p.view.ref, p.view.source, body))
 	}
 	for i := range p.result.Related {
 		h := &p.result.Related[i]
@@ -226,7 +247,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 // forget deletes the copies of related objects that are gone, and their records. What is unknown stays.
 func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]bool) error {
 	here, missing := map[Record]bool{}, map[Record]bool{}
-	used := map[string]bool{p.state.contentKey(p.planner.primary(Ref{})): true}
+	used := map[string]bool{p.state.contentKey(p.primary(Ref{})): true}
 	for _, c := range all {
 		missing[c.record().plain()] = c.origin == nil && c.unread == nil
 		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil

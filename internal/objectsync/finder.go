@@ -31,28 +31,24 @@ var (
 
 // A finder reads the related objects of one object. What the consumer may not name it does not look at.
 type finder struct {
-	view *view
-	in   Input
+	*pass
 
-	both   related.View // The copy is as it will be.
-	tenant related.Tenant
-	name   types.NamespacedName // of the state of the object
-	made   map[Record]bool      // the copies of the object, with nothing but the side of what they are of
-
+	both     related.View // The copy is as it will be.
+	tenant   related.Tenant
 	holdings []Holding // the related objects that the consumer may name
 }
 
 func newFinder(p *pass, both related.View) *finder {
-	f := &finder{view: p.view, in: p.in, both: both, name: p.secret.name, made: map[Record]bool{}}
-	s, namespace := p.planner.syncer, both.Service.GetNamespace()
-	_, by := s.namer.Who()
-	at, err := p.view.name(s.namer)
+	namespace := both.Service.GetNamespace()
+	_, by := p.syncer.namer.Who()
+	at, err := p.view.name(p.syncer.namer)
 	// A namespace that naming gives to no other workspace is its own while the copy is in it. So is one with the name of
 	// the logical cluster: that is the default, which may be that of an earlier spec.
 	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace
 	others := map[string]bool{} // by namespace, so that each is looked at once
-	f.tenant = related.Tenant{
-		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: s.stateNamespace, OwnsCopyNamespace: own,
+	return &finder{pass: p, both: both, tenant: related.Tenant{
+		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: p.syncer.stateNamespace,
+		OwnsCopyNamespace: own,
 		HasOthers: func(namespace string) (is bool, err error) {
 			is, known := others[namespace]
 			if !known {
@@ -62,40 +58,43 @@ func newFinder(p *pass, both related.View) *finder {
 			}
 			return is, err
 		},
-	}
-	for r := range p.view.stored.records {
-		f.made[Record{Origin: r.Origin, To: r.To}] = true
-	}
-	return f
+	}}
 }
 
-// find returns the related objects that a rule names, and notes those that the consumer may name.
-func (f *finder) find(r *copyRule, s *state) ([]*copySync, error) {
-	all, err := f.resolve(r)
+// find returns the related objects that a rule names, and notes those that the consumer may name. A copy from the other
+// side is none: two selectors would copy each other's copies for ever.
+func (f *finder) find(r *copyRule) ([]*copySync, error) {
+	names, err := f.resolve(r)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
-	if s.names += len(all); f.view.source.GetDeletionTimestamp() == nil && !s.fits(s.size()) {
+	s := &f.state
+	if s.names += len(names); f.view.source.GetDeletionTimestamp() == nil && !s.fits(s.size()) {
 		return nil, ErrNoRoom
 	}
-	var origins []*copySync
-	for _, c := range all {
-		isCopy, err := f.read(c)
+	var all []*copySync
+	for _, n := range names {
+		c := &copySync{
+			rule: r, cluster: clusterOf(r.origin, f.view.id.Cluster), from: r.from.ref(n.From), to: r.to.ref(n.To),
+		}
+		isCopy := f.learn(c)
+		if !isCopy {
+			isCopy, err = f.read(c)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if !isCopy {
-			origins = append(origins, c)
+			all = append(all, c)
 		}
 	}
-	return origins, nil
+	return all, nil
 }
 
-// resolve returns the related objects that a rule names. A copy from the other side is none: two selectors would copy
-// each other's copies for ever.
-func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
+// resolve returns the names of the related objects that a rule leads to.
+func (f *finder) resolve(r *copyRule) ([]related.Names, error) {
 	origin, _ := f.in.of(r.origin)
-	names, err := r.names.Names(f.both, related.Finder{
+	return r.names.Names(f.both, related.Finder{
 		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) {
 			return origin.Cache(Namespaces).Select("", s)
 		},
@@ -107,16 +106,6 @@ func (f *finder) resolve(r *copyRule) ([]*copySync, error) {
 			return origin.Cache(at.GVR()).Select(at.Namespace, s)
 		},
 	})
-	var all []*copySync
-	for _, n := range names {
-		c := &copySync{
-			rule: r, cluster: clusterOf(r.origin, f.view.id.Cluster), from: r.from.ref(n.From), to: r.to.ref(n.To),
-		}
-		if !f.learn(c) {
-			all = append(all, c)
-		}
-	}
-	return all, err
 }
 
 // learn fills in what is known of a related object but for the objects themselves, and reports whether it is a copy
@@ -127,17 +116,13 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		c.recorded = &r
 	}
 	c.byAgent = c.recorded == nil && f.view.stored.isAgents(c)
-	other := map[v1alpha1.Origin]v1alpha1.Origin{
-		v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
-	}
-	isCopy = f.made[Record{Origin: other[is.Origin], To: is.From}]
 	for _, h := range f.in.Holders.Holdings(c.cluster, c.from) {
 		switch {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:
 			isCopy = true
 		case h.Primary.Cluster != cluster:
 			c.originIsForeign, c.othersRefer = c.originIsForeign || h.Kept, true
-		case h.State != f.name && h.plain() == is:
+		case h.State != f.secret.name && h.plain() == is:
 			c.hasSiblings, c.siblingsKeep = true, c.siblingsKeep || h.Kept && h.Primary.Name != ""
 		}
 	}
@@ -185,7 +170,7 @@ func (f *finder) read(c *copySync) (isCopy bool, err error) {
 	}
 	switch {
 	case admitted:
-		f.holdings = append(f.holdings, Holding{Primary: f.view.id.Primary, State: f.name, Record: c.record()})
+		f.holdings = append(f.holdings, Holding{Primary: f.view.id.Primary, State: f.secret.name, Record: c.record()})
 	case !errors.Is(c.closed, ErrClosed):
 		return false, c.closed
 	}

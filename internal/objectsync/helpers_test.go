@@ -146,6 +146,17 @@ func (w *world) IsCopy(o objectsync.Ref) (bool, error) {
 	return is, err
 }
 
+// keep notes what an object has by a sync and by its state.
+func (w *world) keep(s *objectsync.Syncer, in objectsync.Input, r objectsync.Result) {
+	w.Helper()
+	p := objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}
+	state, err := w.input.Service.Cache(objectsync.Secrets).Get(s.StateOf(p))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.holdings[p] = append(r.Related, s.Held(p, state)...)
+}
+
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
 	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],
@@ -183,7 +194,7 @@ func (w *world) sync(s *objectsync.Syncer, in objectsync.Input) ([]objectsync.Re
 		u, d := up.Mark(), down.Mark()
 		r, err := s.Sync(w.Context(), in)
 		all = append(all, r)
-		w.holdings[objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}] = r.Related
+		w.keep(s, in, r)
 		if err != nil || len(up.Since(u).By(user)) == 0 && len(down.Since(d).By(user)) == 0 {
 			return all, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -220,36 +219,21 @@ func TestUndoneRelated(t *testing.T) {
 // TestShownMeanwhile shows that the copy of a related object stays that a workspace shows again while its object is
 // synced: it was not there at first, and nobody has given it up.
 func TestShownMeanwhile(t *testing.T) {
-	m, hidden := newManyRelated(t, v1alpha1.OriginKCP), 1
+	m, looks := newManyRelated(t, v1alpha1.OriginKCP), 0
 	m.name(1)
 	m.fill(1, "b25l")
 	m.pass(1)
-	in, shows := m.input, m.input.Workspace.Cache
-	in.Workspace.Cache = func(r schema.GroupVersionResource) objectsync.Cache {
-		if r != objectsync.Secrets {
-			return shows(r)
-		}
-		return hiding{Cache: shows(r), times: &hidden}
-	}
+	in := m.input
+	in.Workspace.Side = through(in.Workspace.Side, objectsync.Secrets,
+		func(_ types.NamespacedName, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if looks++; looks == 1 {
+				return nil, nil //nolint:nilnil // So is none told.
+			}
+			return u, nil
+		})
 	if _, err := m.syncer.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, as it is shown by now, got %v", err)
 	}
 	m.copies(1)
 	m.pass(1)
-}
-
-// hiding is a cache that at first does not show what it is asked for.
-type hiding struct {
-	objectsync.Cache
-
-	times *int
-}
-
-// Get shows nothing a number of times.
-func (c hiding) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	if *c.times > 0 {
-		*c.times--
-		return nil, nil //nolint:nilnil // So is none told.
-	}
-	return c.Cache.Get(n)
 }

@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -111,4 +113,127 @@ func TestScopes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// observe does what an operator does that has seen the copy as it is, and has brought it to a state.
+func (w *world) observe(status string) {
+	w.Helper()
+	c := w.theCopy(w.cluster)
+	w.patchStatus(w.below, c, fmt.Sprintf(`{"status":{"observedGeneration":%d,"conditions":[
+		{"type":"Ready","status":%q,"observedGeneration":%[1]d}]}}`, c.GetGeneration(), status))
+}
+
+// ready returns the status of condition Ready of the consumer's object, if it is of the object as it is.
+func (w *world) ready() string {
+	w.Helper()
+	u := w.source(w.input)
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if len(conditions) != 1 {
+		w.Fatalf("want one condition, got %v", u.Object["status"])
+	}
+	c := conditions[0].(map[string]any)
+	if c["observedGeneration"] != observed {
+		w.Errorf("want one generation observed, got %v", u.Object["status"])
+	}
+	if observed != u.GetGeneration() {
+		return "earlier"
+	}
+	return c["status"].(string)
+}
+
+// TestStatusOfGeneration shows that a condition in the workspace is of the generation there that it reflects, so that
+// who waits for it neither hangs nor takes an old one for the new: after changes that reach the copy, changes that
+// mutation takes back, and changes of the copy by others.
+func TestStatusOfGeneration(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{
+		Spec: []v1alpha1.ResourceMutation{{Delete: &v1alpha1.DeleteMutation{Path: "spec.ignored"}}},
+	}})
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	is := func(when, want string) {
+		t.Helper()
+		w.mustSync(s, w.input)
+		if got := w.ready(); got != want {
+			t.Errorf("%s: want Ready to be %s, got %s: generation %d above, %d below, status %v", when, want, got,
+				w.source(w.input).GetGeneration(), w.theCopy(w.cluster).GetGeneration(), w.source(w.input).Object["status"])
+		}
+	}
+	w.observe("True")
+	is("new", "True")
+	for i := range 5 {
+		w.patch(w.above, src, fmt.Sprintf(`{"spec":{"ignored":%d}}`, i))
+		is("after a change that goes nowhere", "True")
+	}
+	w.patch(w.above, src, `{"spec":{"size":2}}`)
+	is("after a change that the operator has not seen", "earlier")
+	w.observe("False")
+	is("while the operator works", "False")
+	for i := range 9 {
+		w.patch(w.below, w.theCopy(w.cluster), fmt.Sprintf(`{"spec":{"refs":%d}}`, i))
+		w.observe("True")
+		is("after changes of the operator's own", "True")
+	}
+	w.patch(w.above, src, `{"spec":{"size":3}}`)
+	is("after another change", "earlier")
+	w.patch(w.below, w.theCopy(w.cluster), `{"spec":{"refs":10}}`)
+	is("after one more of the operator's own", "earlier")
+	w.observe("True")
+	is("in the end", "True")
+}
+
+// TestStatusOfDeletion shows that consumers see what becomes of an object that they delete, while it lasts, and that a
+// deletion that does not last costs no more than before.
+func TestStatusOfDeletion(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":["example.org/operator"]}}`)
+	w.observe("True")
+	w.mustSync(s, w.input)
+	if err := w.above.Delete(t.Context(), src, client.PropagationPolicy("Background")); err != nil {
+		t.Fatal(err)
+	}
+	above, below := w.writes(func() { w.mustSync(s, w.input) })
+	if diff := cmp.Diff(map[string]int{"delete things.example.org": 1}, below); diff != "" || len(above) != 0 {
+		t.Errorf("requests of the deletion: want none above, got %v; below: -want, +got:\n%s", above, diff)
+	}
+	if got := w.ready(); got != "earlier" {
+		t.Errorf("want Ready to be of before the deletion, got %s", got)
+	}
+	w.observe("False")
+	all := w.mustSync(s, w.input)
+	if got := w.ready(); got != "False" || reasons(all) != objectsync.ReasonStatusSynced {
+		t.Errorf("want Ready to be False while the operator deletes, got %s and events %q", got, reasons(all))
+	}
+	w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":null}}`)
+	w.mustSync(s, w.input)
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 {
+		t.Error("want object and copy to be gone")
+	}
+}
+
+// TestMutationOfMapRests shows that an object at rest is not written again and again by a step that goes through a map
+// of its consumer.
+func TestMutationOfMapRests(t *testing.T) {
+	const many = 20
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{
+		Spec: []v1alpha1.ResourceMutation{
+			byCEL("metadata.annotations.names", "self.metadata.labels.map(k, k).join(',')"),
+		},
+	}})
+	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+		labels := map[string]string{}
+		for i := range many {
+			labels[fmt.Sprint("l", i)] = ""
+		}
+		u.SetLabels(labels)
+	}))
+	w.mustSync(s, w.input)
+	w.writesNothing("at rest", s, w.input)
 }

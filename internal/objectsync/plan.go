@@ -189,8 +189,8 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 	return merged(body, at([]string{"metadata", "resourceVersion"}, found.GetResourceVersion())), nil
 }
 
-// destination returns where naming has the copy. An error beside it refuses that for a new copy.
-func (p planner) destination() (Ref, error) {
+// byNaming returns where naming has the copy. An error beside it refuses that for a new copy.
+func (p planner) byNaming() (Ref, error) {
 	n, err := p.view.name(p.syncer.namer)
 	if err != nil {
 		return Ref{}, err
@@ -227,7 +227,9 @@ func (p planner) admit(c *copySync) error {
 		return c.closed
 	case c.originIsForeign, c.othersRefer && !c.owned:
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.from)
-	case c.copied == nil, c.recorded != nil, p.isFound(c):
+	case c.copied == nil, c.recorded != nil, c.siblingsKeep, p.madeByAgent(c):
+		return nil
+	case (p.view.lost || c.hasSiblings) && p.isMarked(c): // Then our mark on it is enough.
 		return nil
 	}
 	return errors.Wrapf(ErrForeign, "%s", c.to)
@@ -243,13 +245,6 @@ func (p planner) checkForbidden(c *copySync) error {
 		return errors.Wrapf(ErrForeign, "%s is related to itself", c.from)
 	}
 	return nil
-}
-
-// isFound reports whether what is in the place of a copy is the copy, although this object has not recorded it: another
-// object of the workspace has recorded it, or api-syncagent has made it. If the state was lost, or other objects of the
-// workspace have or make the same copy, our mark on it is enough.
-func (p planner) isFound(c *copySync) bool {
-	return c.siblingsKeep || (p.view.lost || c.hasSiblings) && p.isMarked(c) || p.madeByAgent(c)
 }
 
 func (p planner) isMarked(c *copySync) bool { return isMarked(c.record(), c.copied, p.view.id.Cluster) }

@@ -1,12 +1,15 @@
 package objectsync_test
 
 import (
+	"encoding/base64"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -140,18 +143,13 @@ func TestStateSurvives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			change := func(m *memory, r schema.GroupVersionResource, namespace, name, field, key string, value any) {
-				u := m.get(r, types.NamespacedName{Namespace: namespace, Name: name}).DeepCopy()
-				u.Object[field].(map[string]any)[key] = value
-				m.put(r, u)
-			}
 			above.secretIn("default", "tls", "b25l")
 			below.secretIn(w.cluster, "issued", "b25l")
 			enter(w.input, map[string]any{"size": "L", "secretName": "tls", "upName": "issued"})
 			sync()
 			copied := w.theCopy(w.cluster)
-			change(below, things.Service.GroupVersionResource, w.cluster, copied.GetName(), "spec", "size", int64(7))
-			change(below, objectsync.Secrets, w.cluster, "tls", "data", "operators", "b25l")
+			below.set(things.Service.GroupVersionResource, w.cluster, copied.GetName(), int64(7), "spec", "size")
+			below.set(objectsync.Secrets, w.cluster, "tls", "b25l", "data", "operators")
 
 			at := s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object})
 			state := below.get(objectsync.Secrets, at).DeepCopy()
@@ -160,8 +158,8 @@ func TestStateSurvives(t *testing.T) {
 				below.put(objectsync.Secrets, state)
 			}
 			sync()
-			change(above, objectsync.Secrets, "default", "tls", "data", "k", "dHdv")
-			change(below, objectsync.Secrets, w.cluster, "issued", "data", "k", "dHdv")
+			above.set(objectsync.Secrets, "default", "tls", "dHdv", "data", "k")
+			below.set(objectsync.Secrets, w.cluster, "issued", "dHdv", "data", "k")
 			sync()
 			down := below.get(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"})
 			want := []any{
@@ -182,4 +180,87 @@ func TestStateSurvives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// twice returns a spec that copies the Secret tls to two names.
+func twice(origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
+	below := "kcp"
+	if origin == v1alpha1.OriginKCP {
+		below = "service"
+	}
+	named := func(name string) v1alpha1.RelatedResourceObject {
+		return located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
+			Template: fmt.Sprintf(`{{ if eq .Side %q }}%s{{ else }}tls{{ end }}`, below, name),
+		}})
+	}
+	spec := related(origin, named("a"))
+	also(spec, "again", origin, named("b"))
+	spec.Related[0].Cleanup, spec.Related[1].Cleanup = true, true
+	return spec
+}
+
+// TestTwoCopiesOfOneObject shows that a related object which two rules copy to two places arrives at both each time
+// that it changes, goes from the one whose rule goes, and from both with the object that it is related to.
+func TestTwoCopiesOfOneObject(t *testing.T) {
+	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginService, v1alpha1.OriginKCP} {
+		w, below := withoutServers(t)
+		from, to, at, copies := below, workspaceOf(w.input), w.cluster, "default"
+		if origin == v1alpha1.OriginKCP {
+			from, to, at, copies = to, from, copies, at
+		}
+		both, second := twice(origin), twice(origin)
+		second.Related = second.Related[1:]
+		is := func(when string, rules *v1alpha1.PublishedResourceSpec, value, first, other string) {
+			t.Helper()
+			from.set(objectsync.Secrets, at, "tls", value, "data", "k")
+			if err := w.resync(w.syncer(rules), w.input); err != nil {
+				t.Errorf("%s, %s: %v", origin, when, err)
+			}
+			if a, b := to.valueOf(copies, "a"), to.valueOf(copies, "b"); a != first || b != other {
+				t.Errorf("%s, %s: want %q and %q, got %q and %q", origin, when, first, other, a, b)
+			}
+			tls := from.get(objectsync.Secrets, types.NamespacedName{Namespace: at, Name: "tls"})
+			if held := objectsync.HasFinalizer(tls); held != (origin == v1alpha1.OriginKCP && other != "") {
+				t.Errorf("%s, %s: held %t", origin, when, held)
+			}
+		}
+		from.secretIn(at, "tls", "")
+		enter(w.input, map[string]any{})
+		is("made", both, "b25l", "b25l", "b25l")
+		is("changed", both, "dHdv", "dHdv", "dHdv")
+		w.mergeSlots(below, origin)
+		is("changed, with one slot in the state", both, "dGhyZWU=", "dGhyZWU=", "dGhyZWU=")
+		is("without the first rule", second, "dGhyZWU=", "", "dGhyZWU=")
+		is("changed, without the first rule", second, "Zm91cg==", "", "Zm91cg==")
+		is("with both rules again", both, "Zml2ZQ==", "Zml2ZQ==", "Zml2ZQ==")
+		workspaceOf(w.input).end(things.Workspace.GroupVersionResource, w.input.Object)
+		is("without the object", both, "Zml2ZQ==", "", "")
+	}
+}
+
+// mergeSlots makes the state one of api-syncagent, which has one slot for all copies of an object, and no list of them.
+func (w *world) mergeSlots(below *memory, origin v1alpha1.Origin) {
+	w.Helper()
+	key := stateKey("", w.cluster, "tls")
+	if origin == v1alpha1.OriginKCP {
+		key = stateKey(w.cluster, "default", "tls")
+	}
+	at, merged := types.NamespacedName{Namespace: "states", Name: below.secretNames("states")[0]}, 0
+	data := below.get(objectsync.Secrets, at).DeepCopy().Object["data"].(map[string]any)
+	for slot, value := range maps.Clone(data) {
+		b, err := base64.StdEncoding.DecodeString(value.(string))
+		if err != nil {
+			w.Fatal(err)
+		}
+		if strings.Contains(string(b), `"kind":"Secret","metadata"`) {
+			delete(data, slot)
+			data[key] = value
+			merged++
+		}
+	}
+	if merged != 2 {
+		w.Fatalf("want the Secret remembered for each copy, got %v", sortedKeys(data))
+	}
+	delete(data, "related")
+	below.set(objectsync.Secrets, at.Namespace, at.Name, data, "data")
 }

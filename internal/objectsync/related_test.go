@@ -1,11 +1,13 @@
 package objectsync_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -206,5 +208,173 @@ func TestRelatedIsolation(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// shared creates two objects that name one Secret, which is not there yet.
+func (w *world) shared() (s *objectsync.Syncer, second objectsync.Input, origin *corev1.Secret) {
+	w.Helper()
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, thing(w.second().Object))
+	return w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), w.second(),
+		newSecret(w.input.Object.Namespace, "tls", "one")
+}
+
+// TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
+// keeps it for the other.
+func TestSharedRelatedGoes(t *testing.T) {
+	w := newWorld(t)
+	s, second, origin := w.shared()
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	kube.Delete(t, w.above, origin)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.above, origin.Namespace, "tls") != nil {
+		t.Error("want neither the copy nor the object left")
+	}
+}
+
+// TestSharedRelatedNotKept shows that an object which refers to a related object and has not copied it yet is no reason
+// for another to leave its copy behind, which nobody would keep then.
+func TestSharedRelatedNotKept(t *testing.T) {
+	w := newWorld(t)
+	s, second, origin := w.shared()
+	w.mustSync(s, second) // It refers to what is not there.
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	w.delete(w.input)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Error("want a copy for the second")
+	}
+	w.delete(second)
+	w.mustSync(s, second)
+	kube.Get(t, w.above, client.ObjectKeyFromObject(origin), origin)
+	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+		t.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
+	}
+}
+
+// TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies
+// are made, and one after that, though what is known of the state is older than those writes; and that those of a list
+// come that have a name, as mutation of related objects has them.
+func TestSeveralAtOnce(t *testing.T) {
+	w := newWorld(t)
+	spec, names := related(v1alpha1.OriginService, byReference("spec.items.#.name")), []string{"a", "b", "c"}
+	list := []any{map[string]any{"name": ""}, map[string]any{"other": "x"}}
+	for _, name := range names {
+		list = append(list, map[string]any{"name": name})
+	}
+	w.create(w.above, thing(w.input.Object, set("items", list)))
+	spec.Related[0].Mutation = &v1alpha1.ResourceMutations{
+		Spec: []v1alpha1.ResourceMutation{byCEL("data.new", "self.data.k")},
+	}
+	s := w.syncer(spec)
+	w.mustSync(s, w.input)
+	for _, name := range names {
+		w.create(w.below, newSecret(w.cluster, name, name))
+	}
+	in := w.input
+	in.Service = w.lately(in.Service, objectsync.Secrets,
+		s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: in.Object}))
+	above, below := w.writes(func() {
+		if _, err := s.Sync(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+	})
+	want := []map[string]int{{"create secrets": 3, "patch things.ws.example.com": 1}, {"patch secrets": 2}}
+	if diff := cmp.Diff(want, []map[string]int{above, below}); diff != "" {
+		t.Errorf("requests: -want, +got:\n%s", diff)
+	}
+	w.mustSync(s, w.input)
+	var annotations []string
+	for i, name := range names {
+		annotations = append(annotations, fmt.Sprint(objectsync.AnnotationRelatedPrefix, "tls.", i))
+		if diff := cmp.Diff(map[string]string{"k": name, "new": name},
+			w.secretOf(w.above, in.Object.Namespace, name)); diff != "" {
+			t.Errorf("Secret %s: -want, +got:\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(annotations, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+}
+
+// TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name
+// is taken.
+func TestSharedByNewOnes(t *testing.T) {
+	w := newWorld(t)
+	s, second, origin := w.shared()
+	w.create(w.above, origin)
+	late := second
+	late.Service = before(late.Service, "create", "tls", func() { w.mustSync(s, w.input) })
+	r, err := s.Sync(t.Context(), late)
+	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
+		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
+	}
+	w.mustSync(s, second)
+	w.delete(w.input)
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Error("want the copy to stay for the second")
+	}
+}
+
+// delete deletes the object of the consumer.
+func (w *world) delete(in objectsync.Input) {
+	w.Helper()
+	kube.Delete(w, w.above, thing(in.Object))
+}
+
+// TestOwnBeforeCopy shows that a Secret of the consumer is not taken for a copy, and stays, which has come before the
+// copy was created, and has all of what the copy was to have, and more.
+func TestOwnBeforeCopy(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Related[0].Cleanup = true
+	spec.ExistingObjects = v1alpha1.ExistingObjectsRefuse
+	s := w.syncer(spec)
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	empty := newSecret(w.cluster, "tls", "")
+	empty.Data = nil
+	w.create(w.below, empty)
+	stopped(t, s, w.input, &fault{left: 2})
+	if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
+		t.Fatal("want no copy made")
+	}
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "own"))
+	w.refused(s, w.input, objectsync.ErrForeign)
+	w.delete(w.input)
+	w.mustSync(s, w.input)
+	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "own" || w.source(w.input) != nil {
+		t.Errorf("want the consumer's Secret left alone, and the object gone, got %q", got)
+	}
+}
+
+// TestEndBeforeSeen shows that a copy on the service cluster whose creation was not answered is deleted with its
+// object, even if the watch lags behind.
+func TestEndBeforeSeen(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	stopped(t, s, w.input, &fault{left: 2, after: true})
+	if w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Fatal("want the copy made")
+	}
+	w.delete(w.input)
+	blind := w.input
+	blind.Service = veil(blind.Service, "tls", nil)
+	if _, err := s.Sync(t.Context(), blind); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || w.source(w.input) != nil {
+		t.Error("want the copy and the object gone")
 	}
 }

@@ -57,12 +57,12 @@ func (p *pass) recordAgents() error {
 	}
 	f := newFinder(p, p.view.both())
 	for _, r := range p.syncer.related {
-		found, err := f.find(r, &p.state)
+		found, err := f.find(r)
 		if err != nil && p.view.agents && !related.IsUnresolvable(err) {
 			return err // What is ours is recorded, and what cannot be resolved has never been copied.
 		}
 		for _, c := range found {
-			if p.planner.isAgents(c) {
+			if p.isAgents(c) {
 				p.state.remember(c, nil, false)
 			}
 		}
@@ -149,7 +149,7 @@ func (p *pass) giveUp(r Record) []Holding {
 func (p *pass) remove(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured) (gone bool, err error) {
 	now := u
 	if u.GetDeletionTimestamp() == nil {
-		if err := side.Writer.Delete(ctx, o, u.GetUID()); err != nil && !apierrors.IsNotFound(err) {
+		if err := side.delete(ctx, o, u.GetUID()); err != nil && !apierrors.IsNotFound(err) {
 			return false, errors.Wrapf(err, "cannot delete %s", o)
 		}
 		if now, err = get(side, o); err != nil {
@@ -215,7 +215,7 @@ func (p *pass) detach(ctx context.Context, annotations map[string]any) error {
 		annotations[AnnotationPublication] = nil
 		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
 			to := p.syncer.copyRef(nameOf(p.view.copied))
-			if err := patchOf(ctx, p.in.Service.Writer, to, p.view.copied, body); err != nil {
+			if err := p.in.Service.patchOf(ctx, to, p.view.copied, body); err != nil {
 				return err
 			}
 		}

@@ -70,13 +70,13 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Input{Service: Side{Writer: refusingWriter{answer: tc.answer}}}.withRefusals()
+			side := Side{Writer: refusingWriter{answer: tc.answer}}
 			u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"password": value}}}
 			o := Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "n", Name: "s"}
 			for verb, err := range map[string]error{
-				"create": in.Service.Writer.Create(t.Context(), Secrets, u),
-				"patch":  in.Service.Writer.Patch(t.Context(), o, []byte(`{"data":{"password":"`+value+`"}}`)),
-				"delete": in.Service.Writer.Delete(t.Context(), o, "uid"),
+				"create": side.create(t.Context(), Secrets, u),
+				"patch":  side.patch(t.Context(), o, u.Object),
+				"delete": side.delete(t.Context(), o, "uid"),
 			} {
 				if text := errors.Wrap(err, "cannot sync").Error(); strings.Contains(text, hunter2) ||
 					strings.Contains(text, value) || !strings.Contains(text, tc.says) {
@@ -98,8 +98,8 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 func TestOfAnother(t *testing.T) {
 	uid := field.Invalid(field.NewPath("metadata", "uid"), "b", "field is immutable")
 	answer := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{uid})
-	in := Input{Service: Side{Writer: refusingWriter{answer: answer}}}.withRefusals()
-	err := patch(t.Context(), in.Service.Writer, Ref{Resource: "secrets", Name: "s"}, map[string]any{})
+	side := Side{Writer: refusingWriter{answer: answer}}
+	err := side.patch(t.Context(), Ref{Resource: "secrets", Name: "s"}, map[string]any{})
 	if !apierrors.IsConflict(err) || RefusalOf(err) != nil {
 		t.Errorf("want a conflict, got %v", err)
 	}

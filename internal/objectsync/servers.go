@@ -55,32 +55,9 @@ func (in Input) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) 
 }
 
 func (in Input) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
-	return patch(ctx, in.Workspace.Writer, o, map[string]any{"metadata": map[string]any{
+	return in.Workspace.patch(ctx, o, map[string]any{"metadata": map[string]any{
 		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
 	}})
-}
-
-// create creates an object, and its namespace if that is missing: as configured on the service cluster, without
-// anything in a workspace.
-func (in Input) create(ctx context.Context, side Side, r schema.GroupVersionResource,
-	u *unstructured.Unstructured,
-) error {
-	err := side.Writer.Create(ctx, r, u)
-	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
-		return err
-	}
-	t := in.namespaces
-	if side.ofWorkspace {
-		t = namespaceTemplate{}
-	}
-	ns, err := t.make(u.GetNamespace(), in.Workspace.Data())
-	if err != nil {
-		return err
-	}
-	if err := side.Writer.Create(ctx, Namespaces, ns); err != nil && !apierrors.IsAlreadyExists(err) {
-		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
-	}
-	return side.Writer.Create(ctx, r, u)
 }
 
 // releaseOrigin takes our finalizer off a related object, unless that has a copy of its own by another rule, without
@@ -140,13 +117,13 @@ func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 }
 
 // patchOf sends a JSON merge patch of an object as it was read. It is a conflict if another one has taken its place.
-func patchOf(ctx context.Context, w Writer, o Ref, u *unstructured.Unstructured, body map[string]any) error {
-	return patch(ctx, w, o, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
+func (s Side) patchOf(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	return s.patch(ctx, o, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
 }
 
 // patchStatus does the same with a status. Servers compare versions there, and not always UIDs.
-func patchStatus(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured, body map[string]any) error {
-	now, err := get(side, o)
+func (s Side) patchStatus(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+	now, err := get(s, o)
 	if err != nil {
 		return err
 	}
@@ -154,12 +131,7 @@ func patchStatus(ctx context.Context, side Side, o Ref, u *unstructured.Unstruct
 		return awaited(o)
 	}
 	body = merged(body, at([]string{"metadata", "resourceVersion"}, now.GetResourceVersion()))
-	return patch(ctx, side.Writer, o, body, statusField)
-}
-
-// patch sends a JSON merge patch.
-func patch(ctx context.Context, w Writer, o Ref, body map[string]any, subresources ...string) error {
-	return errors.Wrapf(w.Patch(ctx, o, encoded(body), subresources...), "cannot patch %s", o)
+	return s.patch(ctx, o, body, statusField)
 }
 
 // confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.
@@ -174,15 +146,6 @@ func confirmMissing(ctx context.Context, side Side, o Ref) error {
 		return NewClaimRefusal(o.GVR().GroupResource())
 	}
 	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
-}
-
-// confirmHidden returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides
-// it. A permission claim may show only objects with some labels.
-func confirmHidden(ctx context.Context, side Side, o Ref) error {
-	if side.ofWorkspace && confirmMissing(ctx, side, o) == nil {
-		return newHiddenRefusal(o)
-	}
-	return awaited(o)
 }
 
 // awaited returns an error that says to wait for an object: the watch does not show it yet, or it is being deleted. It
@@ -225,63 +188,44 @@ func oneOf(errs ...error) error {
 // Namespaces is the resource of namespaces, on both sides.
 var Namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// A namespaceTemplate makes namespaces.
-type namespaceTemplate struct {
-	labels, annotations map[string]*gotemplate.Template
-	creator             string // whose name they carry because they go when they are empty; none if empty
-}
+// A namespaceTemplate has the templates of labels and annotations of namespaces, by these words and their keys.
+type namespaceTemplate map[string]map[string]*gotemplate.Template
 
-func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (t namespaceTemplate, err error) {
+func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespaceTemplate, error) {
+	t := namespaceTemplate{"labels": {}, "annotations": {}}
 	if c == nil {
 		return t, nil
 	}
-	if c.WhenEmpty == xpv2.DeletionDelete {
-		t.creator = agent
-	}
-	if t.labels, err = parseValues(c.Labels); err != nil {
-		return t, errors.Wrap(err, "spec.createdNamespaces.labels")
-	}
-	t.annotations, err = parseValues(c.Annotations)
-	return t, errors.Wrap(err, "spec.createdNamespaces.annotations")
-}
-
-func parseValues(m map[string]string) (map[string]*gotemplate.Template, error) {
-	out := map[string]*gotemplate.Template{}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		t, err := gotemplate.Parse(m[key])
-		if err != nil {
-			return nil, errors.Wrapf(err, "%q", key)
+	texts := map[string]map[string]string{"annotations": c.Annotations, "labels": c.Labels}
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		for _, key := range slices.Sorted(maps.Keys(texts[field])) {
+			var err error
+			if t[field][key], err = gotemplate.Parse(texts[field][key]); err != nil {
+				return nil, errors.Wrapf(err, "spec.createdNamespaces.%s: %q", field, key)
+			}
 		}
-		out[key] = t
 	}
-	return out, nil
+	var err error
+	if c.WhenEmpty == xpv2.DeletionDelete { // It carries the name of who has made it.
+		t["labels"][LabelCreatedFor], err = gotemplate.Parse(agent)
+	}
+	return t, err
 }
 
 // make returns a namespace for copies of the objects of a workspace.
 func (t namespaceTemplate) make(name string, data map[string]any) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
-	u.SetName(name)
-	l, err := renderValues(t.labels, data)
-	if err != nil {
-		return nil, err
-	}
-	if t.creator != "" {
-		l[LabelCreatedFor] = t.creator
-	}
-	u.SetLabels(l)
-	a, err := renderValues(t.annotations, data)
-	u.SetAnnotations(a)
-	return u, err
-}
-
-func renderValues(m map[string]*gotemplate.Template, data map[string]any) (map[string]string, error) {
-	out := map[string]string{}
-	for key, t := range m {
-		v, err := t.Render(data)
-		if err != nil {
-			return nil, errors.Wrapf(err, "cannot make %q of a namespace", key)
+	metadata := map[string]any{"name": name}
+	for field, templates := range t {
+		texts := map[string]any{}
+		for key, template := range templates {
+			var err error
+			if texts[key], err = template.Render(data); err != nil {
+				return nil, errors.Wrapf(err, "cannot make %q of a namespace", key)
+			}
 		}
-		out[key] = v
+		metadata[field] = texts
 	}
-	return out, nil
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": metadata,
+	}}, nil
 }

@@ -120,10 +120,6 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		}
 	}
 	for _, r := range list {
-		if r.Key == "" { // Earlier builds have not recorded it: what is forgotten of a copy would stay.
-			agents, own := keysOf(clusterOf(r.Origin, secret.GetLabels()[LabelCluster]), r.From, r.To.Plain())
-			r.Key = s.chooseKey(agents, own, r.From.groupKind())
-		}
 		s.records[r.plain()] = r
 	}
 	return s, nil
@@ -164,12 +160,8 @@ func (s *state) contentKey(c *copySync) string {
 		return is.Key
 	}
 	agents, own := c.keys()
-	return s.chooseKey(agents, own, c.from.groupKind())
-}
-
-func (s *state) chooseKey(agents, own string, kind schema.GroupKind) string {
 	b, taken := s.contents[agents]
-	if _, has := s.contents[own]; has || taken && kindIn(b) != kind {
+	if _, has := s.contents[own]; has || taken && kindIn(b) != c.from.groupKind() {
 		return own
 	}
 	return agents
@@ -342,19 +334,4 @@ func (s *state) data() map[string]any {
 		out[key] = base64.StdEncoding.EncodeToString(b)
 	}
 	return out
-}
-
-// secret returns the Secret that holds the state. It keeps the map of labels.
-func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
-	if err := s.checkSize(s.size()); err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": s.data(),
-	}}
-	u.SetNamespace(name.Namespace)
-	u.SetName(name.Name)
-	labels[LabelState] = "true"
-	u.SetLabels(labels)
-	return u, nil
 }

@@ -17,13 +17,13 @@ import (
 
 // A stateSecret is the Secret with the state of an object.
 type stateSecret struct {
-	syncer *Syncer
-	writer Writer
-	id     Identity
-	name   types.NamespacedName
-	exists bool
-	marked bool // It tells whose it is.
-	stored state
+	syncer  *Syncer
+	service Side
+	id      Identity
+	name    types.NamespacedName
+	exists  bool
+	marked  bool // It tells whose it is.
+	stored  state
 }
 
 // find returns the Secret, nil if there is none. It may have the name of an earlier version of the API.
@@ -69,10 +69,17 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, changed b
 	if at.Name != "" {
 		next.copy = at
 	}
-	secret, err := next.secret(s.name, s.id.Labels())
-	if err != nil {
+	if err := next.checkSize(next.size()); err != nil {
 		return err
 	}
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": next.data(),
+	}}
+	secret.SetNamespace(s.name.Namespace)
+	secret.SetName(s.name.Name)
+	labels := s.id.Labels()
+	labels[LabelState] = "true"
+	secret.SetLabels(labels)
 	secret.SetAnnotations(map[string]string{AnnotationPublication: s.id.Publication})
 	write := s.create
 	if s.exists {
@@ -88,11 +95,11 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, changed b
 // create creates the Secret. One that is there and is no state is not made one, as nobody knows who has put into it
 // what.
 func (s *stateSecret) create(ctx context.Context, secret *unstructured.Unstructured) error {
-	err := s.writer.Create(ctx, Secrets, secret)
+	err := s.service.create(ctx, Secrets, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	found, err := s.writer.Live(ctx, s.ref())
+	found, err := s.service.Writer.Live(ctx, s.ref())
 	if err != nil {
 		return err
 	}
@@ -113,7 +120,7 @@ func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructur
 	if !s.marked {
 		body["metadata"] = map[string]any{"labels": secret.GetLabels(), "annotations": secret.GetAnnotations()}
 	}
-	return patch(ctx, s.writer, s.ref(), body)
+	return s.service.patch(ctx, s.ref(), body)
 }
 
 // detach takes the publication off the Secret.
@@ -121,7 +128,7 @@ func (s *stateSecret) detach(ctx context.Context) error {
 	if !s.exists || !s.marked {
 		return nil
 	}
-	return patch(ctx, s.writer, s.ref(), at([]string{"metadata", "annotations", AnnotationPublication}, nil))
+	return s.service.patch(ctx, s.ref(), at([]string{"metadata", "annotations", AnnotationPublication}, nil))
 }
 
 // remove deletes the Secret.
@@ -129,7 +136,7 @@ func (s *stateSecret) remove(ctx context.Context) error {
 	if !s.exists {
 		return nil
 	}
-	if err := s.writer.Delete(ctx, s.ref(), ""); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.service.delete(ctx, s.ref(), ""); err != nil && !apierrors.IsNotFound(err) {
 		return errors.Wrap(err, "cannot delete the Secret with the state of the object")
 	}
 	return nil

@@ -30,8 +30,6 @@ type Input struct {
 	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
 	// been undone, which is no reason to delete their copies.
 	Undone bool
-
-	namespaces namespaceTemplate // of copies on the service cluster
 }
 
 // A Result is what one pass has found out.
@@ -105,25 +103,21 @@ func (s *Syncer) leaveAlone(ctx context.Context, in Input, shared bool, annotati
 
 // A pass is one sync of one object: it reads a view, plans what each copy needs, and executes that.
 type pass struct {
-	syncer  *Syncer
-	in      Input
-	view    *view
-	planner planner
-	secret  *stateSecret
-	state   state // as it is to be
-	result  Result
-	whole   bool // All related objects are known.
+	planner
+
+	in     Input
+	secret *stateSecret
+	state  state // as it is to be
+	result Result
+	whole  bool // All related objects are known.
 }
 
 // begin reads the view of an object. The pass is usable beside an error. A last one gives up what belongs to the
 // object, which may be gone.
 func (s *Syncer) begin(in Input, last bool) (*pass, error) {
-	in = in.withRefusals()
-	in.namespaces = s.namespaces
+	in.Workspace.ofWorkspace = true
 	v, secret, err := s.look(in, last)
-	p := &pass{
-		syncer: s, in: in, view: v, secret: secret, state: v.stored.clone(), planner: planner{syncer: s, view: v},
-	}
+	p := &pass{planner: planner{syncer: s, view: v}, in: in, secret: secret, state: v.stored.clone()}
 	if v.copied != nil && err == nil {
 		p.result.Copy = nameOf(v.copied)
 	}
@@ -138,7 +132,7 @@ func (p *pass) run(ctx context.Context) error {
 		return p.end(ctx)
 	case v.copied == nil && !HasFinalizer(v.source) && p.isRelatedCopy():
 		return nil
-	case p.planner.passes():
+	case p.passes():
 	case v.copied == nil && !HasFinalizer(v.source):
 		return nil
 	default:
@@ -177,7 +171,7 @@ func (p *pass) syncCopy(ctx context.Context) (related.View, error) {
 	if err != nil {
 		return related.View{}, err
 	}
-	plan := p.planner.plan(p.planner.primary(to), &p.state)
+	plan := p.plan(p.primary(to), &p.state)
 	err = p.execute(ctx, []copyPlan{plan})
 	both := p.view.both()
 	if plan.create != nil {
@@ -192,7 +186,7 @@ func (p *pass) destination(ctx context.Context) (Ref, error) {
 	if p.view.copied != nil {
 		return p.syncer.copyRef(nameOf(p.view.copied)), nil
 	}
-	to, err := p.planner.destination()
+	to, err := p.byNaming()
 	was := p.syncer.copyRef(p.view.stored.copy.NamespacedName)
 	if was.Name == "" || was == to || to.Name == "" {
 		return to, err
@@ -226,7 +220,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	if s.paths {
 		v.id.Path = v.workspace.Path
 	}
-	secret := &stateSecret{syncer: s, writer: in.Service.Writer, id: v.id, name: s.StateOf(me)}
+	secret := &stateSecret{syncer: s, service: in.Service, id: v.id, name: s.StateOf(me)}
 	source, err := in.Workspace.Cache(s.primary.from.GroupVersionResource).Get(in.Object)
 	if err != nil || source == nil && !last {
 		return v, secret, err

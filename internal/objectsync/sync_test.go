@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -172,34 +171,6 @@ func TestDeletion(t *testing.T) {
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 		t.Errorf("left behind: %v, %d copies, %d states", w.source(w.input), len(w.copies(w.cluster)), len(w.states()))
 	}
-}
-
-// TestFilterReleases shows that only what passes is synced, and that what leaves the filter is released.
-func TestFilterReleases(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-		Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"stage":"prod"}}`)},
-		Resource:  &metav1.LabelSelector{MatchLabels: map[string]string{"sync": "yes"}},
-	}})
-	src := thing(w.input.Object)
-	w.create(w.above, src)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.input.Object.Namespace}}
-	is := func(when string, want int) {
-		t.Helper()
-		w.mustSync(s, w.input)
-		if got := len(w.copies(w.cluster)); got != want || len(w.states()) != want ||
-			len(w.source(w.input).GetFinalizers()) != want {
-			t.Errorf("%s: want %d copies, got %d, %d states, finalizers %v", when, want, got, len(w.states()),
-				w.source(w.input).GetFinalizers())
-		}
-	}
-	is("without labels", 0)
-	w.patch(w.above, src, `{"metadata":{"labels":{"sync":"yes"}}}`)
-	is("with a label of the object", 0)
-	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"prod"}}}`)
-	is("with both labels", 1)
-	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"dev"}}}`)
-	is("with another label of the namespace", 0)
 }
 
 // TestExisting shows what happens if the name of a new copy is taken: an object that belongs to nobody becomes the copy

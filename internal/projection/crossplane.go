@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -32,14 +32,9 @@ var (
 	statusFields    = []string{"claimConditionTypes", "connectionDetails"}
 )
 
-// Fields that versions of Crossplane 1 add, each with a field in it. In others an author may have fields of these
-// names.
-var (
-	formerClaimFields     = map[string]string{"publishConnectionDetailsTo": "configRef"}
-	formerCompositeFields = map[string]string{
-		"publishConnectionDetailsTo": "configRef", "environmentConfigRefs": "apiVersion",
-	}
-)
+// formerFields are those that versions of Crossplane 1 add, each with a field in it. In others an author may have fields
+// of these names.
+var formerFields = map[string]string{"publishConnectionDetailsTo": "configRef", "environmentConfigRefs": "apiVersion"}
 
 // PlatformFields returns the paths of the fields of a type that belong to the platform, sorted: those of Crossplane, in
 // any version, if Crossplane has made the type, but for those that are shown.
@@ -84,28 +79,22 @@ func hiddenPaths(s *apiextensionsv1.JSONSchemaProps, isClaim bool,
 ) []string {
 	isShown := func(name string) bool { return slices.Contains(shown, publishedv1alpha1.CrossplaneField(name)) }
 	spec, status := s.Properties["spec"].Properties, s.Properties["status"].Properties
-	if own, ok := spec[crossplaneField]; ok && !isClaim && isMachinery(own) {
+	own := spec[crossplaneField]
+	// That is Crossplane's if it has these fields. It always does.
+	if !isClaim && hasField(own, "compositionRef") && hasField(own, "resourceRefs") {
 		return append(hiddenBelow(own, isShown), pathsIn("status.", status, crossplaneField)...)
 	}
-	fields, former := compositeFields, formerCompositeFields
+	names := slices.Clone(compositeFields)
 	if isClaim {
-		fields, former = claimFields, formerClaimFields
+		names = slices.Clone(claimFields)
 	}
-	names := slices.Clone(fields)
-	for name, key := range former {
+	for name, key := range formerFields {
 		if hasField(spec[name], key) {
 			names = append(names, name)
 		}
 	}
 	names = slices.DeleteFunc(names, isShown)
 	return append(pathsIn("spec.", spec, names...), pathsIn("status.", status, statusFields...)...)
-}
-
-// isMachinery reports whether a schema is that of spec.crossplane, which always has these fields.
-func isMachinery(s apiextensionsv1.JSONSchemaProps) bool {
-	_, choice := s.Properties["compositionRef"]
-	_, composed := s.Properties["resourceRefs"]
-	return choice && composed
 }
 
 // hiddenBelow returns the paths of the hidden fields of spec.crossplane: that of all of it if none is shown.
@@ -143,65 +132,30 @@ func leadsInto(column, path string) bool {
 }
 
 // hide takes a field out of a schema, and what asks for it: no consumer could give it. Rules in CEL that name it do not
-// compile any more, and are taken away with all that kcp refuses.
+// compile any more, and defaults that have it are not of the schema: they are taken away with all that kcp refuses.
 func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
-	name := path[0]
-	asks := func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) }
-	s.AllOf = orNil(slices.DeleteFunc(s.AllOf, asks))
-	if slices.ContainsFunc(s.AnyOf, asks) {
+	name := path[len(path)-1]
+	s.AllOf = slices.DeleteFunc(s.AllOf, func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, name) })
+	if mentions(s.AnyOf, name) {
 		s.AnyOf = nil
 	}
-	if slices.ContainsFunc(s.OneOf, asks) {
+	if mentions(s.OneOf, name) {
 		s.OneOf = nil
 	}
-	if s.Not != nil && asks(*s.Not) {
+	if mentions(s.Not, name) {
 		s.Not = nil
 	}
-	s.Default = defaultWithout(s.Default, path)
-	if p, ok := s.Properties[name]; ok && len(path) > 1 {
+	if p, ok := s.Properties[path[0]]; ok && len(path) > 1 {
 		hide(&p, path[1:])
-		s.Properties[name] = p
+		s.Properties[path[0]] = p
 		return
 	}
-	delete(s.Properties, name)
-	s.Required = orNil(slices.DeleteFunc(s.Required, func(r string) bool { return r == name }))
+	delete(s.Properties, path[0])
+	s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == path[0] })
 }
 
-func orNil[T any](s []T) []T {
-	if len(s) == 0 {
-		return nil
-	}
-	return s
-}
-
-// mentions reports whether a schema that restricts an object asks for a field, or says something about it.
-func mentions(s apiextensionsv1.JSONSchemaProps, path []string) bool {
-	if p, ok := s.Properties[path[0]]; ok && (len(path) == 1 || mentions(p, path[1:])) {
-		return true
-	}
-	if len(path) == 1 && slices.Contains(s.Required, path[0]) {
-		return true
-	}
-	if s.Not != nil && mentions(*s.Not, path) {
-		return true
-	}
-	return slices.ContainsFunc(slices.Concat(s.AllOf, s.AnyOf, s.OneOf),
-		func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) })
-}
-
-// defaultWithout returns the default of an object without a field: one that may have any field would be taken with it.
-func defaultWithout(value *apiextensionsv1.JSON, path []string) *apiextensionsv1.JSON {
-	var content map[string]any
-	if value == nil || json.Unmarshal(value.Raw, &content) != nil {
-		return value
-	}
-	if _, has, _ := unstructured.NestedFieldNoCopy(content, path...); !has {
-		return value
-	}
-	unstructured.RemoveNestedField(content, path...)
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil
-	}
-	return &apiextensionsv1.JSON{Raw: raw}
+// mentions reports whether a restriction has the name of a field in it. No author has another field of that name.
+func mentions(restriction any, name string) bool {
+	b, err := json.Marshal(restriction)
+	return err != nil || bytes.Contains(b, []byte(`"`+name+`"`))
 }

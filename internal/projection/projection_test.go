@@ -1,293 +1,202 @@
 package projection
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// TestVersions shows which versions are published, and what they are called. One with * is stored, and one with - is
+// not served.
 func TestVersions(t *testing.T) {
-	type args struct {
-		crd    *apiextensionsv1.CustomResourceDefinition
-		source publishedv1alpha1.SourceResource
-		to     *publishedv1alpha1.ResourceProjection
-	}
-	type projected struct {
-		source, name string
-		stores       bool
-	}
-	type want struct {
-		Versions []projected
-		Skipped  []string
-		Reason   Reason
-	}
-	unserved := func(crd *apiextensionsv1.CustomResourceDefinition,
-		names ...string,
-	) *apiextensionsv1.CustomResourceDefinition {
-		for i := range crd.Spec.Versions {
-			for _, name := range names {
-				if crd.Spec.Versions[i].Name == name {
-					crd.Spec.Versions[i].Served = false
-				}
-			}
-		}
-		return crd
+	mapped := func(from, to string) *publishedv1alpha1.ResourceProjection {
+		return &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{
+			from: publishedv1alpha1.VersionName(to), "v8": "v9",
+		}}
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		args   args
-		want   want
+		reason, of string
+		source     publishedv1alpha1.SourceResource
+		to         *publishedv1alpha1.ResourceProjection
+		want       string // the names in kcp, and those of the source
+		skipped    []string
+		fails      Reason
 	}{
 		"All": {
-			reason: "Without a choice all versions are published, and the storage version stays.",
-			args:   args{crd: widgets(t, "v1beta1", "v1beta1", "v1")},
-			want:   want{Versions: []projected{{"v1beta1", "v1beta1", true}, {"v1", "v1", false}}},
+			reason: "Without a choice all versions are published, and the storage version stays.", of: "v1beta1* v1",
+			want: "v1beta1=v1beta1* v1=v1",
 		},
 		"OlderForm": {
-			reason: "version chooses one.",
-			args: args{
-				crd: widgets(t, "v1", "v1beta1", "v1"), source: publishedv1alpha1.SourceResource{Version: "v1"},
-			},
-			want: want{Versions: []projected{{"v1", "v1", true}}},
+			reason: "version chooses one.", of: "v1beta1 v1*", source: publishedv1alpha1.SourceResource{Version: "v1"},
+			want: "v1=v1*",
 		},
 		"HighestStores": {
-			reason: "If the storage version is not chosen, the highest in Kubernetes' order becomes it, " +
-				"wherever it stands in the list.",
-			args: args{
-				crd:    widgets(t, "v3", "v10", "v2", "v11beta1", "v3"),
-				source: publishedv1alpha1.SourceResource{Versions: []string{"v11beta1", "v2", "v10"}},
-			},
-			want: want{Versions: []projected{{"v10", "v10", true}, {"v2", "v2", false}, {"v11beta1", "v11beta1", false}}},
+			reason: "If the storage version is not chosen, the highest in Kubernetes' order is it, wherever it stands.",
+			of:     "v10 v2 v11beta1 v3*", source: publishedv1alpha1.SourceResource{Versions: []string{"v11beta1", "v2", "v10"}},
+			want: "v10=v10* v2=v2 v11beta1=v11beta1",
 		},
 		"OnlyServed": {
-			reason: "Versions that are not served are not published, even the storage version.",
-			args:   args{crd: unserved(widgets(t, "v1alpha1", "v1alpha1", "v1beta1", "v1"), "v1alpha1")},
-			want:   want{Versions: []projected{{"v1beta1", "v1beta1", false}, {"v1", "v1", true}}},
+			reason: "Versions that are not served are not published, even the storage version.", of: "v1alpha1*- v1beta1 v1",
+			want: "v1beta1=v1beta1 v1=v1*",
 		},
 		"SkippedIsTold": {
-			reason: "What is chosen and cannot be published is told, and the rest is published.",
-			args: args{
-				crd:    unserved(widgets(t, "v1", "v1alpha1", "v1"), "v1alpha1"),
-				source: publishedv1alpha1.SourceResource{Versions: []string{"v1", "v9", "v1alpha1"}},
-			},
-			want: want{
-				Versions: []projected{{"v1", "v1", true}},
-				Skipped:  []string{"version v1alpha1 is not served", "version v9 does not exist"},
-			},
+			reason: "What is chosen and cannot be published is told, and the rest is published.", of: "v1alpha1- v1*",
+			source: publishedv1alpha1.SourceResource{Versions: []string{"v1", "v9", "v1alpha1"}}, want: "v1=v1*",
+			skipped: []string{"version v1alpha1 is not served", "version v9 does not exist"},
 		},
-		"NoneServed": {
-			reason: "An API without a served version cannot be published.",
-			args:   args{crd: unserved(widgets(t, "v1", "v1"), "v1")},
-			want:   want{Reason: NotServed},
-		},
+		"NoneServed": {reason: "An API without a served version cannot be published.", of: "v1*-", fails: NotServed},
 		"NoneChosen": {
-			reason: "A version that does not exist cannot be published.",
-			args:   args{crd: widgets(t, "v1", "v1"), source: publishedv1alpha1.SourceResource{Version: "v2"}},
-			want:   want{Reason: NotServed},
-		},
-		"ChosenTwice": {
-			reason: "version and versions exclude each other.",
-			args: args{
-				crd: widgets(t, "v1", "v1"), source: publishedv1alpha1.SourceResource{
-					Version: "v1", Versions: []string{"v1"},
-				},
-			},
-			want: want{Reason: InvalidVersion},
+			reason: "A version that does not exist cannot be published.", of: "v1*",
+			source: publishedv1alpha1.SourceResource{Version: "v2"}, fails: NotServed,
 		},
 		"Renamed": {
-			reason: "One version can have another name in kcp.",
-			args:   args{crd: widgets(t, "v1", "v1"), to: &publishedv1alpha1.ResourceProjection{Version: "v1beta1"}},
-			want:   want{Versions: []projected{{"v1", "v1beta1", true}}},
+			reason: "One version can have another name in kcp.", of: "v1*",
+			to: &publishedv1alpha1.ResourceProjection{Version: "v1beta1"}, want: "v1beta1=v1*",
 		},
 		"RenamedAmongSeveral": {
-			reason: "One name is not enough for several versions.",
-			args:   args{crd: widgets(t, "v1", "v1", "v2"), to: &publishedv1alpha1.ResourceProjection{Version: "v3"}},
-			want:   want{Reason: InvalidVersion},
+			reason: "One name is not enough for several versions.", of: "v1* v2",
+			to: &publishedv1alpha1.ResourceProjection{Version: "v3"}, fails: InvalidVersion,
 		},
 		"Mapped": {
 			reason: "Versions that are mapped come in Kubernetes' order, the storage version wherever it then stands.",
-			args: args{
-				crd: widgets(t, "v1", "v1alpha1", "v1", "v2"),
-				to: &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{
-					"v1alpha1": "v5", "v1": "v1beta1", "v8": "v9",
-				}},
-			},
-			want: want{Versions: []projected{{"v1", "v1beta1", true}, {"v2", "v2", false}, {"v1alpha1", "v5", false}}},
+			of:     "v1alpha1 v1* v2", to: mapped("v1alpha1", "v5"), want: "v1=v1* v2=v2 v5=v1alpha1",
 		},
 		"MappedOntoAnother": {
-			reason: "Two versions cannot have one name.",
-			args: args{
-				crd: widgets(t, "v1", "v1", "v2"),
-				to:  &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"}},
-			},
-			want: want{Reason: InvalidVersion},
-		},
-		"MappedTwice": {
-			reason: "version and versions exclude each other.",
-			args: args{
-				crd: widgets(t, "v1", "v1"), to: &publishedv1alpha1.ResourceProjection{
-					Version: "v2", Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"},
-				},
-			},
-			want: want{Reason: InvalidVersion},
+			reason: "Two versions cannot have one name.", of: "v1* v2", to: mapped("v1", "v2"), fails: InvalidVersion,
 		},
 		"UnusualName": {
-			reason: "Kubernetes allows names of versions that kcp does not.",
-			args:   args{crd: widgets(t, "stable", "stable")},
-			want:   want{Reason: InvalidVersion},
+			reason: "Kubernetes allows names of versions that kcp does not.", of: "stable*", fails: InvalidVersion,
 		},
 		"UnusualNameMapped": {
-			reason: "A version with an unusual name can be published under another.",
-			args: args{
-				crd: widgets(t, "stable", "stable"),
-				to:  &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"stable": "v1"}},
-			},
-			want: want{Versions: []projected{{"stable", "v1", true}}},
+			reason: "A version with an unusual name can be published under another.", of: "stable*",
+			to: mapped("stable", "v1"), want: "v1=stable*",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := tc.args.crd.DeepCopy()
-			p, err := Project(tc.args.crd, specOf(tc.args.source, tc.args.to))
-			got := want{Reason: ReasonOf(err)}
+			crd := widgets(t, "", strings.Fields(strings.NewReplacer("*", "", "-", "").Replace(tc.of))...)
+			for i, v := range strings.Fields(tc.of) {
+				crd.Spec.Versions[i].Storage, crd.Spec.Versions[i].Served = strings.Contains(v, "*"), !strings.Contains(v, "-")
+			}
+			before := crd.DeepCopy()
+			p, err := Project(crd, specOf(tc.source, tc.to))
+			var got []string
 			if p != nil {
-				got.Skipped = p.Skipped
 				for _, v := range p.CRD.Spec.Versions {
-					got.Versions = append(got.Versions, projected{p.Sources[v.Name], v.Name, v.Storage})
+					got = append(got, fmt.Sprintf("%s=%s%.*s", v.Name, p.Sources[v.Name], map[bool]int{true: 1}[v.Storage], "*"))
 					if !v.Served {
 						t.Errorf("%s\nversion %s is not served", tc.reason, v.Name)
 					}
 				}
+				if !slices.Equal(p.Skipped, tc.skipped) {
+					t.Errorf("%s\nwant skipped %q, got %q", tc.reason, tc.skipped, p.Skipped)
+				}
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(projected{})); diff != "" {
-				t.Errorf("%s\n%v\n-want, +got:\n%s", tc.reason, err, diff)
+			if strings.Join(got, " ") != tc.want || ReasonOf(err) != tc.fails {
+				t.Errorf("%s\nwant %s, reason %q, got %s, %v", tc.reason, tc.want, tc.fails, got, err)
 			}
-			if diff := cmp.Diff(before, tc.args.crd); diff != "" {
+			if diff := cmp.Diff(before, crd); diff != "" {
 				t.Errorf("the source must stay as it is: -before, +after:\n%s", diff)
 			}
 		})
 	}
 }
 
+// TestNames shows group, names and scope in kcp, by those of widgets.example.com.
 func TestNames(t *testing.T) {
-	type want struct {
-		Group  string
-		Names  apiextensionsv1.CustomResourceDefinitionNames
-		Scope  apiextensionsv1.ResourceScope
-		Reason Reason
-	}
-	base := func(f func(*want)) want {
-		crd := widgets(t, "v1", "v1")
-		w := want{Group: crd.Spec.Group, Names: crd.Spec.Names, Scope: crd.Spec.Scope}
-		f(&w)
-		return w
-	}
-	in := func(group string) *apiextensionsv1.CustomResourceDefinition {
-		crd := widgets(t, "v1", "v1")
-		crd.Spec.Group = group
-		return crd
+	type is struct {
+		Group string
+		Names apiextensionsv1.CustomResourceDefinitionNames
+		Scope apiextensionsv1.ResourceScope
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		crd    *apiextensionsv1.CustomResourceDefinition
+		source func(s *apiextensionsv1.CustomResourceDefinitionSpec)
 		to     *publishedv1alpha1.ResourceProjection
-		want   want
+		want   func(w *is)
+		fails  Reason
 	}{
-		"None": {
-			reason: "Without a projection all stays.",
-			crd:    widgets(t, "v1", "v1"),
-			want:   base(func(*want) {}),
-		},
+		"None": {reason: "Without a projection all stays."},
 		"Kind": {
 			reason: "The kind decides about list kind, singular and plural; short names and categories are copied.",
-			crd:    widgets(t, "v1", "v1"),
 			to:     &publishedv1alpha1.ResourceProjection{Kind: "Sertifikat"},
-			want: base(func(w *want) {
+			want: func(w *is) {
 				w.Names.Kind, w.Names.ListKind = "Sertifikat", "SertifikatList"
 				w.Names.Singular, w.Names.Plural = "sertifikat", "sertifikats"
-			}),
+			},
 		},
 		"Plural": {
 			reason: "The plural can be said, and kcp has small letters only.",
-			crd:    widgets(t, "v1", "v1"),
 			to: &publishedv1alpha1.ResourceProjection{
-				Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"},
-				Categories: []string{"management"},
+				Plural: "Sertifikater", ShortNames: []string{"serts"}, Categories: []string{"management"},
 			},
-			want: base(func(w *want) {
-				w.Names = apiextensionsv1.CustomResourceDefinitionNames{
-					Kind: "Sertifikat", ListKind: "SertifikatList", Singular: "sertifikat", Plural: "sertifikater",
-					ShortNames: []string{"serts"}, Categories: []string{"management"},
-				}
-			}),
+			want: func(w *is) {
+				w.Names.Plural, w.Names.ShortNames, w.Names.Categories = "sertifikater", []string{"serts"}, []string{"management"}
+			},
 		},
 		"Emptied": {
 			reason: "An empty list is not the same as none.",
-			crd:    widgets(t, "v1", "v1"),
 			to:     &publishedv1alpha1.ResourceProjection{ShortNames: []string{}, Categories: []string{}},
-			want:   base(func(w *want) { w.Names.ShortNames, w.Names.Categories = nil, nil }),
+			want:   func(w *is) { w.Names.ShortNames, w.Names.Categories = nil, nil },
 		},
 		"GroupAndScope": {
 			reason: "Group and scope can change.",
-			crd:    widgets(t, "v1", "v1"),
 			to: &publishedv1alpha1.ResourceProjection{
 				Group: "certs.example.org", Scope: publishedv1alpha1.ScopeCluster,
 			},
-			want: base(func(w *want) { w.Group, w.Scope = "certs.example.org", apiextensionsv1.ClusterScoped }),
+			want: func(w *is) { w.Group, w.Scope = "certs.example.org", apiextensionsv1.ClusterScoped },
 		},
 		"Defaults": {
 			reason: "Names that Kubernetes fills in are filled in.",
-			crd: func() *apiextensionsv1.CustomResourceDefinition {
-				crd := widgets(t, "v1", "v1")
-				crd.Spec.Names.Singular, crd.Spec.Names.ListKind = "", ""
-				return crd
-			}(),
-			want: base(func(*want) {}),
+			source: func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Names.Singular, s.Names.ListKind = "", "" },
 		},
 		"CoreGroup": {
-			reason: "The core group can be published.",
-			crd:    in(""),
-			want:   base(func(w *want) { w.Group = "" }),
+			reason: "The core group can be published.", want: func(w *is) { w.Group = "" },
+			source: func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Group = "" },
 		},
 		"KnownGroup": {
-			reason: "Some groups of Kubernetes have no dot.",
-			crd:    in("apps"),
-			want:   base(func(w *want) { w.Group = "apps" }),
+			reason: "Some groups of Kubernetes have no dot.", want: func(w *is) { w.Group = "apps" },
+			source: func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Group = "apps" },
 		},
-		"GroupWithoutDot": {reason: "Other groups need a dot.", crd: in("widgets"), want: want{Reason: InvalidName}},
+		"GroupWithoutDot": {
+			reason: "Other groups need a dot.", fails: InvalidName,
+			source: func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Group = "widgets" },
+		},
 		"ProjectedAnyway": {
-			reason: "A group without a dot can be published as another.",
-			crd:    in("widgets"),
+			reason: "One without can be published as another.", want: func(w *is) { w.Group = "a.b" },
+			source: func(s *apiextensionsv1.CustomResourceDefinitionSpec) { s.Group = "widgets" },
 			to:     &publishedv1alpha1.ResourceProjection{Group: "a.b"},
-			want:   base(func(w *want) { w.Group = "a.b" }),
 		},
 		"InvalidKind": {
-			reason: "A kind is a label.",
-			crd:    in("a.b"),
-			to:     &publishedv1alpha1.ResourceProjection{Kind: "1st"},
-			want:   want{Reason: InvalidName},
+			reason: "A kind is a label.", to: &publishedv1alpha1.ResourceProjection{Kind: "1st"}, fails: InvalidName,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Project(tc.crd, specOf(publishedv1alpha1.SourceResource{}, tc.to))
-			got := want{Reason: ReasonOf(err)}
-			if p != nil {
-				s := p.CRD.Spec
-				got.Group, got.Names, got.Scope = s.Group, s.Names, s.Scope
-				if want := s.Names.Plural + "." + s.Group; p.CRD.GetName() != want {
-					t.Errorf("%s\nname: want %s, got %s", tc.reason, want, p.CRD.GetName())
-				}
+			crd := widgets(t, "v1", "v1")
+			want := is{crd.Spec.Group, *crd.Spec.Names.DeepCopy(), crd.Spec.Scope}
+			if tc.source != nil {
+				tc.source(&crd.Spec)
 			}
-			if len(got.Names.ShortNames)+len(tc.want.Names.ShortNames) == 0 {
-				got.Names.ShortNames = tc.want.Names.ShortNames
+			if tc.want != nil {
+				tc.want(&want)
 			}
-			if len(got.Names.Categories)+len(tc.want.Names.Categories) == 0 {
-				got.Names.Categories = tc.want.Names.Categories
+			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, tc.to))
+			if ReasonOf(err) != tc.fails {
+				t.Fatalf("%s\nwant reason %q, got %v", tc.reason, tc.fails, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n%v\n-want, +got:\n%s", tc.reason, err, diff)
+			if err != nil {
+				return
+			}
+			s := p.CRD.Spec
+			if diff := cmp.Diff(want, is{s.Group, s.Names, s.Scope}, cmpopts.EquateEmpty()); diff != "" ||
+				p.CRD.GetName() != s.Names.Plural+"."+s.Group {
+				t.Errorf("%s\nname %s -want, +got:\n%s", tc.reason, p.CRD.GetName(), diff)
 			}
 		})
 	}

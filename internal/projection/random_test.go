@@ -8,21 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 // keywords are values of keywords that mostly fit nothing. Each is a choice of the schemas that randomSchema makes.
 var keywords = map[string][]any{
 	"type": {
-		"object",
-		"object",
-		"array",
-		"string",
-		"integer",
-		"boolean",
-		"number",
-		"null",
-		"any",
+		"object", "object", "array", "string", "integer", "boolean", "number", "null", "any",
 	},
 	"format":                               {"date-time", "int32", "moon"},
 	"default":                              {1, "a", map[string]any{}, []any{1}, nil},
@@ -89,8 +84,9 @@ func randomSchema(r *rand.Rand, depth int) map[string]any {
 	return out
 }
 
-// FuzzRandomSchema is FuzzSanitize for schemas that are made of known keywords, which random bytes seldom are.
-func FuzzRandomSchema(f *testing.F) {
+// FuzzSanitize shows of schemas of known keywords, which random bytes seldom are, that each either becomes one that
+// is accepted, and that needs no further repair, or is an Error.
+func FuzzSanitize(f *testing.F) {
 	for seed := range int64(500) {
 		f.Add(seed, seed%2 == 0, seed%10 == 0)
 	}
@@ -101,6 +97,42 @@ func FuzzRandomSchema(f *testing.F) {
 		}
 		sanitizes(t, content, status, preserve)
 	})
+}
+
+// sanitizes checks one schema.
+func sanitizes(t *testing.T, content []byte, status, preserve bool) {
+	t.Helper()
+	s := &apiextensionsv1.JSONSchemaProps{}
+	if json.Unmarshal(content, s) != nil {
+		return
+	}
+	crd := widgets(t, "v1", "v1")
+	crd.Spec.PreserveUnknownFields = preserve
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = s
+	if status {
+		crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+			Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+		}
+	}
+	before := crd.DeepCopy()
+	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if diff := cmp.Diff(before, crd); diff != "" {
+		t.Fatalf("the source must stay as it is: -before, +after:\n%s", diff)
+	}
+	if err != nil {
+		if ReasonOf(err) == "" {
+			t.Fatalf("an error without a reason: %v", err)
+		}
+		return
+	}
+	p.CRD.Spec.PreserveUnknownFields = false
+	again, err := Project(p.CRD, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if err != nil {
+		t.Fatalf("what is repaired is accepted, got %v", err)
+	}
+	if diff := cmp.Diff(p.CRD, again.CRD); diff != "" {
+		t.Fatalf("a second repair changed something: -first, +second:\n%s", diff)
+	}
 }
 
 // TestUnreadable shows that a schema on which Kubernetes panics is an Error as others are.

@@ -190,28 +190,19 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, isRoot bool) bool {
 			s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: anything()}
 			return true
 		}
-		if misfits(s, path) {
-			s.XListType, s.XListMapKeys = nil, nil
-			return true
-		}
-		return repair(s.Items.Schema, path[1:], false)
+		// Items that are not what the kind of the list wants may lack what a complaint names.
+		return repair(s.Items.Schema, path[1:], false) || mixList(s)
 	case "additionalProperties":
-		if s.AdditionalProperties == nil || s.AdditionalProperties.Schema == nil {
-			return without(s, "additionalProperties") && preserveFields(s)
+		if len(path) > 1 && s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+			return repair(s.AdditionalProperties.Schema, path[1:], false)
 		}
-		if len(path) == 1 && len(s.Properties) > 0 { // Both cannot be.
-			s.AdditionalProperties = nil
-			return preserveFields(s)
-		}
-		return repair(s.AdditionalProperties.Schema, path[1:], false)
+		return without(s, first.name) && preserveFields(s)
 	case "type":
 		return widen(s, isRoot)
 	case "x-kubernetes-validations":
 		return strike(s, first.key)
 	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys":
-		had := s.XListType != nil || s.XListMapKeys != nil
-		s.XListType, s.XListMapKeys = nil, nil
-		return had
+		return mixList(s)
 	default:
 		return without(s, first.name)
 	}
@@ -238,16 +229,11 @@ func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step
 	return done
 }
 
-// misfits reports whether a complaint is that the items of a list are not what the kind of the list wants: items of a
-// set that are not atomic, or a key of a map that may be absent.
-func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
-	if s.XListType != nil && *s.XListType == "set" && len(path) == 2 {
-		return path[1].name == "x-kubernetes-map-type" || path[1].name == "x-kubernetes-list-type"
-	}
-	if s.XListMapKeys == nil || len(path) != 3 || path[1].name != "properties" || path[2].name != "default" {
-		return false
-	}
-	return slices.Contains(s.XListMapKeys, path[1].key) && s.Items.Schema.Properties[path[1].key].Default == nil
+// mixList makes a list one without sets and keys.
+func mixList(s *apiextensionsv1.JSONSchemaProps) bool {
+	had := s.XListType != nil || s.XListMapKeys != nil
+	s.XListType, s.XListMapKeys = nil, nil
+	return had
 }
 
 // widen lets a value be anything. The root is an object: only what restricts the whole of it goes.
@@ -288,9 +274,6 @@ func compact(s *apiextensionsv1.JSONSchemaProps) {
 	walk(s, func(s *apiextensionsv1.JSONSchemaProps) {
 		s.XValidations = slices.DeleteFunc(s.XValidations,
 			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
-		if len(s.XValidations) == 0 {
-			s.XValidations = nil
-		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -20,191 +21,149 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
+// anyValue is in the schemas of TestRepair for values that may be anything.
+var anyValue = strings.NewReplacer("ANY", "x-kubernetes-preserve-unknown-fields: true")
+
+// TestRepair shows what becomes of a schema, or of that of field a in an object.
 func TestRepair(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason  string
-		schema  string
-		want    string
-		repairs []string // The path each begins with.
-		plain   bool     // Without a status subresource.
+		reason, root, schema, want string
+		repairs                    string // the paths that are told, with spaces between them, below that of the field
+		plain                      bool   // Without a status subresource.
 	}{
-		"Structural": {
-			reason: "A structural schema needs no repair.",
-			schema: "{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}",
-			want:   "{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}",
-		},
-		"EmptyStatus": {
-			reason: "An object without fields is accepted as it is.",
-			schema: "{type: object, properties: {status: {type: object}}}",
-			want:   "{type: object, properties: {status: {type: object}}}",
-		},
+		"Structural":  {reason: "What is structural needs no repair.", schema: "{ANY}", want: "{ANY}"},
+		"EmptyStatus": {reason: "So it is without fields.", schema: "{type: object}", want: "{type: object}"},
 		"NoTypeAtRoot": {
-			reason:  "The root is an object.",
-			schema:  "{properties: {spec: {type: object}}}",
-			want:    "{type: object, properties: {spec: {type: object}}}",
-			repairs: []string{"type"},
+			reason: "The root is an object.", root: "{properties: {b: {type: object}}}",
+			want: "{type: object, properties: {b: {type: object}}}", repairs: "type",
 		},
-		"NoTypes": {
-			reason: "What has no type may be anything, whatever it has beside.",
-			schema: "{type: object, properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, " +
-				"d: {description: any}}}",
-			want: "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}, " +
-				"c: {x-kubernetes-preserve-unknown-fields: true}, " +
-				"d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].type", "properties[c].type", "properties[d].type"},
+		"NoType": {
+			reason: "What has no type may be anything, whatever it has beside.", repairs: ".type",
+			schema: "{description: d, properties: {b: {type: string}}, items: {type: string}}", want: "{description: d, ANY}",
 		},
 		"UnknownType": {
-			reason:  "A type that does not exist becomes any type.",
-			schema:  "{type: object, properties: {a: {type: any}}}",
-			want:    "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].type", "properties[a].type"},
+			reason: "A type that does not exist becomes any type.", schema: "{type: any}", want: "{ANY}", repairs: ".type",
 		},
 		"KeyWithDots": {
-			reason: "A field may have dots and brackets in its name.",
-			schema: "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any}}}}}",
-			want: "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any, " +
-				"x-kubernetes-preserve-unknown-fields: true}}}}}",
-			repairs: []string{"properties[a.b[c]].properties[d].type"},
+			reason: "A field may have dots and brackets in its name.", repairs: ".properties[a.b[c]].type",
+			schema: "{type: object, properties: {'a.b[c]': {description: d}}}",
+			want:   "{type: object, properties: {'a.b[c]': {description: d, ANY}}}",
 		},
 		"EmbeddedWithoutFields": {
-			reason: "An embedded resource without fields may have any: the agent's users met this.",
-			schema: "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}",
-			want: "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true, " +
-				"x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].properties"},
+			reason: "An embedded resource without fields may have any: the agent's users met this.", repairs: ".properties",
+			schema: "{type: object, x-kubernetes-embedded-resource: true}",
+			want:   "{type: object, x-kubernetes-embedded-resource: true, ANY}",
 		},
 		"TypesInChoices": {
-			reason: "Choices between types cannot be said, so there is no choice.",
-			schema: "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, " +
-				"{type: object}]}}}",
-			want:    "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].anyOf[0].type"},
+			reason: "Choices between types cannot be said, so there is no choice.", repairs: ".anyOf[0].type",
+			schema: "{ANY, anyOf: [{type: string}, {type: object}]}", want: "{ANY}",
 		},
 		"FieldOnlyInChoice": {
-			reason: "A field that only a choice names may be anything.",
-			schema: "{type: object, properties: {c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
-			want: "{type: object, properties: {b: {x-kubernetes-preserve-unknown-fields: true}, c: {type: string}}, " +
-				"oneOf: [{properties: {b: {minimum: 1}}}]}",
-			repairs: []string{"properties[b]"},
-			plain:   true,
+			reason: "A field that only a choice names may be anything.", repairs: "properties[b]", plain: true,
+			root: "{type: object, properties: {c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
+			want: "{type: object, properties: {b: {ANY}, c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
 		},
 		"ItemsOnlyInChoice": {
-			reason: "Items that only a choice names may be anything.",
-			schema: "{type: object, properties: {c: {type: array}}, oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
-			want: "{type: object, properties: {c: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}}, " +
+			reason: "So may items.", repairs: "properties[c].items", plain: true,
+			root: "{type: object, properties: {c: {type: array}}, oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
+			want: "{type: object, properties: {c: {type: array, items: {ANY}}}, " +
 				"oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
-			repairs: []string{"properties[c].items"},
-			plain:   true,
 		},
 		"ChoiceBesideStatus": {
-			reason:  "With a status subresource the whole object cannot be a choice.",
-			schema:  "{type: object, properties: {c: {type: string}}, oneOf: [{required: [c]}]}",
-			want:    "{type: object, properties: {c: {type: string}}}",
-			repairs: []string{""},
+			reason: "With a status subresource the whole object cannot be a choice.", repairs: "",
+			root: "{type: object, properties: {c: {type: string}}, oneOf: [{required: [c]}]}",
+			want: "{type: object, properties: {c: {type: string}}}",
 		},
 		"BothKindsOfFields": {
 			reason: "An object with fields and with any fields keeps those that are described.",
-			schema: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, " +
-				"additionalProperties: {type: string}}}}",
-			want: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, " +
-				"x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].additionalProperties"},
+			schema: "{type: object, properties: {b: {type: string}}, additionalProperties: {type: string}}",
+			want:   "{type: object, properties: {b: {type: string}}, ANY}", repairs: ".additionalProperties",
 		},
 		"MapWithoutKey": {
-			reason: "A list that is a map needs keys that are there.",
-			schema: "{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, " +
-				"x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}",
-			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {name: {type: string}}}}}}",
-			repairs: []string{"properties[a].items.properties[name].default"},
+			reason: "A list that is a map needs keys that are there.", repairs: ".items.properties[name].default",
+			schema: "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, " +
+				"properties: {name: {type: string}}}}",
+			want: "{type: array, items: {type: object, properties: {name: {type: string}}}}",
 		},
 		"SetOfObjects": {
-			reason: "A list of objects that are merged is no set.",
-			schema: "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, " +
-				"properties: {b: {type: string}}}}}}",
-			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {b: {type: string}}}}}}",
-			repairs: []string{"properties[a].items.x-kubernetes-map-type"},
+			reason: "A list of objects that are merged is no set.", repairs: ".items.x-kubernetes-map-type",
+			schema: "{type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}",
+			want:   "{type: array, items: {type: object, properties: {b: {type: string}}}}",
 		},
 		"Default": {
-			reason:  "A default that is no value of its type is none.",
-			schema:  "{type: object, properties: {a: {type: string, default: 5}, b: {type: string, default: x}}}",
-			want:    "{type: object, properties: {a: {type: string}, b: {type: string, default: x}}}",
-			repairs: []string{"properties[a].default"},
+			reason: "A default that is no value of its type is none.", repairs: ".properties[b].default",
+			schema: "{type: object, properties: {b: {type: string, default: 5}, c: {type: string, default: x}}}",
+			want:   "{type: object, properties: {b: {type: string}, c: {type: string, default: x}}}",
 		},
 		"DefaultOfMore": {
-			reason:  "Nor is one with a field that there is not.",
-			schema:  "{type: object, properties: {a: {type: object, default: {b: x}, properties: {c: {type: string}}}}}",
-			want:    "{type: object, properties: {a: {type: object, properties: {c: {type: string}}}}}",
-			repairs: []string{"properties[a].default"},
+			reason: "Nor is one with a field that there is not.", repairs: ".default",
+			schema: "{type: object, default: {b: x}, properties: {c: {type: string}}}",
+			want:   "{type: object, properties: {c: {type: string}}}",
 		},
 		"UniqueItems": {
-			reason:  "What Kubernetes does not check goes.",
-			schema:  "{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}",
-			want:    "{type: object, properties: {a: {type: array, items: {type: string}}}}",
-			repairs: []string{"properties[a].uniqueItems"},
+			reason: "What Kubernetes does not check goes.", repairs: ".uniqueItems",
+			schema: "{type: array, uniqueItems: true, items: {type: string}}", want: "{type: array, items: {type: string}}",
 		},
 		"Rules": {
-			reason: "Only rules that cannot be compiled go.",
-			schema: "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}, " +
-				"{rule: 'self > 0'}, {rule: 'nothing'}]}}}",
-			want: "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self > 0'}]}}}",
-			repairs: []string{
-				"properties[a].x-kubernetes-validations[0].rule",
-				"properties[a].x-kubernetes-validations[2].rule",
-			},
+			reason:  "Only rules that cannot be compiled go.",
+			schema:  "{type: integer, x-kubernetes-validations: [{rule: 'self >'}, {rule: 'self > 0'}, {rule: 'nothing'}]}",
+			want:    "{type: integer, x-kubernetes-validations: [{rule: 'self > 0'}]}",
+			repairs: ".x-kubernetes-validations[0].rule .x-kubernetes-validations[2].rule",
 		},
 		"CostlyRule": {
 			reason: "A rule that costs too much goes: Kubernetes allows it to who had it before.",
-			schema: "{type: object, properties: {a: {type: array, items: {type: array, items: {type: string}}, " +
-				"x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}}",
-			want:    "{type: object, properties: {a: {type: array, items: {type: array, items: {type: string}}}}}",
-			repairs: []string{"properties[a].x-kubernetes-validations[0].rule"},
+			schema: "{type: array, items: {type: array, items: {type: string}}, x-kubernetes-validations: " +
+				"[{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}",
+			want: "{type: array, items: {type: array, items: {type: string}}}", repairs: ".x-kubernetes-validations[0].rule",
 		},
 		"Reference": {
-			reason:  "References are not resolved in a definition.",
-			schema:  "{type: object, properties: {a: {$ref: '#/x'}}}",
-			want:    "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}}}",
-			repairs: []string{"properties[a].$ref", "properties[a].type"},
+			reason: "References are not resolved in a definition.", schema: "{$ref: '#/x'}", want: "{ANY}",
+			repairs: ".$ref .type",
 		},
 		"Metadata": {
-			reason:  "Kubernetes checks metadata itself.",
-			schema:  "{type: object, properties: {metadata: {type: object, properties: {labels: {type: object}}}}}",
-			want:    "{type: object, properties: {metadata: {type: object}}}",
-			repairs: []string{"properties[metadata]"},
+			reason: "Kubernetes checks metadata itself.", repairs: "properties[metadata]",
+			root: "{type: object, properties: {metadata: {type: object, properties: {labels: {type: object}}}}}",
+			want: "{type: object, properties: {metadata: {type: object}}}",
 		},
-		"ResourceFields": {
-			reason: "The fields of each resource have the types they have.",
-			schema: "{type: object, properties: {apiVersion: {type: integer}, " +
-				"a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: integer, " +
-				"description: of it}}}}}",
-			want: "{type: object, properties: {apiVersion: {type: string}, " +
-				"a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: string, description: of it}}}}}",
-			repairs: []string{"properties[apiVersion].type", "properties[a].properties[kind].type"},
+		"ResourceField": {
+			reason: "The fields of each resource have the types they have.", repairs: "properties[apiVersion].type",
+			root: "{type: object, properties: {apiVersion: {type: integer}}}",
+			want: "{type: object, properties: {apiVersion: {type: string}}}",
+		},
+		"EmbeddedField": {
+			reason: "So have those of an embedded one.", repairs: ".properties[kind].type",
+			schema: "{type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: integer, description: d}}}",
+			want:   "{type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: string, description: d}}}",
 		},
 		"Pattern": {
-			reason:  "A pattern that is no regular expression goes.",
-			schema:  "{type: object, properties: {a: {type: string, pattern: '('}}}",
-			want:    "{type: object, properties: {a: {type: string}}}",
-			repairs: []string{"properties[a].pattern"},
+			reason: "A pattern that is no regular expression goes.", schema: "{type: string, pattern: '('}",
+			want: "{type: string}", repairs: ".pattern",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			schema, want, at := tc.root, tc.want, ""
+			if tc.root == "" {
+				schema = "{type: object, properties: {a: " + tc.schema + "}}"
+				want, at = "{type: object, properties: {a: "+tc.want+"}}", "properties[a]"
+			}
 			crd := widgets(t, "v1", "v1")
-			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = parseSchema(t, tc.schema)
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = parseSchema(t, anyValue.Replace(schema))
 			if !tc.plain {
 				crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
 					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 				}
 			}
 			p := mustProject(t, crd, nil)
-			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
+			if diff := cmp.Diff(parseSchema(t, anyValue.Replace(want)), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema,
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nrepairs %q\n-want, +got:\n%s", tc.reason, p.Repairs, diff)
 			}
-			for _, path := range tc.repairs {
-				if !strings.Contains(strings.Join(p.Repairs, "\n"), "version v1: "+path+":") {
-					t.Errorf("%s\n%s is not told among the repairs %q", tc.reason, path, p.Repairs)
+			for path := range strings.FieldsSeq(tc.repairs) {
+				if !strings.Contains(strings.Join(p.Repairs, "\n"), "version v1: "+at+path+":") {
+					t.Errorf("%s\n%s is not told among the repairs %q", tc.reason, at+path, p.Repairs)
 				}
 			}
-			if (len(tc.repairs) == 0) != (len(p.Repairs) == 0) {
+			if (schema == want) != (len(p.Repairs) == 0) {
 				t.Errorf("%s\nrepairs: %q", tc.reason, p.Repairs)
 			}
 			again, err := Project(p.CRD, specOf(publishedv1alpha1.SourceResource{}, nil))

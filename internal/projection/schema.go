@@ -100,9 +100,6 @@ func VersionOf(
 // selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the
 // source's own, or else the highest in the order Kubernetes has for versions.
 func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
-	if r.Version != "" && len(r.Versions) > 0 {
-		return failf(InvalidVersion, "resource.version and resource.versions cannot both be set")
-	}
 	wanted := r.Versions
 	if r.Version != "" {
 		wanted = []string{r.Version}
@@ -157,13 +154,6 @@ func (p *Projection) Keep(published []apisv1alpha1.APIResourceVersion) error {
 // last.
 func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) error {
 	versions := p.CRD.Spec.Versions
-	switch {
-	case to.Version != "" && len(to.Versions) > 0:
-		return failf(InvalidVersion, "projection.version and projection.versions cannot both be set")
-	case to.Version != "" && len(versions) > 1:
-		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions", len(versions),
-			to.Version)
-	}
 	p.Sources = map[string]string{}
 	for i := range versions {
 		source := versions[i].Name

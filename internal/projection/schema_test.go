@@ -70,13 +70,10 @@ func TestSchema(t *testing.T) {
 
 // TestSchemaName shows that a name stands for a projected definition, so that what is undone has the name it had.
 func TestSchemaName(t *testing.T) {
-	name := func(change func(*apiextensionsv1.CustomResourceDefinition),
-		to *publishedv1alpha1.ResourceProjection,
-	) string {
+	name := func(change func(*apiextensionsv1.CustomResourceDefinition), to *publishedv1alpha1.ResourceProjection) string {
 		crd := widgets(t, "v1", "v1")
 		change(crd)
-		p := mustProject(t, crd, to)
-		n, err := p.SchemaName()
+		n, err := mustProject(t, crd, to).SchemaName()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,56 +81,29 @@ func TestSchemaName(t *testing.T) {
 	}
 	none := func(*apiextensionsv1.CustomResourceDefinition) {}
 	original := name(none, nil)
-	for label, tc := range map[string]struct {
-		reason string
-		change func(*apiextensionsv1.CustomResourceDefinition)
-		to     *publishedv1alpha1.ResourceProjection
-		same   bool
-	}{
-		"Same": {reason: "Nothing changed.", change: none, to: nil, same: true},
-		"Metadata": {
-			reason: "Metadata says nothing about the API.",
-			change: func(c *apiextensionsv1.CustomResourceDefinition) {
-				c.Generation, c.Labels = 99, map[string]string{"a": "b"}
-			},
-			to:   nil,
-			same: true,
-		},
-		"Status": {
-			reason: "Status says nothing about the API.",
-			change: func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} },
-			to:     nil,
-			same:   true,
-		},
-		"Conversion": {
-			reason: "kcp does not convert as the source does.",
-			change: func(c *apiextensionsv1.CustomResourceDefinition) {
-				c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
-			},
-			to:   nil,
-			same: true,
-		},
-		"Empty": {
-			reason: "An empty projection is none.",
-			change: none,
-			to:     &publishedv1alpha1.ResourceProjection{},
-			same:   true,
-		},
-		"Schema": {reason: "The schema changed.", change: func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new"
-		}, to: nil, same: false},
-		"Projection": {
-			reason: "The projection changed.",
-			change: none,
-			to:     &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}},
-			same:   false,
-		},
+	for reason, same := range map[string]string{
+		"Nothing changed.":             name(none, nil),
+		"An empty projection is none.": name(none, &publishedv1alpha1.ResourceProjection{}),
+		"kcp does not convert as well.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
+		}, nil),
+		"Metadata and status say nothing about the API.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Generation, c.Labels, c.Status.StoredVersions = 99, map[string]string{"a": "b"}, []string{"v1"}
+		}, nil),
 	} {
-		t.Run(label, func(t *testing.T) {
-			if got := name(tc.change, tc.to); (got == original) != tc.same {
-				t.Errorf("%s\nwant same %t: %s, %s", tc.reason, tc.same, original, got)
-			}
-		})
+		if same != original {
+			t.Errorf("%s Want %s, got %s", reason, original, same)
+		}
+	}
+	for reason, other := range map[string]string{
+		"The projection changed.": name(none, &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}}),
+		"The schema changed.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new"
+		}, nil),
+	} {
+		if other == original {
+			t.Errorf("%s Want another name than %s", reason, original)
+		}
 	}
 }
 
