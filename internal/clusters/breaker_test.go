@@ -164,44 +164,6 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	}
 }
 
-// TestBreakerLanes shows that a logical cluster that keeps many requests waiting takes none from the others of a
-// virtual workspace.
-func TestBreakerLanes(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/vw/clusters/hangs/") {
-			<-r.Context().Done()
-		}
-	}))
-	defer s.Close()
-	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*")
-	b.suspect()
-	await(t, "the first probe", up)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	errs := make(chan error, lateMost+1)
-	for range lateMost + 1 {
-		go func() { errs <- send(ctx, t, b, s.URL+"/vw/clusters/hangs/apis") }()
-	}
-	if err := <-errs; !IsUnreachable(err) {
-		t.Errorf("the one beyond the bound is given up as unreachable: got %v", err)
-	}
-	if err := send(t.Context(), t, b, s.URL+"/vw/clusters/hangs/apis"); !IsUnreachable(err) {
-		t.Errorf("a new request to the same logical cluster fails at once: got %v", err)
-	}
-	for _, path := range []string{"/vw/clusters/other/apis", "/vw/clusters/*/apis", "/version"} {
-		if err := send(t.Context(), t, b, s.URL+path); err != nil {
-			t.Errorf("%s is answered: got %v", path, err)
-		}
-	}
-	cancel()
-	for range lateMost {
-		<-errs
-	}
-	if len(b.flights)+len(b.slow) != 0 {
-		t.Errorf("it keeps %d requests and %v", len(b.flights), b.slow)
-	}
-}
-
 func TestBreakerIgnoresCancelledRequests(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {

@@ -40,10 +40,6 @@ func TestIsBrief(t *testing.T) {
 			reason: "An outage that nobody has seen begin is not known to be brief.",
 			err:    failure(errors.New("boom"), time.Time{}),
 		},
-		"Silent": {
-			reason: "A target that answers nothing but probes may be back soon, too.",
-			err:    unreachableError{cause: errSlow, since: now}, want: true,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := IsBrief(tc.err); got != tc.want {
