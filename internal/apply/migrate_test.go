@@ -1,13 +1,14 @@
 package apply
 
 import (
-	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -40,145 +41,115 @@ func fieldsByManager(t *testing.T, entries []metav1.ManagedFieldsEntry) map[stri
 
 func TestMigrated(t *testing.T) {
 	const (
-		annotation = `"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
-		finalizers = `"f:finalizers":{".":{},"v:\"example.org/kept\"":{}}`
-		manifest   = `{"metadata":{"name":"x"},"data":{"a":"1"}}`
+		ours, kubectl = manager + " Apply", ManagerOfKubectl + " Update"
+		a, b, both    = `{"f:data":{"f:a":{}}}`, `{"f:data":{"f:b":{}}}`, `{"f:data":{"f:a":{},"f:b":{}}}`
+		annotation    = `"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
+		finalizers    = `"f:finalizers":{".":{},"v:\"example.org/kept\"":{}}`
+		bookkeeping   = `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},` + finalizers + `}}`
+		named         = `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`
+		port80        = `"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}}`
+		port81        = `"k:{\"port\":81}":{".":{},"f:port":{}}`
+		manifest      = `"metadata":{"name":"x"},"data":{"a":"1"}`
 	)
+	type fields = map[string]string // by manager and operation
 	for name, tc := range map[string]struct {
 		reason   string
-		entries  []metav1.ManagedFieldsEntry
+		is       fields
 		manifest string
-		owned    bool // the resource is to be the manager's
-		holds    bool
-		want     map[string]string
+		owned    bool   // the resource is to be the manager's
+		want     fields // nil if nothing is to change
 	}{
 		"Updated": {
-			reason: "Fields a legacy manager has updated become applied ones, beside those of others.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`),
-			},
-			manifest: manifest, holds: true,
-			want: map[string]string{
-				manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`,
-			},
+			"Fields a legacy manager has updated become applied ones, beside those of others.",
+			fields{"legacy Update": a, "other Update": b},
+			manifest, false,
+			fields{ours: a, "other Update": b},
 		},
 		"AppliedToo": {
-			reason: "What was applied already is kept.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry(manager, applied, `{"f:data":{"f:b":{}}}`), entry("legacy", update, `{"f:data":{"f:a":{}}}`),
-			},
-			manifest: manifest, holds: true,
-			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{},"f:b":{}}}`},
+			"What was applied already is kept.", fields{ours: b, "legacy Update": a}, manifest, false, fields{ours: both},
 		},
 		"Unsigned": {
-			reason:   "A manager with a common name counts only if it has left the annotation of a client-side apply.",
-			entries:  []metav1.ManagedFieldsEntry{entry("common", update, `{"f:data":{"f:a":{}}}`)},
-			manifest: manifest,
-			want:     map[string]string{"common Update": `{"f:data":{"f:a":{}}}`},
+			"A manager with a common name counts only if it has left the annotation of a client-side apply.",
+			fields{"common Update": a},
+			manifest, false, nil,
 		},
 		"Signed": {
-			reason: "With the annotation it does.",
-			entries: []metav1.ManagedFieldsEntry{entry("common", update,
-				`{"f:data":{"f:a":{}},"f:metadata":{`+annotation+`}}`)},
-			manifest: manifest, holds: true,
-			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}},"f:metadata":{` + annotation + `}}`},
+			"With the annotation it does.",
+			fields{"common Update": `{"f:data":{"f:a":{}},"f:metadata":{` + annotation + `}}`},
+			manifest, false,
+			fields{ours: `{"f:data":{"f:a":{}},"f:metadata":{` + annotation + `}}`},
 		},
 		"AnnotationOfKubectl": {
-			reason: "The annotation stays with kubectl if kubectl has written it.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("kubectl-client-side-apply", update,
-					`{"f:metadata":{`+annotation+`}}`),
-			},
-			manifest: manifest, holds: true,
-			want: map[string]string{
-				manager + " Apply": `{"f:data":{"f:a":{}}}`, "kubectl-client-side-apply Update": `{"f:metadata":{` +
-					annotation + `}}`,
-			},
+			"The annotation stays with kubectl if kubectl has written it.",
+			fields{"legacy Update": a, kubectl: `{"f:metadata":{` + annotation + `}}`},
+			manifest, false,
+			fields{ours: a, kubectl: `{"f:metadata":{` + annotation + `}}`},
 		},
 		"Bookkeeping": {
-			reason: "Finalizers, owners and annotations of Crossplane, which no manifest gave, " +
-				"are not taken from whom they serve.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry("legacy", update, `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},`+
-					finalizers+`}}`),
-			},
-			manifest: manifest,
-			want: map[string]string{
-				"legacy Update": `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},` +
-					finalizers + `}}`,
-			},
+			"Finalizers, owners and annotations of Crossplane, which no manifest gave, are not taken from whom they serve.",
+			fields{"legacy Update": bookkeeping},
+			manifest, false, nil,
 		},
 		"BookkeepingAmongOthers": {
-			reason: "They stay where they are when the other fields of the entry move.",
-			entries: []metav1.ManagedFieldsEntry{entry("legacy", update,
-				`{"f:data":{"f:a":{}},"f:metadata":{`+finalizers+`}}`)},
-			manifest: manifest, holds: true,
-			want: map[string]string{
-				manager + " Apply": `{"f:data":{"f:a":{}}}`, "legacy Update": `{"f:metadata":{` + finalizers + `}}`,
-			},
+			"They stay where they are when the other fields of the entry move.",
+			fields{"legacy Update": `{"f:data":{"f:a":{}},"f:metadata":{` + finalizers + `}}`},
+			manifest, false,
+			fields{ours: a, "legacy Update": `{"f:metadata":{` + finalizers + `}}`},
 		},
 		"BookkeepingGiven": {
-			reason: "What the manifest gives moves, whatever it is.",
-			entries: []metav1.ManagedFieldsEntry{entry("legacy", update,
-				`{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`)},
-			manifest: `{"metadata":{"annotations":{"crossplane.io/external-name":"x"}}}`, holds: true,
-			want: map[string]string{manager +
-				" Apply": `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`},
+			"What the manifest gives moves, whatever it is.",
+			fields{"legacy Update": named},
+			`"metadata":{"annotations":{"crossplane.io/external-name":"x"}}`, false,
+			fields{ours: named},
 		},
 		"Applied": {
-			reason:   "What a manager of that name has applied is its own.",
-			entries:  []metav1.ManagedFieldsEntry{entry("legacy", applied, `{"f:data":{"f:a":{}}}`)},
-			manifest: manifest,
-			want:     map[string]string{"legacy Apply": `{"f:data":{"f:a":{}}}`},
+			"What a manager of that name has applied is its own.", fields{"legacy Apply": a}, manifest, false, nil,
 		},
 		"Lost": {
-			reason: "Of what no manager is known of only what the manifest gives is ours.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry(manager, applied, `{"f:data":{"f:a":{}}}`),
-				entry("before-first-apply", update, `{"f:data":{".":{},"f:a":{},"f:b":{}}}`),
-			},
-			manifest: manifest, owned: true, holds: true,
-			want: map[string]string{
-				manager + " Apply": `{"f:data":{".":{},"f:a":{}}}`, "before-first-apply Update": `{"f:data":{"f:b":{}}}`,
-			},
+			"Of what no manager is known of only what the manifest gives is ours.",
+			fields{ours: a, managerOfLost + " Update": `{"f:data":{".":{},"f:a":{},"f:b":{}}}`},
+			manifest, true,
+			fields{ours: `{"f:data":{".":{},"f:a":{}}}`, managerOfLost + " Update": b},
 		},
 		"KubectlOfOthers": {
-			reason:   "A resource of others keeps what they have written when a manager withdraws.",
-			entries:  []metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update, `{"f:data":{"f:a":{}}}`)},
-			manifest: manifest,
-			want:     map[string]string{"kubectl-client-side-apply Update": `{"f:data":{"f:a":{}}}`},
+			"A resource of others keeps what they have written when a manager withdraws.",
+			fields{kubectl: a},
+			manifest, false,
+			nil,
 		},
 		"Kubectl": {
-			reason: "So it is with what kubectl apply has written, also of items of a list.",
-			entries: []metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update,
-				`{"f:metadata":{`+annotation+`},"f:ports":{".":{},`+
-					`"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}},"k:{\"port\":81}":{".":{},"f:port":{}}}}`)},
-			manifest: `{"ports":[{"port":80,"name":"http"}]}`, owned: true, holds: true,
-			want: map[string]string{
-				manager + " Apply": `{"f:ports":{".":{},"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}}}}`,
-				"kubectl-client-side-apply Update": `{"f:metadata":{` + annotation + `},` +
-					`"f:ports":{"k:{\"port\":81}":{".":{},"f:port":{}}}}`,
+			"So it is with what kubectl apply has written, also of items of a list.",
+			fields{kubectl: `{"f:metadata":{` + annotation + `},"f:ports":{".":{},` + port80 + `,` + port81 + `}}`},
+			`"ports":[{"port":80,"name":"http"}]`, true,
+			fields{
+				ours:    `{"f:ports":{".":{},` + port80 + `}}`,
+				kubectl: `{"f:metadata":{` + annotation + `},"f:ports":{` + port81 + `}}`,
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Migration{
-				Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{},
+				Live: object(t, `{}`), Manifest: object(t, `{"apiVersion":"v1",`+tc.manifest+`}`),
 				Manager: manager, Owned: tc.owned, Legacy: []string{"legacy"}, Signed: []string{"common"},
 			}
-			m.Live.SetManagedFields(tc.entries)
-			if err := json.Unmarshal([]byte(`{"apiVersion":"v1",`+tc.manifest[1:]), &m.Manifest.Object); err != nil {
-				t.Fatal(err)
+			var entries []metav1.ManagedFieldsEntry
+			for _, by := range slices.Sorted(maps.Keys(tc.is)) {
+				name, operation, _ := strings.Cut(by, " ")
+				entries = append(entries, entry(name, metav1.ManagedFieldsOperationType(operation), tc.is[by]))
 			}
-			holds, err := m.Needed()
-			if err != nil || holds != tc.holds {
-				t.Errorf("%s\nNeeded: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
+			m.Live.SetManagedFields(entries)
+			if needed, err := m.Needed(); err != nil || needed != (tc.want != nil) {
+				t.Errorf("%s\nNeeded: want %t, got %t and error %v", tc.reason, tc.want != nil, needed, err)
 			}
 			got, _, err := m.migrated()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, fieldsByManager(t, got)); diff != "" {
+			want := tc.want
+			if want == nil {
+				want = tc.is
+			}
+			if diff := cmp.Diff(want, fieldsByManager(t, got)); diff != "" {
 				t.Errorf("%s\nmanaged fields: -want, +got:\n%s", tc.reason, diff)
 			}
 			m.Live.SetManagedFields(got)
@@ -196,8 +167,7 @@ func TestMigratedVersion(t *testing.T) {
 	ours, theirs := entry(manager, applied, port), entry("other", applied, port)
 	ours.APIVersion, theirs.APIVersion = "example.org/v1beta1", "example.org/v1beta1"
 	m := Migration{
-		Live:     &unstructured.Unstructured{Object: map[string]any{}},
-		Manifest: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1"}}, Manager: manager,
+		Live: object(t, `{}`), Manifest: object(t, `{"apiVersion":"example.org/v1"}`), Manager: manager,
 	}
 	m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{ours, theirs})
 	if holds, err := m.Needed(); err != nil || !holds {

@@ -148,37 +148,3 @@ func TestStalls(t *testing.T) {
 		}
 	}
 }
-
-// TestStalledBodiesAreFew shows that of requests whose bodies stall while probes are answered few may wait.
-func TestStalledBodiesAreFew(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 3*lateMost)
-	for range cap(errs) {
-		go func() { errs <- requests()["Get"](ctx, c) }()
-	}
-	for range cap(errs) - lateMost {
-		select {
-		case err := <-errs:
-			if !IsUnreachable(err) {
-				t.Errorf("one beyond the bound is given up as unreachable: got %v", err)
-			}
-		case <-time.After(deadline):
-			t.Fatal("gave up waiting for requests to be given up")
-		}
-	}
-	cancel()
-	for range lateMost {
-		<-errs
-	}
-	c.breaker.mu.Lock()
-	defer c.breaker.mu.Unlock()
-	if len(c.breaker.flights) != 0 {
-		t.Errorf("it keeps %d requests", len(c.breaker.flights))
-	}
-}

@@ -24,15 +24,9 @@ const (
 	writeTimeout = 35 * time.Second
 	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
 	slowAfter = 2 * time.Second
-	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and
-	// what is given up must be sent again.
-	lateAfter = 5 * time.Second
 )
 
 const (
-	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other
-	// targets need.
-	lateMost = 20
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
 	// probeInterval is the pause between probes of a target that does not answer.
@@ -68,26 +62,17 @@ type breaker struct {
 	mu      sync.Mutex
 	seen    sight
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
-	flights map[*flight]struct{}
-	slow    map[string]time.Time // when the first late request of a lane began, by lane
-}
-
-// A flight is a request that waits for its answer.
-type flight struct {
-	cancel context.CancelCauseFunc
-	lane   string
-	began  time.Time
-	most   time.Duration // how long it may take
-	timer  *time.Timer   // calls overdue
-	late   bool
+	// spell is the time for which the target answers. Its end gives up all requests that wait.
+	spell    context.Context //nolint:containedctx // Each request has one of its own, too.
+	endSpell context.CancelCauseFunc
 }
 
 func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
-		flights: map[*flight]struct{}{}, slow: map[string]time.Time{},
 	}
+	b.spell, b.endSpell = context.WithCancelCause(context.Background())
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
 	return b
 }
@@ -111,17 +96,20 @@ func (b *breaker) ready(ctx context.Context) error {
 
 // RoundTrip sends a request if the target answers. A transport error makes the target suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := b.paths.call(req)
-	ctx, cancel := context.WithCancelCause(req.Context())
-	f := &flight{cancel: cancel, lane: c.lane, began: time.Now(), most: c.timeout(req.Method)}
-	if err := b.enter(f); err != nil {
-		cancel(nil)
+	b.mu.Lock()
+	closed, spell := b.seen.err, b.spell
+	b.mu.Unlock()
+	if closed != nil {
 		if req.Body != nil {
 			_ = req.Body.Close() // A transport must.
 		}
-		return nil, err
+		return nil, closed
 	}
-	defer b.leave(f)
+	c := b.paths.call(req)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer context.AfterFunc(spell, func() { cancel(context.Cause(spell)) })()
+	defer time.AfterFunc(slowAfter, func() { b.suspect() }).Stop()
+	defer time.AfterFunc(c.timeout(req.Method), func() { cancel(unreachableError{cause: errSlow}) }).Stop()
 	res, err := b.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		err = b.explain(ctx, req.Context(), err)
@@ -144,68 +132,6 @@ func (c call) timeout(method string) time.Duration {
 		return readTimeout
 	}
 	return listTimeout
-}
-
-// enter admits a request.
-func (b *breaker) enter(f *flight) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.seen.err != nil {
-		return b.seen.err
-	}
-	if b.late(f.lane) >= lateMost {
-		return unreachableError{cause: errSlow, since: b.slow[f.lane]}
-	}
-	b.flights[f] = struct{}{}
-	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
-	return nil
-}
-
-// late returns how many requests of a lane are late. The caller holds the lock.
-func (b *breaker) late(lane string) (number int) {
-	for f := range b.flights {
-		if f.late && f.lane == lane {
-			number++
-		}
-	}
-	return number
-}
-
-// overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
-// if there are too many of its lane, to give it up, and at last to give it up in any case.
-func (b *breaker) overdue(f *flight) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, waiting := b.flights[f]; !waiting {
-		return
-	}
-	age := time.Since(f.began)
-	switch late := b.late(f.lane); {
-	case age < lateAfter:
-		b.doubt()
-		f.timer.Reset(lateAfter - age)
-	case f.late:
-		f.cancel(unreachableError{cause: errSlow})
-	case late >= lateMost:
-		f.cancel(unreachableError{cause: errSlow, since: b.slow[f.lane]})
-	default:
-		if late == 0 {
-			b.slow[f.lane] = f.began
-		}
-		f.late = true
-		f.timer.Reset(f.most - age)
-	}
-}
-
-// leave notes that a request is over.
-func (b *breaker) leave(f *flight) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.flights, f)
-	f.timer.Stop()
-	if b.late(f.lane) == 0 {
-		delete(b.slow, f.lane)
-	}
 }
 
 // explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until
@@ -243,11 +169,6 @@ func (b *breaker) noteCredentials(accepted bool) {
 func (b *breaker) suspect() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.doubt()
-}
-
-// doubt is suspect for a caller that holds the lock.
-func (b *breaker) doubt() <-chan struct{} {
 	if b.decided == nil {
 		b.decided = make(chan struct{})
 		go b.watchOver(b.decided)
@@ -288,14 +209,13 @@ func (b *breaker) learn(version string, err error) (tell func()) {
 	case err == nil:
 		b.seen.err, b.decided, b.seen.version = nil, nil, cmp.Or(version, b.seen.version)
 		if was.err != nil {
+			b.spell, b.endSpell = context.WithCancelCause(context.Background())
 			tell = b.up
 		}
 	case was.err == nil || !was.isKnown():
 		b.seen.since, tell = time.Now(), b.down
 		b.seen.err = failure(err, b.seen.since)
-		for f := range b.flights {
-			f.cancel(b.seen.err)
-		}
+		b.endSpell(b.seen.err)
 	default:
 		b.seen.err = failure(err, b.seen.since)
 	}

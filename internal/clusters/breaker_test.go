@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	neturl "net/url"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -73,63 +71,6 @@ func TestBreakerConnects(t *testing.T) {
 	}
 }
 
-func TestBreakerOpensAndRecovers(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	addr := s.Listener.Addr().String()
-	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
-	await(t, "the first probe", up)
-
-	s.Close()
-	if err := send(t.Context(), t, b, s.URL); !IsUnreachable(err) {
-		t.Errorf("A refused connection means unreachable: got %v", err)
-	}
-	await(t, "the breaker to open", down)
-	if err := b.ready(t.Context()); !IsUnreachable(err) {
-		t.Errorf("An open breaker lets nothing pass: got %v", err)
-	}
-
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second}
-	defer again.Close()
-	go func() { _ = again.Serve(l) }()
-	await(t, "the breaker to close", up)
-	if err := send(t.Context(), t, b, s.URL); err != nil {
-		t.Errorf("A request to a target that is back passes: got %v", err)
-	}
-}
-
-func TestBreakerGivesUpUnanswered(t *testing.T) {
-	hang := make(chan struct{})
-	silent := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-hang: // Until told to hang, it answers.
-			select {
-			case <-silent:
-			case <-r.Context().Done():
-			}
-		default:
-		}
-	}))
-	defer s.Close()
-	defer close(silent)
-	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
-	await(t, "the first probe", up)
-
-	close(hang)
-	err := send(t.Context(), t, b, s.URL)
-	if !IsUnreachable(err) {
-		t.Errorf("A request that stays unanswered is given up when a probe does too: got %v", err)
-	}
-	await(t, "the breaker to open", down)
-}
-
 // TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the
 // error says what to write.
 func TestBreakerTellsOfTLS(t *testing.T) {
@@ -158,64 +99,6 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	defer timer.Stop()
 	if err := send(t.Context(), t, b, s.URL+"/slow"); err != nil {
 		t.Errorf("A slow request to a target that answers probes may take its time: got %v", err)
-	}
-	if len(down) > 0 {
-		t.Error("The breaker must not open")
-	}
-}
-
-// TestBreakerLanes shows that a logical cluster that keeps many requests waiting takes none from the others of a
-// virtual workspace.
-func TestBreakerLanes(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/vw/clusters/hangs/") {
-			<-r.Context().Done()
-		}
-	}))
-	defer s.Close()
-	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*")
-	b.suspect()
-	await(t, "the first probe", up)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	errs := make(chan error, lateMost+1)
-	for range lateMost + 1 {
-		go func() { errs <- send(ctx, t, b, s.URL+"/vw/clusters/hangs/apis") }()
-	}
-	if err := <-errs; !IsUnreachable(err) {
-		t.Errorf("the one beyond the bound is given up as unreachable: got %v", err)
-	}
-	if err := send(t.Context(), t, b, s.URL+"/vw/clusters/hangs/apis"); !IsUnreachable(err) {
-		t.Errorf("a new request to the same logical cluster fails at once: got %v", err)
-	}
-	for _, path := range []string{"/vw/clusters/other/apis", "/vw/clusters/*/apis", "/version"} {
-		if err := send(t.Context(), t, b, s.URL+path); err != nil {
-			t.Errorf("%s is answered: got %v", path, err)
-		}
-	}
-	cancel()
-	for range lateMost {
-		<-errs
-	}
-	if len(b.flights)+len(b.slow) != 0 {
-		t.Errorf("it keeps %d requests and %v", len(b.flights), b.slow)
-	}
-}
-
-func TestBreakerIgnoresCancelledRequests(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/wait" {
-			<-r.Context().Done()
-		}
-	}))
-	defer s.Close()
-	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
-	await(t, "the first probe", up)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := send(ctx, t, b, s.URL+"/wait"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("A request whose caller gives up fails with its reason: got %v", err)
 	}
 	if len(down) > 0 {
 		t.Error("The breaker must not open")

@@ -10,11 +10,11 @@
 // A cluster that does not answer holds no worker. A goroutine probes it, before anybody may use it and whenever a
 // request fails or stays unanswered for 2 seconds. A probe that fails opens the circuit breaker: requests in flight are
 // cancelled, new ones fail at once with ErrUnreachable, and the first answer to a probe wakes all users. A request that
-// has failed returns when the probe has decided, so that its error tells an outage from a fault of the request. If
-// probes are answered but requests are not, a few requests may wait and the others are given up. For a virtual
-// workspace of kcp this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the
-// others. We rejected deadlines alone: an admission webhook may rightly take 30 seconds, and workers that wait for a
-// dead cluster that long are lost to the living ones.
+// has failed returns when the probe has decided, so that its error tells an outage from a fault of the request. We
+// rejected deadlines alone: an admission webhook may rightly take 30 seconds, and workers that wait for a dead cluster
+// that long are lost to the living ones. We rejected a bound of the requests that wait for a cluster which answers
+// nothing but probes: package fairqueue bounds the workers that do, and one webhook that hangs would end all other
+// requests.
 //
 // The ProviderConfigs of a target hear of its outage at once. Its users are woken if the outage lasts 10 s, 50 in a
 // second of all targets together, because each of them writes to the control plane. We rejected a delay in each

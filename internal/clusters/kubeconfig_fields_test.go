@@ -1,6 +1,8 @@
 package clusters
 
 import (
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +19,7 @@ func TestKubeconfigFields(t *testing.T) {
 		reason     string
 		kubeconfig []byte
 		want       rest.Config
+		proxy      string // empty for none
 	}{
 		"Password": {
 			reason:     "A user may have a name and a password.",
@@ -39,6 +42,12 @@ func TestKubeconfigFields(t *testing.T) {
 				ServerName: "example.org", CAData: []byte("ca"), CertData: []byte("cert"), KeyData: []byte("key"),
 			}},
 		},
+		"Proxy": {
+			reason:     "A server may be behind a proxy.",
+			kubeconfig: kubeconfigOf(server+`, proxy-url: "socks5://127.0.0.1:1080"`, ``),
+			want:       rest.Config{Host: "https://127.0.0.1:6443"},
+			proxy:      "socks5://127.0.0.1:1080",
+		},
 		"Insecure": {
 			reason:     "A server need not be verified.",
 			kubeconfig: kubeconfigOf(server+`, insecure-skip-tls-verify: true`, ``),
@@ -56,22 +65,13 @@ func TestKubeconfigFields(t *testing.T) {
 				cmpopts.IgnoreFields(rest.Config{}, "Proxy"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
+			if got.Proxy == nil {
+				got.Proxy = func(*http.Request) (*url.URL, error) { return &url.URL{}, nil }
+			}
+			if u, err := got.Proxy(nil); err != nil || u.String() != tc.proxy {
+				t.Errorf("%s\nproxy: got %v, %v", tc.reason, u, err)
+			}
 		})
-	}
-}
-
-func TestKubeconfigProxy(t *testing.T) {
-	cfg, err := restConfig(kubeconfigOf(`server: "https://127.0.0.1:6443", proxy-url: "socks5://127.0.0.1:1080"`, ``),
-		trust{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := cfg.Proxy(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := u.String(); got != "socks5://127.0.0.1:1080" {
-		t.Errorf("proxy: got %s", got)
 	}
 }
 

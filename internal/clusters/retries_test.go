@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -46,13 +44,11 @@ func owner(n int) informer.Owner {
 	return informer.Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
 }
 
-// failLong has an owner fail until its retries are put off, and returns for how long they are then.
-func failLong(f *retries, o informer.Owner, cause string) time.Duration {
-	var delay time.Duration
+// failLong has an owner be refused until its retries are put off. What the server says of each is another text.
+func failLong(f *retries, o informer.Owner, work string) {
 	for range soonRetries + 1 {
-		delay = f.RetryAfter(o, errBoom, cause)
+		f.RetryAfter(o, errors.Wrap(apierrors.NewForbidden(configMaps.GroupResource(), o.Name, errBoom), "cannot"), work)
 	}
-	return delay
 }
 
 // TestRetriesArePutOff shows for how long retries are put off, by how many owners fail alike and at all.
@@ -172,39 +168,6 @@ func TestRetriesChange(t *testing.T) {
 			}
 			if got := woken.get(); got != nil {
 				t.Errorf("nobody has succeeded, and woken is %v", got)
-			}
-		})
-	}
-}
-
-// TestAnswerOf shows which errors are answers of a server, and which of them are alike.
-func TestAnswerOf(t *testing.T) {
-	forbidden := func(name string) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, name,
-			errors.New("because of "+name))
-	}
-	for name, tc := range map[string]struct {
-		reason string
-		err    error
-		want   string
-	}{
-		"Status": {
-			reason: "A Status is, whatever it is about.",
-			err:    errors.Wrap(forbidden("a"), "cannot"),
-			want:   "403Forbidden",
-		},
-		"AnotherObject": {reason: "The name makes no difference.", err: forbidden("b"), want: "403Forbidden"},
-		"Foreign": {
-			reason: "What a proxy says is.",
-			err:    errors.Wrap(foreignError{code: 502}, "cannot"),
-			want:   "502",
-		},
-		"Ours": {reason: "What we say is not.", err: errors.New("invalid manifest")},
-		"None": {reason: "No error is none."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, answerOf(tc.err)); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -27,94 +27,65 @@ func fromSecret(namespace string) commonv1.ProviderCredentials {
 	return p
 }
 
-func identityFrom(p commonv1.ProviderCredentials) *commonv1.Identity {
-	return &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: p}
-}
-
 // A defect of provider-kubernetes: a tenant's ProviderConfig lends the provider's ServiceAccount, files, environment
 // and the Secrets of others.
 func TestAdmit(t *testing.T) {
-	const tenant = "team"
+	const (
+		tenant      = "team"
+		injected    = xpv2.CredentialsSourceInjectedIdentity
+		environment = xpv2.CredentialsSourceEnvironment
+		files       = xpv2.CredentialsSourceFilesystem
+		nowhere     = xpv2.CredentialsSourceNone
+		ofOthers    = `secretRef.namespace must be "team", the namespace of the ProviderConfig, as the provider runs ` +
+			"without --allow-cross-namespace-references"
+		ofProvider = "as the provider runs without --allow-namespaced-provider-credentials"
+	)
+	across, lent := Options{AllowCrossNamespace: true}, Options{AllowProviderCredentials: true}
+	theirs, ours := fromSecret("other"), fromSecret(tenant)
+	type source = commonv1.ProviderCredentials
 	for name, tc := range map[string]struct {
-		reason  string
-		options Options
-		tenant  string
-		spec    commonv1.ProviderConfigSpec
-		want    []string // parts of the message; nil if admitted
+		reason          string
+		tenant          string
+		options         Options
+		creds, identity source
+		want            string // words of the error, empty if admitted
 	}{
-		"ClusterScoped": {
-			reason: "Operators may use all.",
-			spec: commonv1.ProviderConfigSpec{
-				Credentials: from(xpv2.CredentialsSourceInjectedIdentity), Identity: identityFrom(fromSecret("other")),
-			},
-		},
-		"OwnSecrets": {
-			reason: "A tenant may use its own Secrets.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret(tenant), Identity: identityFrom(fromSecret(""))},
-		},
+		"ClusterScoped": {"Operators may use all.", "", Options{}, from(injected), theirs, ""},
+		"OwnSecrets":    {"A tenant may use its own Secrets.", tenant, Options{}, ours, fromSecret(""), ""},
 		"ForeignSecret": {
-			reason: "A tenant may not use the Secrets of others.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret("other")},
-			want: []string{"spec.credentials.secretRef.namespace", "--allow-cross-namespace-references"},
+			"A tenant may not use those of others.", tenant, Options{}, theirs, ours, "spec.credentials." + ofOthers,
 		},
-		"ForeignSecretOfIdentity": {
-			reason: "That is so for identities too.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{
-				Credentials: fromSecret(tenant), Identity: identityFrom(fromSecret("other")),
-			},
-			want: []string{"spec.identity.secretRef.namespace", "--allow-cross-namespace-references"},
-		},
-		"ForeignSecretAllowed": {
-			reason: "The flag allows it.", tenant: tenant, options: Options{AllowCrossNamespace: true},
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret("other")},
-		},
-		"InjectedIdentity": {
-			reason: "The provider's ServiceAccount is not the tenant's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceInjectedIdentity)},
-			want: []string{"spec.credentials.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
+		"ForeignIdentity": {"Nor as identities.", tenant, Options{}, ours, theirs, "spec.identity." + ofOthers},
+		"ForeignAllowed":  {"The flag allows it.", tenant, across, theirs, theirs, ""},
+		"Injected": {
+			"The provider's ServiceAccount is not the tenant's.", tenant, across, from(injected), ours,
+			"spec.credentials.source InjectedIdentity " + ofProvider,
 		},
 		"Environment": {
-			reason: "The provider's environment is not the tenant's.", tenant: tenant,
-			options: Options{AllowCrossNamespace: true},
-			spec:    commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceEnvironment)},
-			want:    []string{"spec.credentials.source Environment", "--allow-namespaced-provider-credentials"},
+			"Nor is its environment.", tenant, across, from(environment), ours,
+			"spec.credentials.source Environment " + ofProvider,
 		},
 		"Filesystem": {
-			reason: "The provider's files are not the tenant's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceFilesystem)},
-			want: []string{"spec.credentials.source Filesystem", "--allow-namespaced-provider-credentials"},
+			"Nor are its files.", tenant, across, from(files), ours, "spec.credentials.source Filesystem " + ofProvider,
 		},
 		"IdentityOfProvider": {
-			reason: "The provider's cloud identity is not the tenant's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{
-				Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceInjectedIdentity)),
-			},
-			want: []string{"spec.identity.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
+			"Nor is its cloud identity.", tenant, across, ours, from(injected),
+			"spec.identity.source InjectedIdentity " + ofProvider,
 		},
 		"IdentityOfNobody": {
-			reason: "Without credentials a library would use the provider's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{
-				Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceNone)),
-			},
-			want: []string{"spec.identity.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
+			"Without credentials a library would use the provider's.", tenant, across, ours, from(nowhere),
+			"spec.identity.source InjectedIdentity " + ofProvider,
 		},
-		"ProviderCredentialsAllowed": {
-			reason: "The flag allows it.", tenant: tenant, options: Options{AllowProviderCredentials: true},
-			spec: commonv1.ProviderConfigSpec{
-				Credentials: from(xpv2.CredentialsSourceFilesystem),
-				Identity:    identityFrom(from(xpv2.CredentialsSourceEnvironment)),
-			},
-		},
+		"ProviderAllowed": {"The flag allows it.", tenant, lent, from(files), from(environment), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := tc.options.admit(commonv1.Connection{Spec: &tc.spec, Tenant: tc.tenant})
-			if tc.want == nil && err != nil {
-				t.Errorf("%s\nunexpected error: %v", tc.reason, err)
-			}
-			for _, part := range tc.want {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%s\nwant an error that contains %q, got: %v", tc.reason, part, err)
-				}
+			spec := &commonv1.ProviderConfigSpec{Credentials: tc.creds, Identity: &commonv1.Identity{
+				Type: commonv1.IdentityGoogle, ProviderCredentials: tc.identity,
+			}}
+			err := tc.options.admit(commonv1.Connection{Spec: spec, Tenant: tc.tenant})
+			got := strings.Replace(fmt.Sprint(err), "is only for cluster-scoped ProviderConfigs, ", "", 1)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(got, tc.want) {
+				t.Errorf("%s\nwant an error that begins with %q, got: %v", tc.reason, tc.want, err)
 			}
 		})
 	}

@@ -210,7 +210,6 @@ type paths struct {
 
 // A call is what a request asks an API server for, as its URL says.
 type call struct {
-	lane      string // the logical cluster that is asked, empty if the server has none
 	watch     bool
 	write     bool // it creates or changes
 	one       bool // it asks for at most one object
@@ -230,7 +229,7 @@ func (p paths) call(req *http.Request) call {
 	}
 	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(p.base, "/")), "/")
 	if p.wildcard {
-		c.lane, path, _ = strings.Cut(path, "/")
+		_, path, _ = strings.Cut(path, "/")
 	}
 	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	switch {

@@ -17,21 +17,13 @@ func TestTake(t *testing.T) {
 		ok     bool
 	}{
 		"Small": {
-			reason: "Values that a manifest can hold are taken.",
-			values: []any{"a", int64(1), nil, map[string]any{"a": []any{true}}, large},
-			ok:     true,
+			"Values that a manifest can hold are taken.",
+			[]any{"a", int64(1), nil, map[string]any{"a": []any{true}}, large},
+			true,
 		},
-		"Many": {reason: "Many large ones are not.", values: []any{large, large}, ok: false},
-		"Nested": {
-			reason: "Nor those inside of others.",
-			values: []any{map[string]any{"a": []any{large, large}}},
-			ok:     false,
-		},
-		"LongKeys": {
-			reason: "Keys count.",
-			values: []any{map[string]any{large: "a"}, map[string]any{large: "b"}},
-			ok:     false,
-		},
+		"Many":     {"Many large ones are not.", []any{large, large}, false},
+		"Nested":   {"Nor those inside of others.", []any{map[string]any{"a": []any{large, large}}}, false},
+		"LongKeys": {"Keys count.", []any{map[string]any{large: "a"}, map[string]any{large: "b"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := &Resolution{}

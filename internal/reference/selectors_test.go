@@ -47,7 +47,7 @@ func (r *indexedReader) List(_ context.Context, l client.ObjectList, opts ...cli
 }
 
 // crowded returns the Objects of a cache, and who is woken by their changes.
-func crowded(t testing.TB, crowd ...*mobjectv1alpha1.Object) (*objects, *indexedReader, *[]string) {
+func crowded(t *testing.T, crowd ...*mobjectv1alpha1.Object) (*objects, *indexedReader, *[]string) {
 	t.Helper()
 	woken := &[]string{}
 	gvk := mobjectv1alpha1.ObjectGroupVersionKind
@@ -187,22 +187,4 @@ func TestSelectorsOfMany(t *testing.T) {
 	check("Nor is that of the one that is pinned", 0)
 	object("1").Observed().References = []commonv1.PinnedReference{pinOf(gvk, object("0"))}
 	check("Two pin each other", 2)
-}
-
-// BenchmarkSelectors measures a change of an Object beside many that select, by a label of their own or a common one.
-func BenchmarkSelectors(b *testing.B) {
-	for name, app := range map[string]string{"apart": "other", "alike": "web"} {
-		b.Run(name, func(b *testing.B) {
-			var crowd []*mobjectv1alpha1.Object
-			for i := range 3000 {
-				crowd = append(crowd, selecting(strconv.Itoa(i),
-					metav1.LabelSelector{MatchLabels: map[string]string{"app": app, "tier": strconv.Itoa(i)}}))
-			}
-			s, _, _ := crowded(b, crowd...)
-			o := showing("blue")
-			for b.Loop() {
-				s.wakeReferrers(b.Context(), mobjectv1alpha1.ObjectGroupVersionKind.GroupKind(), o)
-			}
-		})
-	}
 }

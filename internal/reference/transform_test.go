@@ -64,177 +64,48 @@ func TestTransformsAreBounded(t *testing.T) {
 
 func TestTransform(t *testing.T) {
 	const hidden = "hunter2"
+	type steps = []commonv1.Transform
+	object := map[string]any{"a": int64(1)}
 	for name, tc := range map[string]struct {
-		reason     string
-		value      any
-		transforms []commonv1.Transform
-		want       any
-		err        string // part of the error, empty for none
+		reason string
+		value  any
+		steps  steps
+		want   any
+		err    string // part of the error, empty for none
 	}{
-		"None": {
-			reason: "Without transforms a value stays as it is.",
-			value:  int64(1) << 62,
-			want:   int64(1) << 62,
-		},
-		"Format": {
-			reason:     "A text is formatted.",
-			value:      "east",
-			transforms: []commonv1.Transform{formatted("us-%s")},
-			want:       "us-east",
-		},
-		"FormatNumber": {
-			reason:     "So is a number.",
-			value:      int64(7),
-			transforms: []commonv1.Transform{formatted("%03d")},
-			want:       "007",
-		},
-		"FormatObject": {
-			reason:     "An object is formatted as JSON.",
-			value:      map[string]any{"a": int64(1)},
-			transforms: []commonv1.Transform{formatted("%s!")},
-			want:       `{"a":1}!`,
-		},
-		"FormatPercent": {
-			reason:     "A value may look like what package fmt reports.",
-			value:      "%!s",
-			transforms: []commonv1.Transform{formatted("%s")},
-			want:       "%!s",
-		},
-		"FormatWrong": {
-			reason:     "A verb that does not fit is an error.",
-			value:      hidden,
-			transforms: []commonv1.Transform{formatted("%d")},
-			err:        "does not fit a value of type string",
-		},
-		"FormatNoVerb": {
-			reason:     "So is a format without a verb.",
-			value:      hidden,
-			transforms: []commonv1.Transform{formatted("x")},
-			err:        "does not fit",
-		},
-		"FormatTwoVerbs": {
-			reason:     "There is one verb.",
-			value:      hidden,
-			transforms: []commonv1.Transform{formatted("%[1]s%[1]s")},
-			err:        "more than one placeholder",
-		},
-		"FormatEscaped": {
-			reason:     "A doubled percent sign is none.",
-			value:      "a",
-			transforms: []commonv1.Transform{formatted("100%% %s")},
-			want:       "100% a",
-		},
+		"None":           {"Without transforms a value stays as it is.", int64(1) << 62, nil, int64(1) << 62, ""},
+		"Format":         {"A text is formatted.", "east", steps{formatted("us-%s")}, "us-east", ""},
+		"FormatNumber":   {"So is a number.", int64(7), steps{formatted("%03d")}, "007", ""},
+		"FormatObject":   {"An object is formatted as JSON.", object, steps{formatted("%s!")}, `{"a":1}!`, ""},
+		"FormatPercent":  {"A value may look like what package fmt reports.", "%!s", steps{formatted("%s")}, "%!s", ""},
+		"FormatWrong":    {"A verb must fit.", hidden, steps{formatted("%d")}, nil, "does not fit a value of type string"},
+		"FormatNoVerb":   {"There must be one.", hidden, steps{formatted("x")}, nil, "does not fit"},
+		"FormatTwoVerbs": {"And one only.", hidden, steps{formatted("%[1]s%[1]s")}, nil, "more than one placeholder"},
+		"FormatEscaped":  {"A doubled percent sign is none.", "a", steps{formatted("100%% %s")}, "100% a", ""},
 		"FormatGrows": {
-			reason:     "Verbs that make a text longer do not ask for all memory.",
-			value:      hidden,
-			transforms: slices.Repeat([]commonv1.Transform{formatted("%x")}, 20),
-			err:        "more than 1048576 bytes",
+			"Verbs that make a text longer do not ask for all memory.", hidden, slices.Repeat(steps{formatted("%x")}, 20), nil,
+			"more than 1048576 bytes",
 		},
-		"Map": {
-			reason:     "A value is looked up.",
-			value:      "a",
-			transforms: []commonv1.Transform{lookedUp("a", `{"n":3}`)},
-			want:       map[string]any{"n": int64(3)},
-		},
-		"MapMissing": {
-			reason:     "A value that is not expected is an error, which does not tell it.",
-			value:      hidden,
-			transforms: []commonv1.Transform{lookedUp("a", "1")},
-			err:        "not a key",
-		},
-		"MapNumber": {
-			reason:     "Keys are texts.",
-			value:      int64(1),
-			transforms: []commonv1.Transform{lookedUp("1", "1")},
-			err:        "of type int64",
-		},
-		"ToString": {
-			reason:     "A number becomes a text.",
-			value:      1.5,
-			transforms: []commonv1.Transform{converted("string")},
-			want:       "1.5",
-		},
-		"ToInt": {
-			reason:     "A text becomes a whole number.",
-			value:      "42",
-			transforms: []commonv1.Transform{converted("int")},
-			want:       int64(42),
-		},
-		"ToInt64": {
-			reason:     "A truth becomes a number.",
-			value:      true,
-			transforms: []commonv1.Transform{converted("int64")},
-			want:       int64(1),
-		},
-		"ToFloat": {
-			reason:     "A text becomes a number.",
-			value:      "0.5",
-			transforms: []commonv1.Transform{converted("float64")},
-			want:       0.5,
-		},
-		"ToFloatNaN": {
-			reason:     "JSON knows no NaN.",
-			value:      "NaN",
-			transforms: []commonv1.Transform{converted("float64")},
-			err:        "cannot be converted",
-		},
-		"ToBool": {
-			reason:     "A text becomes a truth.",
-			value:      "true",
-			transforms: []commonv1.Transform{converted("bool")},
-			want:       true,
-		},
-		"ToBoolTwo": {
-			reason:     "Two is neither true nor false.",
-			value:      int64(2),
-			transforms: []commonv1.Transform{converted("bool")},
-			err:        "cannot be converted",
-		},
-		"ToObject": {
-			reason:     "JSON is parsed.",
-			value:      `{"a":1}`,
-			transforms: []commonv1.Transform{converted("object")},
-			want:       map[string]any{"a": int64(1)},
-		},
-		"ToArray": {
-			reason:     "So are lists.",
-			value:      `[true]`,
-			transforms: []commonv1.Transform{converted("array")},
-			want:       []any{true},
-		},
-		"ToArrayObject": {
-			reason:     "An object is no list.",
-			value:      `{}`,
-			transforms: []commonv1.Transform{converted("array")},
-			err:        "cannot be converted",
-		},
-		"ToIntSecret": {
-			reason:     "A failure does not tell the value.",
-			value:      hidden,
-			transforms: []commonv1.Transform{converted("int")},
-			err:        "cannot be converted to int",
-		},
-		"InOrder": {
-			reason:     "Transforms follow each other.",
-			value:      int64(7),
-			transforms: []commonv1.Transform{converted("string"), formatted("n%s")},
-			want:       "n7",
-		},
-		"SecondFails": {
-			reason:     "The error names the transform.",
-			value:      "a",
-			transforms: []commonv1.Transform{formatted("%s"), converted("int")},
-			err:        "transforms[1]",
-		},
-		"LacksItsFields": {
-			reason:     "A transform without settings is an error.",
-			value:      "a",
-			transforms: []commonv1.Transform{{Type: commonv1.TransformString}},
-			err:        "or the field of that name is not set",
-		},
+		"Map":           {"A value is looked up.", "x", steps{lookedUp("x", `{"a":1}`)}, object, ""},
+		"MapMissing":    {"One that is not expected is not told.", hidden, steps{lookedUp("a", "1")}, nil, "not a key"},
+		"MapNumber":     {"Keys are texts.", int64(1), steps{lookedUp("1", "1")}, nil, "of type int64"},
+		"ToString":      {"A number becomes a text.", 1.5, steps{converted("string")}, "1.5", ""},
+		"ToInt":         {"A text becomes a whole number.", "42", steps{converted("int")}, int64(42), ""},
+		"ToInt64":       {"A truth becomes a number.", true, steps{converted("int64")}, int64(1), ""},
+		"ToFloat":       {"A text becomes a number.", "0.5", steps{converted("float64")}, 0.5, ""},
+		"ToFloatNaN":    {"JSON knows no NaN.", "NaN", steps{converted("float64")}, nil, "cannot be converted"},
+		"ToBool":        {"A text becomes a truth.", "true", steps{converted("bool")}, true, ""},
+		"ToBoolTwo":     {"Two is neither true nor false.", int64(2), steps{converted("bool")}, nil, "cannot be converted"},
+		"ToObject":      {"JSON is parsed.", `{"a":1}`, steps{converted("object")}, object, ""},
+		"ToArray":       {"So are lists.", `[true]`, steps{converted("array")}, []any{true}, ""},
+		"ToArrayObject": {"An object is no list.", `{}`, steps{converted("array")}, nil, "cannot be converted"},
+		"ToIntSecret":   {"A failure does not tell the value.", hidden, steps{converted("int")}, nil, "converted to int"},
+		"InOrder":       {"Transforms follow each other.", int64(7), steps{converted("string"), formatted("n%s")}, "n7", ""},
+		"SecondFails":   {"The error names it.", "a", steps{formatted("%s"), converted("int")}, nil, "transforms[1]"},
+		"NoSettings":    {"Each needs settings.", "a", steps{{Type: commonv1.TransformString}}, nil, "is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := transformed(tc.value, tc.transforms, new(int))
+			got, err := transformed(tc.value, tc.steps, new(int))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\ntransformed: -want, +got:\n%s", tc.reason, diff)
 			}
