@@ -35,8 +35,16 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 	return kerrors.NewAggregate(errs)
 }
 
-// deleteResource deletes the very resource that was seen, unless it is on its way already.
+// deleteResource deletes the very resource that was seen, unless it is on its way already, and tells it what is to
+// become of it without its cluster.
 func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource) error {
+	if held.Spec.UnreachableTarget != p.app.Spec.UnreachableTarget {
+		wanted := held.DeepCopy()
+		wanted.Spec.UnreachableTarget = p.app.Spec.UnreachableTarget
+		if err := r.update(ctx, p, wanted); err != nil {
+			return errors.Wrapf(err, "cannot update KubernetesApplicationResource %q", held.GetName())
+		}
+	}
 	if meta.WasDeleted(held) {
 		return nil
 	}
@@ -77,7 +85,7 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	}
 	if meta.WasDeleted(held) {
 		p.leaving = append(p.leaving, held.GetName())
-		return nil, nil //nolint:nilnil // It is made again when it is gone, which wakes the application.
+		return nil, r.deleteResource(ctx, p, held) // It is made again when it is gone, which wakes the application.
 	}
 	wanted := render(p.app, t, held)
 	switch {
@@ -127,11 +135,6 @@ func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
 			continue
 		}
 		p.leaving = append(p.leaving, name)
-		if held.Spec.UnreachableTarget != p.app.Spec.UnreachableTarget {
-			wanted := held.DeepCopy()
-			wanted.Spec.UnreachableTarget = p.app.Spec.UnreachableTarget
-			errs = append(errs, r.update(ctx, p, wanted))
-		}
 		errs = append(errs, r.deleteResource(ctx, p, held))
 	}
 	if err := kerrors.NewAggregate(errs); err != nil {

@@ -34,6 +34,7 @@ type consumerView struct {
 	homes     map[string]string            // the URLs of the endpoints of logical clusters
 	consumers []kcp.Consumer               // none if it is early
 	early     bool                         // some of it is not known yet
+	untold    bool                         // no APIExportEndpointSlice tells of endpoints
 }
 
 // An endpoint is a virtual workspace of an APIExport, with all logical clusters of a shard.
@@ -51,7 +52,7 @@ func (v *consumerView) failing() []endpoint {
 }
 
 // complete reports whether all bindings are in view.
-func (v *consumerView) complete() bool { return !v.early && len(v.failing()) == 0 }
+func (v *consumerView) complete() bool { return !v.early && !v.untold && len(v.failing()) == 0 }
 
 // check notes why an endpoint does not show all, if it does not. Conflicts mean that it is too early to tell.
 func (v *consumerView) check(e *endpoint, err error) {
@@ -93,7 +94,7 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 
 // view looks through all endpoints.
 func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
-	v := &consumerView{endpoints: c.connect(ctx, p), homes: map[string]string{}}
+	v := &consumerView{endpoints: c.connect(ctx, p), homes: map[string]string{}, untold: p.workspace.slice == nil}
 	for i := range v.endpoints {
 		e := &v.endpoints[i]
 		bindings, err := e.list(ctx, kcp.Bindings)

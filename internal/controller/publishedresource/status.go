@@ -97,9 +97,11 @@ func exportCondition(p *pass) (xpv2.Condition, bool) {
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
 
-// describeConsumers records in the status who uses the API.
+// describeConsumers records in the status who uses the API. Those who are out of view still do: as long as there are
+// any, the API must not get another name.
 func (p *pass) describeConsumers() {
 	v, s := p.seen, &p.resource.Status
+	was := s.Workspaces
 	s.Endpoints, s.Workspaces = nil, &v1alpha1.WorkspaceCounts{}
 	for _, e := range v.endpoints {
 		s.Endpoints = append(s.Endpoints, v1alpha1.Endpoint{URL: e.URL})
@@ -108,6 +110,9 @@ func (p *pass) describeConsumers() {
 		if c.Bound {
 			s.Workspaces.Bound++
 		}
+	}
+	if was != nil && !v.complete() {
+		s.Workspaces.Bound = max(s.Workspaces.Bound, was.Bound)
 	}
 	s.Claims = claimCounts(v.consumers)
 	if _, offered := p.published(); offered {

@@ -114,6 +114,46 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestBoundOutOfView shows how many workspaces count as bound, if there were two before. What is none must be known to be:
+// then the API may get another name.
+func TestBoundOutOfView(t *testing.T) {
+	bound := kcp.Consumer{Bound: true}
+	for name, tc := range map[string]struct {
+		reason   string
+		seen     consumerView
+		bound    int64
+		complete bool
+	}{
+		"Gone":     {reason: "All is in view, and nobody is.", seen: consumerView{endpoints: []endpoint{{}}}, complete: true},
+		"Unserved": {reason: "Without a consumer kcp has no endpoint.", complete: true},
+		"Failing": {
+			reason: "An endpoint does not answer.",
+			seen:   consumerView{endpoints: []endpoint{{err: errors.New("boom")}}}, bound: 2,
+		},
+		"More": {
+			reason: "Some are new where all is in view.",
+			seen: consumerView{
+				endpoints: []endpoint{{err: errors.New("boom")}, {}}, consumers: []kcp.Consumer{bound, bound, bound},
+			},
+			bound: 3,
+		},
+		"Untold": {reason: "Nobody says which endpoints there are.", seen: consumerView{untold: true}, bound: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{
+				resource:  &v1alpha1.PublishedResource{},
+				workspace: &workspace{}, seen: &tc.seen,
+			}
+			p.resource.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: 2}
+			p.describeConsumers()
+			if got := p.resource.Status.Workspaces.Bound; got != tc.bound || tc.seen.complete() != tc.complete {
+				t.Errorf("%s want %d bound and complete %t, got %d and %t", tc.reason, tc.bound, tc.complete, got,
+					tc.seen.complete())
+			}
+		})
+	}
+}
+
 // TestIsHalted shows when no objects are synced, whether or not they were before.
 func TestIsHalted(t *testing.T) {
 	type resource = v1alpha1.PublishedResource
