@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-const (
-	soon   = time.Minute
-	admins = "system:masters"
-)
+const admins = "system:masters"
 
 var local, target kube.Server
 
