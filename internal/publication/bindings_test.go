@@ -261,9 +261,9 @@ func (s *server) wantDeleted(t *testing.T, p *publication, cluster string, want 
 		func() { retry(t, p, web(cluster)) })
 }
 
-// TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if it was there, and the server
-// has no such object and shows the binding of the workspace after that: of a workspace that has moved to another shard it
-// has neither.
+// TestMissingIsConfirmed shows that the copy of an object that is there no more goes only if it was there, and the
+// server has no such object and shows the binding of the workspace after that: of a workspace that has moved to another
+// shard it has neither.
 func TestMissingIsConfirmed(t *testing.T) {
 	absent := refuse(apierrors.NewNotFound(schema.GroupResource{Group: "ws.example.com", Resource: "things"}, "web"))
 	bound := answer(http.StatusOK, bindingsAsOf("9", false, ""))
