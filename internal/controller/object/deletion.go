@@ -266,15 +266,23 @@ func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object
 	return nil
 }
 
-// letGo gives up what others hold for a deleted Object, and what it holds of others.
+// letGo gives up what others hold for a deleted Object, and what it holds of others. It waits while others refer to it,
+// and until what others make, and must stay gone until the Object has, is gone, too.
 func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
-	if err := c.awaitDependents(ctx, obj); err != nil {
-		return err
+	p, f := reconciliationOf(ctx), c.referrer(obj)
+	if err := c.options.References.Dependents(ctx, f); err != nil {
+		if reference.IsAwaited(err) { // Of one that leaves its resource crossplane-runtime has no event.
+			c.events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
+		}
+		return p.fail(err)
 	}
 	if err := c.withdraw(ctx, obj); err != nil {
 		return errors.Wrap(err, "cannot leave the resource to others")
 	}
-	return c.releaseReferences(ctx, obj)
+	if err := c.options.References.Release(ctx, f); err != nil {
+		return p.fail(err)
+	}
+	return p.fail(p.leaving)
 }
 
 // finish deletes the resource of an Object that is gone in spite of its finalizer, and reports whether nothing is left

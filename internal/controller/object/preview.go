@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -206,13 +204,4 @@ func endPreview(o Object) {
 	}
 	o.Observed().Diff, o.Observed().Compared = nil, ""
 	o.RemoveCondition(commonv1.TypeUpToDate)
-}
-
-// leave lets a deleted Object on a dry run go, and leaves its resource.
-func (c *reconciler[T]) leave(o T) managed.ExternalClient {
-	if len(o.GetFinalizers()) == 1 {
-		c.events.Event(o, event.Normal(reasonLeft,
-			"Left the external resource as it is: the Object was deleted on a dry run"))
-	}
-	return &managed.NopClient{}
 }

@@ -146,7 +146,11 @@ func (c *reconciler[T]) forget(n types.NamespacedName) {
 func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
 	p, o := reconciliationOf(ctx), mg.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if meta.WasDeleted(o) && dryRun(o) {
-		return c.leave(o), nil
+		if len(o.GetFinalizers()) == 1 {
+			c.events.Event(o, event.Normal(reasonLeft,
+				"Left the external resource as it is: the Object was deleted on a dry run"))
+		}
+		return &managed.NopClient{}, nil
 	}
 	e, err := c.open(ctx, o)
 	if err == nil {
@@ -163,7 +167,7 @@ func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (manag
 func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	p, via, moved := reconciliationOf(ctx), o, moved(c.kind, o)
 	if moved && meta.WasDeleted(o) {
-		via, moved = c.before(o), false
+		via, moved = c.kind.Through(o, *o.Observed().ProviderConfigReference), false
 	}
 	owner := c.owner(client.ObjectKeyFromObject(o))
 	cluster, err := c.connect(ctx, owner, via, moved)
@@ -184,7 +188,8 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		record: c.record,
 		config: c.kind.Ref(via), moved: moved, leaves: moved && !c.registry.Slots().Owns(c.kind.Key(o)),
 		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
-			return c.connect(ctx, previousOwner(owner), c.before(o), false)
+			was := c.kind.Through(o, *o.Observed().ProviderConfigReference)
+			return c.connect(ctx, previousOwner(owner), was, false)
 		},
 		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
 	}
@@ -195,28 +200,20 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	return &external{remote: r}, nil
 }
 
-// connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves.
+// connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves. One that
+// is deleted together with its ProviderConfig, as when their namespace is, ends with it: its credentials may go first,
+// and nobody means to cut it off from its target.
 func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T, moves bool,
 ) (*clusters.Cluster, error) {
+	ends := false
+	if meta.WasDeleted(o) {
+		leaving, err := c.kind.Leaving(ctx, o)
+		ends = err == nil && leaving
+	}
 	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
-		Key: c.kind.Key(o), Ends: c.ends(ctx, o), Visits: moves,
+		Key: c.kind.Key(o), Ends: ends, Visits: moves,
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
 	})
-}
-
-// ends reports whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its
-// credentials may go first, and nobody means to cut the Object off from its target.
-func (c *reconciler[T]) ends(ctx context.Context, o T) bool {
-	if !meta.WasDeleted(o) {
-		return false
-	}
-	leaving, err := c.kind.Leaving(ctx, o)
-	return err == nil && leaving
-}
-
-// before returns an Object that has moved as it was.
-func (c *reconciler[T]) before(o T) T {
-	return c.kind.Through(o, *o.Observed().ProviderConfigReference)
 }
 
 func (c *reconciler[T]) owner(n types.NamespacedName) informer.Owner {

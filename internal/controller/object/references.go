@@ -3,7 +3,6 @@ package object
 import (
 	"context"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -51,26 +50,6 @@ func (c *reconciler[T]) hold(ctx context.Context, obj client.Object) error {
 	err := c.options.References.Hold(ctx, f, p.references, record)
 	p.held = err == nil
 	return p.fail(err)
-}
-
-// awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object
-// crossplane-runtime tells nothing but the condition.
-func (c *reconciler[T]) awaitDependents(ctx context.Context, obj client.Object) error {
-	err := c.options.References.Dependents(ctx, c.referrer(obj))
-	if reference.IsAwaited(err) {
-		c.events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
-	}
-	return reconciliationOf(ctx).fail(err)
-}
-
-// releaseReferences removes our finalizer from all that a deleted Object refers to. If what others make must stay gone
-// until that has gone, too, the Object waits.
-func (c *reconciler[T]) releaseReferences(ctx context.Context, obj client.Object) error {
-	p := reconciliationOf(ctx)
-	if err := c.options.References.Release(ctx, c.referrer(obj)); err != nil {
-		return p.fail(err)
-	}
-	return p.fail(p.leaving)
 }
 
 func (c *reconciler[T]) referrer(obj client.Object) reference.Referrer {
