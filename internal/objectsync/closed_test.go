@@ -42,15 +42,8 @@ func TestClosedDestinations(t *testing.T) {
 	}{
 		"Anywhere": {reason: "By default no namespace can be named.", place: "far", want: objectsync.ErrClosed},
 		"Opened":   {reason: "The service owner can open one.", place: "far", opened: "f*"},
-		"OfCopy":   {reason: "That of the copy is open.", place: "c1"},
 		"System":   {reason: "That of the system never is.", place: "kube-system", opened: "*", want: objectsync.ErrClosed},
 		"States":   {reason: "Nor that of the states.", place: "states", opened: "*", want: objectsync.ErrClosed},
-		"OwnByPattern": {
-			reason: "A pattern can have the name of the logical cluster.", place: "c1-db", opened: "$remoteClusterName-*",
-		},
-		"OthersByPattern": {
-			reason: "That is of no use to others.", place: "c2-db", opened: "$remoteClusterName-*", want: objectsync.ErrClosed,
-		},
 		"Full": {
 			reason: "An open one may be one too many.", place: "far", opened: "*", full: true,
 			want: objectsync.ErrTooManyNamespaces,
