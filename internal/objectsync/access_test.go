@@ -127,37 +127,6 @@ func TestRefusedBlocksNobody(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfAnotherKind shows that nobody plants or reads in a namespace, however open, where another workspace
-// has copies of whatever kind.
-func TestNamespaceOfAnotherKind(t *testing.T) {
-	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
-		w, below := withoutServers(t)
-		s := w.syncer(open(related(origin, inPlace(byReference("spec.secretName").RelatedResourceObjectSpec))))
-		victim := w.neighbor()
-		at := plains.Workspace.GroupVersionResource
-		workspaceOf(victim).put(at, objectOf(plains.Workspace, victim.Object, map[string]any{}))
-		if err := w.resync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), victim); err != nil {
-			t.Fatal(err)
-		}
-		enter(w.input, map[string]any{"place": victim.Workspace.Cluster, "secretName": "tls"})
-		planted, read := workspaceOf(w.input), below
-		if origin == v1alpha1.OriginKCP {
-			planted.secretIn("default", "tls", "b25l")
-		} else {
-			read.secretIn(victim.Workspace.Cluster, "tls", "b25l")
-		}
-		if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
-			t.Errorf("%s: want ErrClosed, got %v", origin, err)
-		}
-		if origin == v1alpha1.OriginKCP && below.valueOf(victim.Workspace.Cluster, "tls") != "" {
-			t.Error("planted")
-		}
-		if origin == v1alpha1.OriginService && workspaceOf(w.input).valueOf("default", "tls") != "" {
-			t.Error("leaked")
-		}
-	}
-}
-
 // TestObjectInPlaceOfCopy shows that an object which somebody has made where a copy was is neither overwritten nor
 // deleted with the consumer's object, and that the copy is made again when it is gone.
 func TestObjectInPlaceOfCopy(t *testing.T) {
@@ -200,30 +169,6 @@ func TestObjectInPlaceOfCopy(t *testing.T) {
 				t.Errorf("deleted with the object of the consumer: %q", got)
 			}
 		})
-	}
-}
-
-// TestPathOfAnother shows that a namespace with the path of a workspace is not its own: a workspace that has the path
-// later does not get what is left there.
-func TestPathOfAnother(t *testing.T) {
-	w, below := withoutServers(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "t-{{ .ClusterPath | toString | sha3short }}"}
-	s := w.syncer(spec)
-	enter(w.input, map[string]any{"secretName": "tls"})
-	if err := w.resync(s, w.input); err != nil {
-		t.Fatal(err)
-	}
-	var place string
-	for n := range below.all[things.Service.GroupVersionResource] {
-		place = n.Namespace
-	}
-	below.secretIn(place, "tls", "b25l")
-	if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrClosed) {
-		t.Errorf("want ErrClosed, got %v", err)
-	}
-	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "" {
-		t.Errorf("leaked: %q", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
 // known are holders that do not change.
@@ -124,6 +125,16 @@ func TestLearnRecorded(t *testing.T) {
 	(&finder{pass: &pass{planner: p, in: Input{Holders: known{}}}}).learn(c)
 	if !c.isMade() {
 		t.Errorf("want it recorded, got %+v", c.recorded)
+	}
+}
+
+// TestLearnCopy shows that what is about to be made, and may be there, is the origin of nothing, either.
+func TestLearnCopy(t *testing.T) {
+	p, c := planning(v1alpha1.OriginService, "")
+	p.view.stored.records = map[Record]recorded{{Origin: v1alpha1.OriginKCP, To: c.from.Plain()}: {Pending: true}}
+	as := &pass{planner: p, in: Input{Holders: known{}}, secret: &stateSecret{}}
+	if !newFinder(as, related.View{Service: of(nil, nil)}).learn(c) {
+		t.Error("want it known as a copy")
 	}
 }
 

@@ -2,6 +2,7 @@ package objectsync_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,15 +42,8 @@ func TestClosedDestinations(t *testing.T) {
 	}{
 		"Anywhere": {reason: "By default no namespace can be named.", place: "far", want: objectsync.ErrClosed},
 		"Opened":   {reason: "The service owner can open one.", place: "far", opened: "f*"},
-		"OfCopy":   {reason: "That of the copy is open.", place: "c1"},
 		"System":   {reason: "That of the system never is.", place: "kube-system", opened: "*", want: objectsync.ErrClosed},
 		"States":   {reason: "Nor that of the states.", place: "states", opened: "*", want: objectsync.ErrClosed},
-		"OwnByPattern": {
-			reason: "A pattern can have the name of the logical cluster.", place: "c1-db", opened: "$remoteClusterName-*",
-		},
-		"OthersByPattern": {
-			reason: "That is of no use to others.", place: "c2-db", opened: "$remoteClusterName-*", want: objectsync.ErrClosed,
-		},
 		"Full": {
 			reason: "An open one may be one too many.", place: "far", opened: "*", full: true,
 			want: objectsync.ErrTooManyNamespaces,
@@ -89,36 +83,58 @@ func TestClosedDestinations(t *testing.T) {
 
 // TestClosedPrimary shows that no rule for names lets a consumer have copies in a namespace of the system.
 func TestClosedPrimary(t *testing.T) {
-	w := newWorld(t)
-	in := w.input
-	spec := &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Namespace: "{{ .Object.spec.place }}"}}
-	w.create(w.above, thing(in.Object, set("place", "kube-system")))
-	w.refused(w.syncer(spec), in, objectsync.ErrForeign)
-	if n := len(w.copies(w.cluster)); n != 0 {
-		t.Errorf("want no copy, got %d", n)
+	w, below := withoutServers(t)
+	enter(w.input, map[string]any{"place": "kube-system"})
+	w.isRefused(w.syncer(&v1alpha1.PublishedResourceSpec{
+		Naming: &v1alpha1.ResourceNaming{Namespace: "{{ .Object.spec.place }}"},
+	}), w.input, objectsync.ErrForeign)
+	if got := below.names(things.Service.GroupVersionResource); len(got) != 0 {
+		t.Errorf("want no copy, got %v", got)
+	}
+}
+
+// isRefused fails unless an object in memory is refused for a cause, and its workspace has no more Secrets than it had.
+func (w *world) isRefused(s *objectsync.Syncer, in objectsync.Input, cause error) {
+	w.Helper()
+	was := workspaceOf(in).secretNames(in.Object.Namespace)
+	if err := w.resync(s, in); !errors.Is(err, cause) {
+		w.Errorf("want %v, got %v", cause, err)
+	}
+	if is := workspaceOf(in).secretNames(in.Object.Namespace); !slices.Equal(is, was) {
+		w.Errorf("leaked: want the Secrets %v, got %v", was, is)
+	}
+}
+
+// upFromShared returns a world in memory where a consumer names a Secret of namespace shared, and the syncer of it.
+func upFromShared(t *testing.T) (*world, *memory, *objectsync.Syncer) {
+	t.Helper()
+	w, below := withoutServers(t)
+	enter(w.input, map[string]any{"secretName": "tls"})
+	return w, below, w.syncer(sharing(related(v1alpha1.OriginService, byReference("spec.secretName"))))
+}
+
+// issue has an operator make the Secret for the copy of an object, which owns it.
+func (w *world) issue(s *objectsync.Syncer, below *memory, value string) {
+	w.Helper()
+	if err := w.resync(s, w.input); err != nil {
+		w.Fatal(err)
+	}
+	below.secretIn("shared", "tls", value, func(u *unstructured.Unstructured) {
+		u.SetOwnerReferences(ownedBy(w.theCopy(w.cluster)))
+	})
+	if err := w.resync(s, w.input); err != nil || workspaceOf(w.input).valueOf("default", "tls") != value {
+		w.Errorf("want the Secret that the copy owns, got %v", err)
 	}
 }
 
 // TestReplacedMeanwhile shows that an object of the service cluster which takes the place of one that was copied is
 // admitted anew.
 func TestReplacedMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	shared := inShared(w, spec)
-	s := w.syncer(spec)
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(s, w.input)
-	mine := newSecret(shared, "tls", "mine")
-	mine.OwnerReferences = ownedBy(w.theCopy(w.cluster))
-	w.create(w.below, mine)
-	w.mustSync(s, w.input)
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "mine" {
-		t.Fatalf("want the Secret that the copy owns, got %q", got)
-	}
-	kube.Delete(t, w.below, mine)
-	w.create(w.below, newSecret(shared, "tls", "another's"))
-	w.refused(s, w.input, objectsync.ErrClosed)
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "mine" {
+	w, below, s := upFromShared(t)
+	w.issue(s, below, "b25l")
+	below.secretIn("shared", "tls", "dHdv")
+	w.isRefused(s, w.input, objectsync.ErrClosed)
+	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
 		t.Errorf("leaked: %q", got)
 	}
 }
@@ -171,32 +187,15 @@ func TestHiddenIsNotGone(t *testing.T) {
 // TestNameThatTellsNothing shows that a Secret in a shared namespace which has the name of the copy, or our own marks,
 // in a label is not for the consumer of that: anybody may have written it.
 func TestNameThatTellsNothing(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	shared := inShared(w, spec)
-	s := w.syncer(spec)
-	operators := newSecret(shared, "tls", "the operator's")
-	w.create(w.below, operators)
-	w.create(w.above, thing(w.input.Object))
-	w.refused(s, w.input, objectsync.ErrClosed)
+	w, below, s := upFromShared(t)
+	below.secretIn("shared", "tls", "b25l")
+	w.isRefused(s, w.input, objectsync.ErrClosed)
 	for label, value := range map[string]string{
 		"app": w.theCopy(w.cluster).GetName(), objectsync.LabelRelatedCluster: w.cluster, objectsync.LabelCluster: w.cluster,
 	} {
-		w.patch(w.below, operators, `{"metadata":{"labels":{"`+label+`":"`+value+`"}}}`)
-		w.refused(s, w.input, objectsync.ErrClosed)
+		below.set(objectsync.Secrets, "shared", "tls", value, "metadata", "labels", label)
+		w.isRefused(s, w.input, objectsync.ErrClosed)
 	}
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
-		t.Errorf("leaked: %v", got)
-	}
-}
-
-// inShared has the copies of all workspaces put into one namespace, and returns its name.
-func inShared(w *world, spec *v1alpha1.PublishedResourceSpec) string {
-	w.Helper()
-	ns := w.state + "-shared"
-	w.ensureNamespace(ns)
-	spec.Naming = &v1alpha1.ResourceNaming{Namespace: ns, Name: "$remoteClusterName-$remoteNameHash"}
-	return ns
 }
 
 // ownedBy are the owner references of what an operator makes for a copy.
@@ -219,55 +218,50 @@ func (w *world) refused(s *objectsync.Syncer, in objectsync.Input, cause error) 
 // TestStatesStay shows that no rule makes a state a related object or a copy: neither is one read, nor made, nor taken
 // for one.
 func TestStatesStay(t *testing.T) {
-	remembered := func(w *world, in objectsync.Input) string {
-		w.create(w.above, thing(in.Object))
-		s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-		w.mustSync(s, in)
-		return s.StateOf(objectsync.Primary{Cluster: in.Workspace.Cluster, NamespacedName: in.Object}).Name
-	}
 	intoStates := func(w *world, origin v1alpha1.Origin) *objectsync.Syncer {
 		object := byReference("spec.secretName")
 		object.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
-			Template: `{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}` + w.state + `{{ end }}`,
+			Template: `{{ if eq .Side "kcp" }}default{{ else }}states{{ end }}`,
 		}}
 		return w.syncer(related(origin, object))
 	}
 	t.Run("Read", func(t *testing.T) {
-		w := newWorld(t)
-		s := intoStates(w, v1alpha1.OriginService)
-		w.create(w.above, thing(w.input.Object))
-		w.refused(s, w.input, objectsync.ErrForeign) // Whether or not it is there is nothing to find out.
-		name := remembered(w, w.tenant())            // It is younger than the copy of who reads it.
-		w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"`+name+`"}}`)
-		w.refused(s, w.input, objectsync.ErrForeign)
-		if got := w.secretOf(w.above, w.input.Object.Namespace, name); got != nil {
-			t.Errorf("leaked: %v", sortedKeys(got))
+		w, below := withoutServers(t)
+		s, other := intoStates(w, v1alpha1.OriginService), w.neighbor()
+		enter(w.input, map[string]any{"secretName": "obj-state-none"})
+		w.isRefused(s, w.input, objectsync.ErrForeign) // Whether or not it is there is nothing to find out.
+		enter(other, map[string]any{})
+		if err := w.resync(w.syncer(&v1alpha1.PublishedResourceSpec{}), other); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range below.secretNames("states") {
+			enter(w.input, map[string]any{"secretName": name})
+			w.isRefused(s, w.input, objectsync.ErrForeign)
 		}
 	})
 	t.Run("Forge", func(t *testing.T) {
-		w := newWorld(t)
-		name := "obj-state-" + w.cluster + "-00000000000000000000"
-		w.create(w.above, thing(w.input.Object, set("secretName", name)))
-		w.create(w.above, newSecret(w.input.Object.Namespace, name, "records"))
-		s := intoStates(w, v1alpha1.OriginKCP)
-		w.refused(s, w.input, objectsync.ErrForeign)
-		if got := w.secretOf(w.below, w.state, name); got != nil {
+		w, below := withoutServers(t)
+		name, s := "obj-state-c1-00000000000000000000", intoStates(w, v1alpha1.OriginKCP)
+		enter(w.input, map[string]any{"secretName": name})
+		workspaceOf(w.input).secretIn("default", name, "b25l")
+		w.isRefused(s, w.input, objectsync.ErrForeign)
+		if got := below.valueOf("states", name); got != "" {
 			t.Errorf("forged: %v", got)
 		}
-		w.delete(w.input)
-		w.mustSync(s, w.input)
+		w.remove(s, w.input)
 	})
 	t.Run("Adopt", func(t *testing.T) {
-		w := newWorld(t)
+		w, below := withoutServers(t)
 		s := w.syncer(&v1alpha1.PublishedResourceSpec{})
 		at := s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object})
-		w.create(w.below, newSecret(at.Namespace, at.Name, "records"))
-		w.create(w.above, thing(w.input.Object))
+		below.secretIn(at.Namespace, at.Name, "b25l")
+		was := below.get(objectsync.Secrets, at)
+		enter(w.input, map[string]any{})
 		in := w.input
 		in.Service = veil(in.Service, at.Name, nil) // As a stream of states shows none that is not labelled as one.
-		w.refused(s, in, objectsync.ErrForeign)
-		if got := w.states()[0]; len(got.Labels) != 0 || len(got.Data) != 1 {
-			t.Errorf("adopted: %v %v", got.Labels, sortedKeys(got.Data))
+		w.isRefused(s, in, objectsync.ErrForeign)
+		if below.get(objectsync.Secrets, at) != was {
+			t.Errorf("adopted: %v", below.get(objectsync.Secrets, at))
 		}
 	})
 }
@@ -350,25 +344,12 @@ func TestChosenByConsumer(t *testing.T) {
 // TestNameOfTheFuture shows that who names a Secret that is made for another later does not keep it from that one, and
 // does not get it.
 func TestNameOfTheFuture(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	shared := inShared(w, spec)
-	s := w.syncer(spec)
-	thief := w.tenant()
-	w.create(w.above, thing(thief.Object))
-	w.mustSync(s, thief)
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(s, w.input)
-	issued := newSecret(shared, "tls", "the victim's")
-	issued.OwnerReferences = ownedBy(w.theCopy(w.cluster))
-	w.create(w.below, issued)
-	w.refused(s, thief, objectsync.ErrForeign)
-	w.mustSync(s, w.input)
-	w.refused(s, thief, objectsync.ErrForeign)
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the victim's" {
-		t.Errorf("want the Secret where it belongs, got %q", got)
+	w, below, s := upFromShared(t)
+	thief := w.neighbor()
+	enter(thief, map[string]any{"secretName": "tls"})
+	if err := w.resync(s, thief); err != nil {
+		t.Fatal(err)
 	}
-	if got := w.secretOf(w.above, thief.Object.Namespace, "tls"); got != nil {
-		t.Errorf("leaked: %v", got)
-	}
+	w.issue(s, below, "b25l")
+	w.isRefused(s, thief, objectsync.ErrForeign)
 }

@@ -15,8 +15,8 @@
 //     namespaces are filtered, or an object that it has looked at changes, and never for one object twice at a time;
 //   - keeps caches that show what was written as soon as the write was answered, with copies by KeyOf. An error of a
 //     cache means that it is not known yet;
-//   - keeps the Related of each object and what its state tells (Held, HeldBy), from before the first Sync on, and gives
-//     them back through Holders;
+//   - keeps the Related of each object and what its state tells (Held, HeldBy), from before the first Sync on, and
+//     gives them back through Holders;
 //   - retries errors, conflicts without a word. Events are for the consumer: they reveal nothing of the service
 //     cluster. Errors are for the owner of the service, and name no value.
 //

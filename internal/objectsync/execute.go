@@ -231,9 +231,8 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 		}
 		all, errs = append(all, found...), append(errs, err)
 	}
-	plans, unread := p.planAll(all, &p.state)
-	errs = append(append(errs, unread...), p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx),
-		p.holdOrigins(ctx, plans))
+	plans := p.planAll(all, &p.state)
+	errs = append(errs, p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx), p.holdOrigins(ctx, plans))
 	if body := p.planAnnotations(all, unknown, &p.state); body != nil {
 		errs = append(errs, p.in.Workspace.patchOf(ctx, p.view.ref, p.view.source, body))
 	}

@@ -112,14 +112,6 @@ func killed(t *testing.T, phase string, f *fault) bool {
 	return f.hit
 }
 
-// stopped syncs an object once, and is stopped by a fault.
-func stopped(t *testing.T, s *objectsync.Syncer, in objectsync.Input, f *fault) {
-	t.Helper()
-	if _, err := s.Sync(t.Context(), stopping(in, f)); err == nil && f.hit {
-		t.Error("want the error of a write")
-	}
-}
-
 // TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object, or taken off one that
 // has left the filter, is not lost, although the list is written as a whole.
 func TestOthersFinalizers(t *testing.T) {

@@ -35,7 +35,8 @@ type finder struct {
 
 	both     related.View // The copy is as it will be.
 	tenant   related.Tenant
-	holdings []Holding // the related objects that the consumer may name
+	copies   map[Record]bool // those of the object, made or about to be, as what they would be of
+	holdings []Holding       // the related objects that the consumer may name
 }
 
 func newFinder(p *pass, both related.View) *finder {
@@ -46,7 +47,15 @@ func newFinder(p *pass, both related.View) *finder {
 	// the logical cluster: that is the default, which may be that of an earlier spec.
 	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace
 	others := map[string]bool{} // by namespace, so that each is looked at once
-	return &finder{pass: p, both: both, tenant: related.Tenant{
+	copies := map[Record]bool{}
+	for r := range p.view.stored.records {
+		from := v1alpha1.OriginKCP
+		if r.Origin == from {
+			from = v1alpha1.OriginService
+		}
+		copies[Record{Origin: from, From: r.To}] = true
+	}
+	return &finder{pass: p, both: both, copies: copies, tenant: related.Tenant{
 		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: p.syncer.stateNamespace,
 		OwnsCopyNamespace: own,
 		HasOthers: func(namespace string) (is bool, err error) {
@@ -116,6 +125,7 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		c.recorded = &r
 	}
 	c.byAgent = c.recorded == nil && f.view.stored.isAgents(c)
+	isCopy = f.copies[Record{Origin: is.Origin, From: is.From}]
 	for _, h := range f.in.Holders.Holdings(c.cluster, c.from) {
 		switch {
 		case h.Kept && h.Origin != is.Origin && h.To.Plain() == is.From:

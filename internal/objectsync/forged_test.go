@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,107 +13,93 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // A forger is somebody who may write on the service cluster, in the namespace of the copies and in another one.
 type forger struct {
 	*world
 
-	shared, other string
-	all           []client.Object
+	below  *memory
+	forged []*unstructured.Unstructured // as they were made
 }
 
-// newForger returns a world whose copies are in a shared namespace, the syncer of it, and where the copy is to be.
+// newForger returns a world in memory whose copies are in namespace shared, the syncer of it, and where the copy is to
+// be.
 func newForger(t *testing.T) (*forger, *objectsync.Syncer, types.NamespacedName) {
 	t.Helper()
-	w := newWorld(t)
-	spec := open(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	f := &forger{world: w, shared: inShared(w, spec), other: w.state + "-other"}
-	w.ensureNamespace(f.other)
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
-	return f, w.syncer(spec), types.NamespacedName{
-		Namespace: f.shared, Name: w.cluster + "-" + gotemplate.ShortSHA1(w.input.Object.Name),
-	}
-}
-
-// identity returns that of the victim's object.
-func (f *forger) identity() objectsync.Identity {
-	return objectsync.Identity{
-		Primary: objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster},
-		Agent:   "agent", Publication: "publication", Kind: schema.GroupKind{Group: "ws.example.com", Kind: "Thing"},
-	}
+	w, below := withoutServers(t)
+	workspaceOf(w.input).secretIn("default", "tls", "b25l")
+	return &forger{world: w, below: below},
+		w.syncer(open(sharing(related(v1alpha1.OriginKCP, byReference("spec.secretName"))))),
+		types.NamespacedName{Namespace: "shared", Name: "c1-" + gotemplate.ShortSHA1("web")}
 }
 
 // copyAt makes an object that says that it is the copy of the victim's object.
-func (f *forger) copyAt(namespace, name string) *unstructured.Unstructured {
-	f.Helper()
+func (f *forger) copyAt(namespace, name string) {
+	is := objectsync.Identity{
+		Primary: objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster},
+		Agent:   "agent", Publication: "publication", Kind: schema.GroupKind{Group: "ws.example.com", Kind: "Thing"},
+	}
 	u := objectOf(things.Service, types.NamespacedName{Namespace: namespace, Name: name},
 		map[string]any{"spec": map[string]any{"of": "the forger", "secretName": "tls"}})
-	u.SetLabels(f.identity().Labels())
-	u.SetAnnotations(f.identity().Annotations())
-	f.create(f.below, u)
-	f.all = append(f.all, u)
-	return u
+	u.SetLabels(is.Labels())
+	u.SetAnnotations(is.Annotations())
+	u.SetUID(f.below.nextUID())
+	f.below.put(things.Service.GroupVersionResource, u)
+	f.forged = append(f.forged, u)
 }
 
 // secretAt makes a Secret that says that it is the copy of a Secret of the victim.
-func (f *forger) secretAt(namespace, name, of string) *corev1.Secret {
-	f.Helper()
-	s := newSecret(namespace, name, "the forger's")
-	s.Labels = map[string]string{objectsync.LabelRelatedCluster: f.cluster}
-	s.Annotations = map[string]string{
-		objectsync.AnnotationRelatedObject: "Secret " + f.input.Object.Namespace + "/" + of,
-	}
-	f.create(f.below, s)
-	f.all = append(f.all, s)
-	return s
+func (f *forger) secretAt(namespace, name, of string) {
+	f.below.secretIn(namespace, name, "forged", func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{objectsync.LabelRelatedCluster: f.cluster})
+		u.SetAnnotations(map[string]string{objectsync.AnnotationRelatedObject: "Secret default/" + of})
+		f.forged = append(f.forged, u)
+	})
 }
 
 // everywhere makes forged copies beside the victim's, and in the other namespace.
 func (f *forger) everywhere() {
-	f.Helper()
-	for _, ns := range []string{f.shared, f.other} {
+	for _, ns := range []string{"shared", "other"} {
 		f.copyAt(ns, "forged")
 		f.secretAt(ns, "forged", "tls")
 	}
-	f.secretAt(f.other, "tls", "tls")
+	f.secretAt("other", "tls", "tls")
 }
 
 // leftAlone fails unless what was forged is as it was made.
 func (f *forger) leftAlone(when string) {
 	f.Helper()
-	for _, was := range f.all {
-		is := was.DeepCopyObject().(client.Object)
-		if err := f.below.Get(f.Context(), client.ObjectKeyFromObject(was), is); err != nil ||
-			is.GetResourceVersion() != was.GetResourceVersion() {
-			f.Errorf("%s: %s/%s of the forger has been touched: %v %v", when, was.GetNamespace(), was.GetName(), err, is)
+	for _, was := range f.forged {
+		at := client.ObjectKeyFromObject(was)
+		if f.below.get(things.Service.GroupVersionResource, at) != was && f.below.get(objectsync.Secrets, at) != was {
+			f.Errorf("%s: %s %s of the forger has been touched", when, was.GetKind(), at)
 		}
 	}
 }
 
-// copyIs fails unless the copy is at a place, with a size, and the Secret beside it has a value.
-func (f *forger) copyIs(when string, at types.NamespacedName, size any, value string) {
+// syncs has the victim enter a size and give its Secret a value, and syncs that. The copy is to be at a place then, and
+// the Secret beside it.
+func (f *forger) syncs(when string, s *objectsync.Syncer, at types.NamespacedName, size, value string) {
 	f.Helper()
-	u := f.read(f.input.Service, things.Service, at)
-	if u == nil {
-		f.Fatalf("%s: want the copy at %s", when, at)
+	enter(f.input, map[string]any{"size": size, "secretName": "tls"})
+	workspaceOf(f.input).set(objectsync.Secrets, "default", "tls", value, "data", "k")
+	if err := f.resync(s, f.input); err != nil {
+		f.Fatal(err)
 	}
-	if got := u.Object["spec"].(map[string]any)["size"]; !cmp.Equal(got, size) {
-		f.Errorf("%s: want size %v, got %v", when, size, got)
+	u := f.below.get(things.Service.GroupVersionResource, at)
+	if u == nil || u.Object["spec"].(map[string]any)["size"] != size || f.below.valueOf("shared", "tls") != value {
+		f.Fatalf("%s: want the copy of size %s and the Secret, got %v, %q", when, size, u, f.below.valueOf("shared", "tls"))
 	}
-	if got := f.secretOf(f.below, f.shared, "tls")["k"]; got != value {
-		f.Errorf("%s: want the Secret %q beside the copy, got %q", when, value, got)
-	}
+	f.leftAlone(when)
 }
 
 // ends deletes the victim's object, and fails unless it goes with all of its own alone.
 func (f *forger) ends(s *objectsync.Syncer, at types.NamespacedName) {
 	f.Helper()
-	f.delete(f.input)
-	f.mustSync(s, f.input)
-	if f.source(f.input) != nil || f.read(f.input.Service, things.Service, at) != nil ||
-		f.secretOf(f.below, f.shared, "tls") != nil || len(f.states()) != 0 {
+	f.remove(s, f.input)
+	if f.below.get(things.Service.GroupVersionResource, at) != nil || f.below.valueOf("shared", "tls") != "" ||
+		len(f.below.secretNames("states")) != 0 {
 		f.Error("want the object gone with its copy, its related copy and its state")
 	}
 	f.leftAlone("in the end")
@@ -122,55 +108,42 @@ func (f *forger) ends(s *objectsync.Syncer, at types.NamespacedName) {
 // TestForgedMarks shows that who writes the marks of a copy on other objects of the service cluster gets nothing, keeps
 // the victim from nothing, and is left alone, whenever that is.
 func TestForgedMarks(t *testing.T) {
-	loseState := func(f *forger) {
-		for _, s := range f.states() {
-			kube.Delete(f, f.below, &s)
-		}
-	}
-	loseCopy := func(f *forger, at types.NamespacedName) {
-		kube.Delete(f, f.below, objectOf(things.Service, at, map[string]any{}))
-	}
 	for name, tc := range map[string]struct {
-		reason string
-		before func(f *forger)
-		lose   func(f *forger, at types.NamespacedName)
+		reason                             string
+		before                             func(f *forger)
+		losesCopy, losesState, losesSecret bool
 	}{
 		"Before": {reason: "The copy is not there yet.", before: (*forger).everywhere},
-		"BeforeAlone": {reason: "Nothing else says that it is the copy.", before: func(f *forger) {
-			f.copyAt(f.other, "forged")
-		}},
-		"After":       {reason: "The copy is there."},
-		"WithoutCopy": {reason: "The copy is made again where it was.", lose: loseCopy},
-		"WithoutState": {reason: "The copy is where naming has it.", lose: func(f *forger, _ types.NamespacedName) {
-			loseState(f)
-		}},
-		"WithoutBoth": {reason: "Nothing is known of the copy.", lose: func(f *forger, at types.NamespacedName) {
-			loseCopy(f, at)
-			kube.Delete(f, f.below, newSecret(f.shared, "tls", ""))
-			loseState(f)
-		}},
+		"BeforeAlone": {
+			reason: "Nothing else says that it is the copy.", before: func(f *forger) { f.copyAt("other", "forged") },
+		},
+		"After":        {reason: "The copy is there."},
+		"WithoutCopy":  {reason: "The copy is made again where it was.", losesCopy: true},
+		"WithoutState": {reason: "The copy is where naming has it.", losesState: true},
+		"WithoutAll":   {reason: "Nothing is known of the copy.", losesCopy: true, losesState: true, losesSecret: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, s, at := newForger(t)
 			if tc.before != nil {
 				tc.before(f)
 			}
-			f.create(f.above, thing(f.input.Object))
-			f.mustSync(s, f.input)
-			f.copyIs("when it is made", at, int64(9007199254740993), "one")
+			f.syncs("when it is made", s, at, "S", "b25l")
 			if tc.before == nil {
 				f.everywhere()
 			}
-			if tc.lose != nil {
-				tc.lose(f, at)
+			if tc.losesCopy {
+				f.below.drop(things.Service.GroupVersionResource, at)
 			}
-			f.mustSync(s, f.input)
-			f.patch(f.above, thing(f.input.Object), `{"spec":{"size":7}}`)
-			f.patch(f.above, newSecret(f.input.Object.Namespace, "tls", ""), `{"stringData":{"k":"rotated"}}`)
-			f.mustSync(s, f.input)
-			f.copyIs(tc.reason, at, int64(7), "rotated")
-			f.leftAlone(tc.reason)
-			f.writesNothing("in the end", s, f.input)
+			if tc.losesSecret {
+				f.below.drop(objectsync.Secrets, types.NamespacedName{Namespace: "shared", Name: "tls"})
+			}
+			if tc.losesState {
+				delete(f.holdings, objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster})
+				f.below.drop(objectsync.Secrets,
+					types.NamespacedName{Namespace: "states", Name: f.below.secretNames("states")[0]})
+			}
+			f.syncs(tc.reason, s, at, "S", "b25l")
+			f.syncs(tc.reason, s, at, "L", "dHdv")
 			f.ends(s, at)
 		})
 	}
@@ -195,42 +168,38 @@ func TestForgedLost(t *testing.T) {
 // there is or will be one: it was there before, and does not get what the consumer names next.
 func TestForgedInPlace(t *testing.T) {
 	f, s, at := newForger(t)
-	f.create(f.above, thing(f.input.Object))
-	f.mustSync(s, f.input)
-	f.create(f.above, newSecret(f.input.Object.Namespace, "next", "the victim's"))
-	f.secretAt(f.shared, "next", "next")
-	f.patch(f.above, thing(f.input.Object), `{"spec":{"secretName":"next"}}`)
-	f.refused(s, f.input, objectsync.ErrForeign)
-	f.leftAlone("when it is named")
+	f.syncs("when it is made", s, at, "S", "b25l")
+	workspaceOf(f.input).secretIn("default", "next", "dHdv")
+	f.secretAt("shared", "next", "next")
+	enter(f.input, map[string]any{"secretName": "next"})
+	if err := f.resync(s, f.input); !errors.Is(err, objectsync.ErrForeign) {
+		t.Errorf("want ErrForeign, got %v", err)
+	}
 	f.ends(s, at)
 }
 
-// TestMovedByNaming shows that a copy stays where the state says it is after the rule for names has changed, and is
-// made by that rule when it is gone; that the copy of a new object is where that rule has it; and that what has the
-// marks of a copy elsewhere counts for nothing.
+// TestMovedByNaming shows that a copy stays where the state says it is after the rule for names has changed; that the
+// copy of a new object is where that rule has it; and that what has the marks of a copy elsewhere counts for nothing.
 func TestMovedByNaming(t *testing.T) {
 	f, s, at := newForger(t)
-	f.create(f.above, thing(f.input.Object))
-	f.mustSync(s, f.input)
-	spec := open(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	inShared(f.world, spec)
+	f.syncs("when it is made", s, at, "S", "b25l")
+	spec := open(sharing(related(v1alpha1.OriginKCP, byReference("spec.secretName"))))
 	spec.Naming.Name = "new-$remoteClusterName-$remoteNameHash"
 	s = f.syncer(spec)
 	f.everywhere()
-	f.copyAt(f.shared, "new-"+at.Name)
-	f.patch(f.above, thing(f.input.Object), `{"spec":{"size":7}}`)
-	f.mustSync(s, f.input)
-	f.copyIs("where it was", at, int64(7), "one")
-	f.leftAlone("after the change of the rule")
-	f.create(f.above, thing(f.second().Object))
-	f.mustSync(s, f.second())
-	if f.read(f.input.Service, things.Service, types.NamespacedName{
-		Namespace: f.shared, Name: "new-" + f.cluster + "-" + gotemplate.ShortSHA1("second"),
+	f.copyAt("shared", "new-"+at.Name)
+	f.syncs("after the change of the rule", s, at, "L", "dHdv")
+	second := f.second()
+	enter(second, map[string]any{})
+	if err := f.resync(s, second); err != nil {
+		t.Error(err)
+	}
+	if f.below.get(things.Service.GroupVersionResource, types.NamespacedName{
+		Namespace: "shared", Name: "new-c1-" + gotemplate.ShortSHA1("second"),
 	}) == nil {
 		t.Error("want the copy of a new object by the new rule")
 	}
-	f.delete(f.second())
-	f.mustSync(s, f.second())
+	f.remove(s, second)
 	f.ends(s, at)
 }
 

@@ -90,14 +90,6 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// tenant returns the input of an object of the same name in another workspace.
-func (w *world) tenant() objectsync.Input {
-	in := w.input
-	in.Object.Namespace = workspaces.Namespace(w.T)
-	in.Workspace.Cluster = "d" + w.cluster
-	return in
-}
-
 // second returns the input of another object in the workspace.
 func (w *world) second() objectsync.Input {
 	in := w.input

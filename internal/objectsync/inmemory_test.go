@@ -18,10 +18,10 @@ import (
 
 // TestManyRelatedAreRefused shows that an object may name as many related objects as it may, and not one more.
 func TestManyRelatedAreRefused(t *testing.T) {
-	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
-		newManyRelated(t, origin).lives(relatedrules.Max)
-	}
-	m := newManyRelated(t, v1alpha1.OriginKCP)
+	m := newManyRelated(t)
+	m.name(relatedrules.Max)
+	m.fill(relatedrules.Max, "b25l")
+	m.pass(relatedrules.Max)
 	m.name(relatedrules.Max + 1)
 	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, relatedrules.ErrTooMany) {
 		t.Errorf("want ErrTooMany, got %v", err)
@@ -36,7 +36,7 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 		"Names": func(m *manyRelated) { m.name(many + 100) },
 		"Bytes": func(m *manyRelated) { m.fill(many, strings.Repeat("dHdv", 20_000)) },
 	} {
-		m, full, most := newManyRelated(t, v1alpha1.OriginKCP), false, 0
+		m, full, most := newManyRelated(t), false, 0
 		m.input.MayUse = func(bytes int) bool {
 			if !full {
 				most = max(most, bytes)
@@ -70,7 +70,7 @@ func TestWorkspaceWithoutRoom(t *testing.T) {
 // TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy
 // is made that is not remembered.
 func TestRefusedStateIsWrittenOnce(t *testing.T) {
-	m, tries := newManyRelated(t, v1alpha1.OriginKCP), 0
+	m, tries := newManyRelated(t), 0
 	m.name(1)
 	m.pass(0)
 	m.fill(1, "b25l")
@@ -96,25 +96,16 @@ func TestRefusedStateIsWrittenOnce(t *testing.T) {
 type manyRelated struct {
 	*world
 
-	syncer    *objectsync.Syncer
-	above     *memory
-	below     *memory
-	origin    *memory // of the Secrets
-	namespace string  // of the Secrets
+	syncer       *objectsync.Syncer
+	above, below *memory
 }
 
-func newManyRelated(t *testing.T, origin v1alpha1.Origin) *manyRelated {
+func newManyRelated(t *testing.T) *manyRelated {
 	t.Helper()
-	spec := related(origin, byReference("spec.list.#.secret"))
-	spec.Related[0].Cleanup = true
-	spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{"*"}}
 	w, below := withoutServers(t)
 	w.input.Holders = nobody{}
-	m := &manyRelated{world: w, syncer: w.syncer(spec), above: workspaceOf(w.input), below: below}
-	m.origin, m.namespace = m.above, "default"
-	if origin == v1alpha1.OriginService {
-		m.origin, m.namespace = m.below, "c1"
-	}
+	m := &manyRelated{world: w, above: workspaceOf(w.input), below: below}
+	m.syncer = w.syncer(related(v1alpha1.OriginKCP, byReference("spec.list.#.secret")))
 	m.above.put(things.Workspace.GroupVersionResource, thing(m.input.Object))
 	return m
 }
@@ -132,30 +123,14 @@ func (m *manyRelated) name(n int) {
 func (m *manyRelated) fill(n int, value string) {
 	for i := range n {
 		name := fmt.Sprintf("s%d", i)
-		m.origin.secretIn(m.namespace, name, value, func(u *unstructured.Unstructured) {
+		m.above.secretIn("default", name, value, func(u *unstructured.Unstructured) {
 			u.SetUID(types.UID("uid of " + name))
-			was := m.origin.get(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: name})
+			was := m.above.get(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: name})
 			if was != nil {
 				u.SetFinalizers(was.GetFinalizers())
 			}
 		})
 	}
-}
-
-// lives goes through the life of an object that names a number of Secrets. After each step so many copies are there.
-func (m *manyRelated) lives(n int) {
-	m.Helper()
-	m.name(n)
-	m.fill(n, "b25l")
-	m.pass(n)
-	m.pass(n)
-	m.fill(n, "dHdv")
-	m.pass(n)
-	m.name(0)
-	m.pass(0)
-	m.name(n)
-	m.pass(n)
-	m.end()
 }
 
 // end deletes the object.
@@ -177,14 +152,7 @@ func (m *manyRelated) pass(copies int) {
 // copies checks how many copies there are.
 func (m *manyRelated) copies(copies int) {
 	m.Helper()
-	side := map[*memory]*memory{m.above: m.below, m.below: m.above}[m.origin]
-	got := 0
-	for n := range side.all[objectsync.Secrets] {
-		if n.Namespace != "states" {
-			got++
-		}
-	}
-	if got != copies {
+	if got := len(m.below.secretNames(m.cluster)); got != copies {
 		m.Fatalf("want %d copies, got %d", copies, got)
 	}
 }
@@ -202,11 +170,11 @@ func TestUndoneRelated(t *testing.T) {
 		"Gone":    {reason: "Somebody has taken our finalizer off it.", undone: false, unnamed: false, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newManyRelated(t, v1alpha1.OriginKCP)
+			m := newManyRelated(t)
 			m.name(1)
 			m.fill(1, "b25l")
 			m.pass(1)
-			m.above.drop(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: "s0"})
+			m.above.drop(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: "s0"})
 			if tc.unnamed {
 				m.name(0)
 			}
@@ -219,7 +187,7 @@ func TestUndoneRelated(t *testing.T) {
 // TestShownMeanwhile shows that the copy of a related object stays that a workspace shows again while its object is
 // synced: it was not there at first, and nobody has given it up.
 func TestShownMeanwhile(t *testing.T) {
-	m, looks := newManyRelated(t, v1alpha1.OriginKCP), 0
+	m, looks := newManyRelated(t), 0
 	m.name(1)
 	m.fill(1, "b25l")
 	m.pass(1)

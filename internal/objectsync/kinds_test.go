@@ -6,14 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // resource returns an API of testdata.
@@ -81,34 +79,39 @@ func TestScopes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			in := w.input
-			in.Object.Name = w.cluster
+			w, below := withoutServers(t)
+			above, in := workspaceOf(w.input), w.input
+			from, to := tc.pair.Workspace.GroupVersionResource, tc.pair.Service.GroupVersionResource
 			if tc.pair.Workspace.Scope == v1alpha1.ScopeCluster {
 				in.Object.Namespace = ""
 			}
 			s := w.syncerOf(tc.pair, &v1alpha1.PublishedResourceSpec{})
-			src := objectOf(tc.pair.Workspace, in.Object, map[string]any{"spec": map[string]any{"size": int64(3)}})
-			w.create(w.above, src)
-			w.mustSync(s, in)
-			copies, err := in.Service.Cache(tc.pair.Service.GroupVersionResource).Select("",
-				labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: w.cluster}))
-			if err != nil || len(copies) != 1 {
-				t.Fatalf("%s want one copy, got %d, %v", tc.reason, len(copies), err)
+			sync := func() {
+				t.Helper()
+				if err := w.resync(s, in); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if has := copies[0].GetNamespace() != ""; has != (tc.pair.Service.Scope == v1alpha1.ScopeNamespaced) {
-				t.Errorf("namespace of the copy: got %q", copies[0].GetNamespace())
+			above.put(from, objectOf(tc.pair.Workspace, in.Object, map[string]any{"spec": map[string]any{"size": int64(3)}}))
+			sync()
+			for n := range below.all[to] {
+				if has := n.Namespace != ""; has != (tc.pair.Service.Scope == v1alpha1.ScopeNamespaced) {
+					t.Errorf("namespace of the copy: got %q", n.Namespace)
+				}
+				below.set(to, n.Namespace, n.Name, "Ready", "status", "phase")
+				sync()
+				want := []any{below.get(to, n).Object["spec"], map[string]any{"phase": "Ready"}}
+				got := above.get(from, in.Object).Object
+				if diff := cmp.Diff(want, []any{got["spec"], got["status"]}); diff != "" {
+					t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+				}
 			}
-			w.patchStatus(w.below, copies[0], `{"status":{"phase":"Ready"}}`)
-			w.mustSync(s, in)
-			got := w.read(in.Workspace.Side, tc.pair.Workspace, in.Object)
-			if diff := cmp.Diff([]any{copies[0].Object["spec"], map[string]any{"phase": "Ready"}},
-				[]any{got.Object["spec"], got.Object["status"]}); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			if got := len(below.all[to]); got != 1 {
+				t.Errorf("%s want one copy, got %d", tc.reason, got)
 			}
-			kube.Delete(t, w.above, src)
-			w.mustSync(s, in)
-			if w.read(in.Workspace.Side, tc.pair.Workspace, in.Object) != nil || len(w.states()) != 0 {
+			above.end(from, in.Object)
+			sync()
+			if above.get(from, in.Object) != nil || len(below.all[to])+len(below.secretNames("states")) != 0 {
 				t.Error("something is left")
 			}
 		})
@@ -215,25 +218,4 @@ func TestStatusOfDeletion(t *testing.T) {
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 {
 		t.Error("want object and copy to be gone")
 	}
-}
-
-// TestMutationOfMapRests shows that an object at rest is not written again and again by a step that goes through a map
-// of its consumer.
-func TestMutationOfMapRests(t *testing.T) {
-	const many = 20
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{
-		Spec: []v1alpha1.ResourceMutation{
-			byCEL("metadata.annotations.names", "self.metadata.labels.map(k, k).join(',')"),
-		},
-	}})
-	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-		labels := map[string]string{}
-		for i := range many {
-			labels[fmt.Sprint("l", i)] = ""
-		}
-		u.SetLabels(labels)
-	}))
-	w.mustSync(s, w.input)
-	w.writesNothing("at rest", s, w.input)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,47 +21,54 @@ import (
 // TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known
 // is not copied, and copies of one that is not known are not given up.
 func TestNotKnown(t *testing.T) {
-	above := func(in *objectsync.Input) { in.Workspace.Side = veil(in.Workspace.Side, "tls", errBoom) }
-	below := func(in *objectsync.Input) { in.Service = veil(in.Service, "tls", errBoom) }
+	above := func(in *objectsync.Input, err error) { in.Workspace.Side = veil(in.Workspace.Side, "tls", err) }
+	below := func(in *objectsync.Input, err error) { in.Service = veil(in.Service, "tls", err) }
 	for name, tc := range map[string]struct {
 		origin v1alpha1.Origin
-		veil   func(in *objectsync.Input)
+		veil   func(in *objectsync.Input, err error)
 	}{
-		"DownOrigin": {origin: v1alpha1.OriginKCP, veil: above},
-		"DownCopy":   {origin: v1alpha1.OriginKCP, veil: below},
-		"UpOrigin":   {origin: v1alpha1.OriginService, veil: below},
-		"UpCopy":     {origin: v1alpha1.OriginService, veil: above},
+		"DownOrigin": {origin: v1alpha1.OriginKCP, veil: above}, "DownCopy": {origin: v1alpha1.OriginKCP, veil: below},
+		"UpOrigin": {origin: v1alpha1.OriginService, veil: below}, "UpCopy": {origin: v1alpha1.OriginService, veil: above},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.syncer(related(tc.origin, byReference("spec.secretName")))
+			w, service := withoutServers(t)
+			s, from, at := w.syncer(related(tc.origin, byReference("spec.secretName"))), service, w.cluster
+			if tc.origin == v1alpha1.OriginKCP {
+				from, at = workspaceOf(w.input), "default"
+			}
 			in := w.input
-			tc.veil(&in)
-			w.create(w.above, thing(w.input.Object))
-			origin := newSecret(w.input.Object.Namespace, "tls", "one")
-			from := w.above
-			if tc.origin == v1alpha1.OriginService {
-				from, origin.Namespace = w.below, w.cluster
-				w.ensureNamespace(w.cluster)
+			tc.veil(&in, errBoom)
+			are := func(when string, err error, up, down string) {
+				t.Helper()
+				got, gotUp, gotDown := w.resync(s, in), workspaceOf(in).valueOf("default", "tls"), service.valueOf("c1", "tls")
+				if !errors.Is(got, err) || gotUp != up || gotDown != down {
+					t.Errorf("%s: want %v and the Secrets %q and %q, got %v, %q, %q", when, err, up, down, got, gotUp, gotDown)
+				}
 			}
-			w.create(from, origin)
-			w.refused(s, in, errBoom)
-			if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil &&
-				w.secretOf(w.below, w.cluster, "tls") != nil {
-				t.Error("want no copy before both sides are known")
+			enter(in, map[string]any{"secretName": "tls"})
+			from.secretIn(at, "tls", "b25l")
+			one := map[bool]string{true: "b25l"}
+			are("not known", errBoom, one[tc.origin == v1alpha1.OriginKCP], one[tc.origin == v1alpha1.OriginService])
+			in = w.input
+			are("known", nil, "b25l", "b25l")
+			tc.veil(&in, errBoom)
+			in.Workspace.Side, in.Service = tap(in.Workspace.Side, writesNothing(t)), tap(in.Service, writesNothing(t))
+			if _, err := s.Sync(t.Context(), in); !errors.Is(err, errBoom) {
+				t.Errorf("want %v, got %v", errBoom, err)
 			}
-			w.mustSync(s, w.input)
-			w.patch(from, origin, `{"data":{"k":"dHdv"}}`)
-			inKCP, ofService := w.writes(func() { w.refused(s, in, errBoom) })
-			if len(inKCP)+len(ofService) != 0 {
-				t.Errorf("want nothing asked while one side is not known, got %v and %v", inKCP, ofService)
-			}
-			w.mustSync(s, w.input)
-			if a, b := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"], w.secretOf(w.below, w.cluster,
-				"tls")["k"]; a != "two" || b != "two" {
-				t.Errorf("want both in step again, got %q and %q", a, b)
-			}
+			in = w.input
+			from.set(objectsync.Secrets, at, "tls", "dHdv", "data", "k")
+			are("known again", nil, "dHdv", "dHdv")
 		})
+	}
+}
+
+// writesNothing returns what fails for each write.
+func writesNothing(t *testing.T) func(*write) error {
+	t.Helper()
+	return func(w *write) error {
+		t.Errorf("want nothing written, got %s of %s/%s", w.verb, w.namespace, w.name)
+		return w.send()
 	}
 }
 
@@ -69,30 +77,27 @@ func TestNotKnown(t *testing.T) {
 func TestTakenMeanwhile(t *testing.T) {
 	for name, origin := range map[string]v1alpha1.Origin{"Down": v1alpha1.OriginKCP, "Up": v1alpha1.OriginService} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.syncer(related(origin, byReference("spec.secretName")))
-			in, to, ns := w.input, w.below, w.cluster
-			in.Service = veil(in.Service, "tls", nil)
-			if origin == v1alpha1.OriginService {
-				in, to, ns = w.input, w.above, w.input.Object.Namespace
+			w, below := withoutServers(t)
+			s, above := w.syncer(related(origin, byReference("spec.secretName"))), workspaceOf(w.input)
+			enter(w.input, map[string]any{"secretName": "tls"})
+			above.secretIn("default", "tls", "the consumer's")
+			below.secretIn(w.cluster, "tls", "the operator's")
+			in := w.input
+			if origin == v1alpha1.OriginKCP {
+				in.Service = veil(in.Service, "tls", nil)
+			} else {
 				in.Workspace.Side = veil(in.Workspace.Side, "tls", nil)
 			}
-			w.ensureNamespace(w.cluster)
-			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the consumer's"))
-			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
-			was := w.secretOf(to, ns, "tls")["k"]
-			w.create(w.above, thing(w.input.Object))
-			if _, err := w.sync(s, in); !apierrors.IsConflict(err) {
+			if err := w.resync(s, in); !apierrors.IsConflict(err) {
 				t.Errorf("want to look again, got %v", err)
 			}
-			w.refused(s, w.input, objectsync.ErrForeign)
-			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
-				t.Errorf("overwritten: want %q, got %q", was, got)
+			if err := w.resync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
+				t.Errorf("want ErrForeign, got %v", err)
 			}
-			w.delete(w.input)
-			w.mustSync(s, w.input)
-			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
-				t.Errorf("deleted: want %q, got %q", was, got)
+			w.remove(s, w.input)
+			got := []string{above.valueOf("default", "tls"), below.valueOf(w.cluster, "tls")}
+			if diff := cmp.Diff([]string{"the consumer's", "the operator's"}, got); diff != "" {
+				t.Errorf("neither overwritten nor deleted: -want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -325,30 +325,31 @@ func TestPlanAll(t *testing.T) {
 	gone.SetDeletionTimestamp(new(metav1.Now()))
 	there := of(nil, nil)
 	for name, tc := range map[string]struct {
-		reason          string
-		origin          v1alpha1.Origin
-		c               copySync
-		planned, unread int
+		reason           string
+		origin           v1alpha1.Origin
+		c                copySync
+		planned, refused bool
 	}{
-		"There":    {reason: "It is there.", c: copySync{origin: there}, planned: 1},
+		"There":    {reason: "It is there.", c: copySync{origin: there}, planned: true},
 		"Missing":  {reason: "It is not there yet."},
 		"Goes":     {reason: "It is being deleted.", c: copySync{origin: gone}},
 		"CopyGoes": {reason: "Its copy is being deleted.", c: copySync{origin: there, copied: gone}},
 		"Closed": {
 			reason: "Whether it is there is nothing to find out.", origin: v1alpha1.OriginService,
-			c: copySync{unread: ErrClosed}, unread: 1,
+			c: copySync{unread: ErrClosed}, planned: true, refused: true,
 		},
 		"ClosedHere": {
-			reason: "Its copy would be in a closed namespace.", c: copySync{origin: there, unread: ErrClosed}, unread: 1,
+			reason: "Its copy would be in a closed namespace.", c: copySync{origin: there, unread: ErrClosed}, planned: true,
+			refused: true,
 		},
 		"ClosedMissing": {reason: "What is not in the workspace is not missed.", c: copySync{unread: ErrClosed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(tc.origin, "")
 			c.origin, c.copied, c.unread = tc.c.origin, tc.c.copied, tc.c.unread
-			plans, unread := p.planAll([]*copySync{c}, &p.view.stored)
-			if len(plans) != tc.planned || len(unread) != tc.unread {
-				t.Errorf("%s Want %d plans and %d errors, got %v, %v", tc.reason, tc.planned, tc.unread, plans, unread)
+			plans := p.planAll([]*copySync{c}, &p.view.stored)
+			if (len(plans) == 1) != tc.planned || tc.planned && errors.Is(plans[0].refused, ErrClosed) != tc.refused {
+				t.Errorf("%s Want planned %t, refused %t, got %v", tc.reason, tc.planned, tc.refused, plans)
 			}
 		})
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // relating returns a syncer of plains with one related thing of the workspace, named rel.
@@ -53,6 +52,18 @@ func TestTwoNamesOfOne(t *testing.T) {
 	}
 }
 
+// withPart returns a world in memory with a Plain of the consumer and the Thing that is related to it, both synced.
+func withPart(t *testing.T) (w *world, above, below *memory, part types.NamespacedName) {
+	t.Helper()
+	w, below = withoutServers(t)
+	above, part = workspaceOf(w.input), types.NamespacedName{Namespace: "default", Name: "rel"}
+	above.put(plains.Workspace.GroupVersionResource, objectOf(plains.Workspace, w.input.Object, map[string]any{}))
+	u := thing(part)
+	u.SetUID("part")
+	above.put(things.Workspace.GroupVersionResource, u)
+	return w, above, below, part
+}
+
 // TestNotServed shows that copies of an API which the service cluster does not serve any more keep nobody's objects,
 // and that others do that cannot be looked at for now.
 func TestNotServed(t *testing.T) {
@@ -62,34 +73,28 @@ func TestNotServed(t *testing.T) {
 		reason string
 		err    error
 		ends   bool // The object is deleted.
-		held   int
+		held   bool
 	}{
 		"Related":        {reason: "Without the API there are no copies.", err: apierrors.NewNotFound(gr, "")},
 		"End":            {reason: "Nor with the end of the object.", err: apierrors.NewNotFound(gr, ""), ends: true},
-		"Denied":         {reason: "What must not be looked at may be there.", err: denied, held: 1},
-		"DeniedAtTheEnd": {reason: "And is to go first.", err: denied, ends: true, held: 1},
+		"Denied":         {reason: "What must not be looked at may be there.", err: denied, held: true},
+		"DeniedAtTheEnd": {reason: "And is to go first.", err: denied, ends: true, held: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			src := objectOf(plains.Workspace, w.input.Object, map[string]any{})
-			w.create(w.above, src)
-			at := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
-			w.create(w.above, objectOf(things.Workspace, at, map[string]any{}))
-			w.mustSync(w.relating(), w.input)
+			w, above, _, part := withPart(t)
+			w.settle(w.relating(), w.input)
 			if tc.ends {
-				kube.Delete(t, w.above, src)
+				above.end(plains.Workspace.GroupVersionResource, w.input.Object)
 			}
 			in := w.input
 			in.Service = blindTo(in.Service, things.Service.GroupVersionResource, tc.err)
-			if _, err := w.sync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}),
-				in); (err != nil) != (tc.held > 0) {
+			if err := w.resync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), in); (err != nil) != tc.held {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
-			if got := w.read(w.input.Workspace.Side, things.Workspace, at); len(got.GetFinalizers()) != tc.held {
-				t.Errorf("%s want %d finalizers of the related object, got %v", tc.reason, tc.held, got.GetFinalizers())
+			if got := above.get(things.Workspace.GroupVersionResource, part); objectsync.HasFinalizer(got) != tc.held {
+				t.Errorf("%s want the related object held %t, got %v", tc.reason, tc.held, got.GetFinalizers())
 			}
-			if there := w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object) != nil; there != (!tc.ends ||
-				tc.held > 0) {
+			if there := above.get(plains.Workspace.GroupVersionResource, in.Object) != nil; there != (!tc.ends || tc.held) {
 				t.Errorf("%s the object is there: %t", tc.reason, there)
 			}
 		})
@@ -99,30 +104,22 @@ func TestNotServed(t *testing.T) {
 // TestRelatedWithACopyOfItsOwn shows that a related object which is itself synced is let go by that alone, with its
 // copy.
 func TestRelatedWithACopyOfItsOwn(t *testing.T) {
-	w := newWorld(t)
-	own, relating, one := w.syncer(&v1alpha1.PublishedResourceSpec{}), w.relating(), w.input
-	one.Object.Name = "rel"
-	related, primary := thing(one.Object), objectOf(plains.Workspace, w.input.Object, map[string]any{})
-	w.create(w.above, related)
-	w.create(w.above, primary)
-	w.mustSync(own, one)
-	copied := w.theCopy(w.cluster)
-	w.patch(w.below, copied.DeepCopy(), `{"metadata":{"finalizers":["example.org/slow"]}}`)
-	w.mustSync(relating, w.input)
-	at := types.NamespacedName{Namespace: w.cluster, Name: "rel"}
-	if w.read(w.input.Service, things.Service, at) == nil {
-		t.Fatal("want a copy as a related object, too")
+	w, above, below, part := withPart(t)
+	own, one := w.syncer(&v1alpha1.PublishedResourceSpec{}), w.input
+	one.Object = part
+	w.settle(own, one)
+	w.settle(w.relating(), w.input)
+	if got := below.names(things.Service.GroupVersionResource); len(got) != 2 {
+		t.Fatalf("want a copy of its own and one as a related object, got %v", got)
 	}
-	kube.Delete(t, w.above, primary)
-	w.mustSync(relating, w.input)
-	if got := w.source(one); len(got.GetFinalizers()) != 1 || w.read(w.input.Service, things.Service, at) != nil {
+	above.end(plains.Workspace.GroupVersionResource, w.input.Object)
+	w.settle(w.relating(), w.input)
+	got := above.get(things.Workspace.GroupVersionResource, part)
+	if !objectsync.HasFinalizer(got) || slices.Contains(below.names(things.Service.GroupVersionResource), "rel") {
 		t.Fatalf("want the object held for its own copy, and the other one gone, got %v", got)
 	}
-	kube.Delete(t, w.above, related)
-	w.mustSync(own, one)
-	w.patch(w.below, copied, `{"metadata":{"finalizers":null}}`)
-	w.mustSync(own, one)
-	if got := w.source(one); got != nil {
+	w.remove(own, one)
+	if got := below.names(things.Service.GroupVersionResource); len(got) != 0 {
 		t.Errorf("want the object gone with its copy, got %v", got)
 	}
 }

@@ -2,6 +2,7 @@ package objectsync_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -236,50 +237,55 @@ func TestRelatedIsolation(t *testing.T) {
 	}
 }
 
-// shared creates two objects that name one Secret, which is not there yet.
-func (w *world) shared() (s *objectsync.Syncer, second objectsync.Input, origin *corev1.Secret) {
+// shared returns two objects in memory that name one Secret, which is not there yet.
+func shared(t *testing.T) (w *world, below *memory, s *objectsync.Syncer, second objectsync.Input) {
+	t.Helper()
+	w, below = withoutServers(t)
+	second = w.second()
+	enter(w.input, map[string]any{"secretName": "tls"})
+	enter(second, map[string]any{"secretName": "tls"})
+	return w, below, w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), second
+}
+
+// settle syncs objects in memory, one after the other.
+func (w *world) settle(s *objectsync.Syncer, all ...objectsync.Input) {
 	w.Helper()
-	w.create(w.above, thing(w.input.Object))
-	w.create(w.above, thing(w.second().Object))
-	return w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), w.second(),
-		newSecret(w.input.Object.Namespace, "tls", "one")
+	for _, in := range all {
+		if err := w.resync(s, in); err != nil {
+			w.Fatal(err)
+		}
+	}
 }
 
 // TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
 // keeps it for the other.
 func TestSharedRelatedGoes(t *testing.T) {
-	w := newWorld(t)
-	s, second, origin := w.shared()
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	kube.Delete(t, w.above, origin)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	if w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.above, origin.Namespace, "tls") != nil {
-		t.Error("want neither the copy nor the object left")
+	w, below, s, second := shared(t)
+	workspaceOf(w.input).secretIn("default", "tls", "b25l")
+	w.settle(s, w.input, second)
+	workspaceOf(w.input).end(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: "tls"})
+	w.settle(s, w.input, second)
+	if left := slices.Concat(below.secretNames(w.cluster), workspaceOf(w.input).secretNames("default")); len(left) > 0 {
+		t.Errorf("want neither the copy nor the object left, got %v", left)
 	}
 }
 
 // TestSharedRelatedNotKept shows that an object which refers to a related object and has not copied it yet is no reason
 // for another to leave its copy behind, which nobody would keep then.
 func TestSharedRelatedNotKept(t *testing.T) {
-	w := newWorld(t)
-	s, second, origin := w.shared()
-	w.mustSync(s, second) // It refers to what is not there.
-	w.create(w.above, origin)
-	w.mustSync(s, w.input)
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	w.mustSync(s, second)
-	if w.secretOf(w.below, w.cluster, "tls") == nil {
+	w, below, s, second := shared(t)
+	w.settle(s, second) // It refers to what is not there.
+	workspaceOf(w.input).secretIn("default", "tls", "b25l")
+	w.settle(s, w.input)
+	w.remove(s, w.input)
+	w.settle(s, second)
+	if below.valueOf(w.cluster, "tls") != "b25l" {
 		t.Error("want a copy for the second")
 	}
-	w.delete(second)
-	w.mustSync(s, second)
-	kube.Get(t, w.above, client.ObjectKeyFromObject(origin), origin)
-	if len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
-		t.Errorf("want no copy and no finalizer, got %v", origin.Finalizers)
+	w.remove(s, second)
+	origin := workspaceOf(w.input).get(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: "tls"})
+	if objectsync.HasFinalizer(origin) || below.valueOf(w.cluster, "tls") != "" {
+		t.Errorf("want no copy and no finalizer, got %v", origin)
 	}
 }
 
@@ -331,19 +337,17 @@ func TestSeveralAtOnce(t *testing.T) {
 // TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name
 // is taken.
 func TestSharedByNewOnes(t *testing.T) {
-	w := newWorld(t)
-	s, second, origin := w.shared()
-	w.create(w.above, origin)
+	w, below, s, second := shared(t)
+	workspaceOf(w.input).secretIn("default", "tls", "b25l")
 	late := second
-	late.Service = before(late.Service, "create", "tls", func() { w.mustSync(s, w.input) })
+	late.Service = before(late.Service, "create", "tls", func() { w.settle(s, w.input) })
 	r, err := s.Sync(t.Context(), late)
 	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
 	}
-	w.mustSync(s, second)
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	if w.secretOf(w.below, w.cluster, "tls") == nil {
+	w.settle(s, second)
+	w.remove(s, w.input)
+	if below.valueOf(w.cluster, "tls") == "" {
 		t.Error("want the copy to stay for the second")
 	}
 }
@@ -354,52 +358,24 @@ func (w *world) delete(in objectsync.Input) {
 	kube.Delete(w, w.above, thing(in.Object))
 }
 
-// TestOwnBeforeCopy shows that a Secret of the consumer is not taken for a copy, and stays, which has come before the
-// copy was created, and has all of what the copy was to have, and more.
-func TestOwnBeforeCopy(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	spec.Related[0].Cleanup = true
-	spec.ExistingObjects = v1alpha1.ExistingObjectsRefuse
-	s := w.syncer(spec)
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(s, w.input)
-	empty := newSecret(w.cluster, "tls", "")
-	empty.Data = nil
-	w.create(w.below, empty)
-	stopped(t, s, w.input, &fault{left: 2})
-	if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
-		t.Fatal("want no copy made")
-	}
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "own"))
-	w.refused(s, w.input, objectsync.ErrForeign)
-	w.delete(w.input)
-	w.mustSync(s, w.input)
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "own" || w.source(w.input) != nil {
-		t.Errorf("want the consumer's Secret left alone, and the object gone, got %q", got)
-	}
-}
-
 // TestEndBeforeSeen shows that a copy on the service cluster whose creation was not answered is deleted with its
 // object, even if the watch lags behind.
 func TestEndBeforeSeen(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	w.create(w.above, thing(w.input.Object))
-	w.mustSync(s, w.input)
-	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
-	stopped(t, s, w.input, &fault{left: 2, after: true})
-	if w.secretOf(w.below, w.cluster, "tls") == nil {
-		t.Fatal("want the copy made")
+	w, below, s, _ := shared(t)
+	w.settle(s, w.input)
+	workspaceOf(w.input).secretIn("default", "tls", "b25l")
+	if _, err := s.Sync(t.Context(), stopping(w.input, &fault{left: 2, after: true})); !errors.Is(err, errBoom) ||
+		below.valueOf(w.cluster, "tls") == "" {
+		t.Fatalf("want the copy made, and no answer, got %v", err)
 	}
-	w.delete(w.input)
+	workspaceOf(w.input).end(things.Workspace.GroupVersionResource, w.input.Object)
 	blind := w.input
 	blind.Service = veil(blind.Service, "tls", nil)
-	if _, err := s.Sync(t.Context(), blind); !apierrors.IsConflict(err) {
+	if err := w.resync(s, blind); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, got %v", err)
 	}
-	w.mustSync(s, w.input)
-	if w.secretOf(w.below, w.cluster, "tls") != nil || w.source(w.input) != nil {
-		t.Error("want the copy and the object gone")
+	w.remove(s, w.input)
+	if below.valueOf(w.cluster, "tls") != "" {
+		t.Error("want the copy gone")
 	}
 }

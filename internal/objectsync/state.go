@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -146,11 +145,6 @@ func (s *state) clone() state {
 	out := *s
 	out.contents, out.records = maps.Clone(s.contents), maps.Clone(s.records)
 	return out
-}
-
-// equal reports whether two states are the same, but for where the copy is: that is written with the rest.
-func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.contents, t.contents, bytes.Equal) && maps.Equal(s.records, t.records)
 }
 
 // contentKey returns the key of what was last copied: that which is recorded, or else api-syncagent's for the object,

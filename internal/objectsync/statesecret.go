@@ -1,8 +1,10 @@
 package objectsync
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,7 +65,8 @@ func (s *stateSecret) ref() Ref {
 // be made is written before. One that does not tell whose it is does from the first change on.
 func (s *stateSecret) save(ctx context.Context, next *state, at place, changed bool) error {
 	moves := next.copy.NamespacedName != s.stored.copy.NamespacedName
-	if s.exists && !moves && next.equal(s.stored) && (s.marked || !changed) {
+	same := maps.EqualFunc(next.contents, s.stored.contents, bytes.Equal) && maps.Equal(next.records, s.stored.records)
+	if s.exists && !moves && same && (s.marked || !changed) {
 		return nil
 	}
 	if at.Name != "" {

@@ -1,10 +1,11 @@
 package objectsync_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,11 +30,11 @@ func TestNewObject(t *testing.T) {
 	}))
 	var all []objectsync.Result
 	above, below := w.writes(func() { all = w.mustSync(s, w.input) })
-	if diff := cmp.Diff(map[string]int{"patch things.ws.example.com": 1}, above); diff != "" {
+	if diff := gocmp.Diff(map[string]int{"patch things.ws.example.com": 1}, above); diff != "" {
 		t.Errorf("requests above: -want, +got:\n%s", diff)
 	}
 	// The first attempt finds that there is no namespace, once for each workspace.
-	if diff := cmp.Diff(map[string]int{"create things.example.org": 2, "create secrets": 1, "create namespaces": 1},
+	if diff := gocmp.Diff(map[string]int{"create things.example.org": 2, "create secrets": 1, "create namespaces": 1},
 		below); diff != "" {
 		t.Errorf("requests below: -want, +got:\n%s", diff)
 	}
@@ -50,10 +51,10 @@ func TestNewObject(t *testing.T) {
 		objectsync.AnnotationKind:        "Thing.ws.example.com",
 		objectsync.AnnotationPublication: "publication",
 	}
-	if diff := cmp.Diff(want, c.GetAnnotations()); diff != "" {
+	if diff := gocmp.Diff(want, c.GetAnnotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(w.source(w.input).Object["spec"], c.Object["spec"]); diff != "" {
+	if diff := gocmp.Diff(w.source(w.input).Object["spec"], c.Object["spec"]); diff != "" {
 		t.Errorf("spec: -source, +copy:\n%s", diff)
 	}
 	ns := &corev1.Namespace{}
@@ -64,20 +65,20 @@ func TestNewObject(t *testing.T) {
 
 	w.patchStatus(w.below, c, `{"status":{"phase":"Ready","count":1,"conditions":[{"type":"Ready"}]}}`)
 	above, below = w.writes(func() { all = w.mustSync(s, w.input) })
-	if diff := cmp.Diff(map[string]int{"patch things.ws.example.com/status": 1}, above); diff != "" {
+	if diff := gocmp.Diff(map[string]int{"patch things.ws.example.com/status": 1}, above); diff != "" {
 		t.Errorf("requests above for the status: -want, +got:\n%s", diff)
 	}
 	if len(below) != 0 {
 		t.Errorf("requests below for the status: want none, got %v", below)
 	}
-	if diff := cmp.Diff(w.theCopy(w.cluster).Object["status"], w.source(w.input).Object["status"]); diff != "" {
+	if diff := gocmp.Diff(w.theCopy(w.cluster).Object["status"], w.source(w.input).Object["status"]); diff != "" {
 		t.Errorf("status: -copy, +source:\n%s", diff)
 	}
 
 	second := w.second()
 	w.create(w.above, thing(second.Object))
 	above, below = w.writes(func() { w.mustSync(s, second) })
-	if diff := cmp.Diff([]map[string]int{
+	if diff := gocmp.Diff([]map[string]int{
 		{"patch things.ws.example.com": 1}, {"create things.example.org": 1, "create secrets": 1},
 	}, []map[string]int{above, below}); diff != "" {
 		t.Errorf("requests of the second object: -want, +got:\n%s", diff)
@@ -97,11 +98,11 @@ func TestMerge(t *testing.T) {
 	w.writesNothing("local changes", s, w.input)
 	w.patch(w.above, src, `{"spec":{"size":null,"new":[1,2]}}`)
 	_, below := w.writes(func() { w.mustSync(s, w.input) })
-	if diff := cmp.Diff(map[string]int{"patch things.example.org": 1, "patch secrets": 1}, below); diff != "" {
+	if diff := gocmp.Diff(map[string]int{"patch things.example.org": 1, "patch secrets": 1}, below); diff != "" {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	c := w.theCopy(w.cluster)
-	if diff := cmp.Diff(map[string]any{
+	if diff := gocmp.Diff(map[string]any{
 		"secretName": "changed", "defaulted": "by a webhook", "new": []any{int64(1), int64(2)},
 	}, c.Object["spec"]); diff != "" {
 		t.Errorf("spec: -want, +got:\n%s", diff)
@@ -133,7 +134,7 @@ func TestMutation(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(c.Object, "spec", "secretName"); got != "tls-"+c.GetName() {
 		t.Errorf("spec.secretName: got %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"secret": "tls", "big": int64(9007199254740993)},
+	if diff := gocmp.Diff(map[string]any{"secret": "tls", "big": int64(9007199254740993)},
 		w.source(w.input).Object["status"]); diff != "" {
 		t.Errorf("status: -want, +got:\n%s", diff)
 	}
@@ -176,83 +177,62 @@ func TestDeletion(t *testing.T) {
 // TestExisting shows what happens if the name of a new copy is taken: an object that belongs to nobody becomes the copy
 // where no other workspace can have objects, or if the service owner says so. What is refused can go.
 func TestExisting(t *testing.T) {
-	const placed, taken = "ObjectAccepted ObjectPlaced", "ObjectAccepted NameTaken"
-	was := map[string]any{"size": int64(1), "local": "x"}
+	was := map[string]any{"size": "S", "local": "x"}
 	for name, tc := range map[string]struct {
 		reason   string
-		shared   bool // whether copies of other workspaces are in the namespace
-		naming   string
+		in, name string // where it is, by the rule for names; c1 and web by default
 		policy   v1alpha1.ExistingObjectsPolicy
 		labels   map[string]string
-		event    string
 		err      error
-		wantSpec map[string]any
+		wantSpec map[string]any // was by default
 	}{
-		"Own": {
-			reason: "In the workspace's own namespace it does, as it is.", labels: map[string]string{"a": "b"},
-			event: placed, wantSpec: was,
-		},
-		"Unique": {
-			reason: "And where its name is the workspace's own.", shared: true,
-			naming: "$remoteClusterName-", event: placed, wantSpec: was,
-		},
-		"Shared": {
-			reason: "Not where others could have that name.", shared: true, event: taken, err: objectsync.ErrExists,
-			wantSpec: was,
-		},
+		"Own":    {reason: "In the workspace's own namespace it does, as it is.", labels: map[string]string{"a": "b"}},
+		"Unique": {reason: "And where its name is the workspace's own.", in: "shared", name: "$remoteClusterName-web"},
+		"Shared": {reason: "Not where others could have that name.", in: "shared", err: objectsync.ErrExists},
 		"Declared": {
-			reason: "Unless that is asked for.", shared: true, policy: v1alpha1.ExistingObjectsAdopt, event: placed,
-			wantSpec: was,
+			reason: "Unless that is asked for.", in: "shared", policy: v1alpha1.ExistingObjectsAdopt,
 		},
 		"Overwrite": {
-			reason: "Or with the consumer's content.", policy: v1alpha1.ExistingObjectsOverwrite, event: placed,
-			wantSpec: map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"},
+			reason: "Or with the consumer's content.", policy: v1alpha1.ExistingObjectsOverwrite,
+			wantSpec: map[string]any{"size": "L", "local": "x"},
 		},
 		"OtherTenant": {
-			reason: "What belongs to another tenant stays what it is.",
+			reason: "What belongs to another tenant stays what it is.", err: objectsync.ErrForeign,
 			labels: map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"},
-			event:  taken, err: objectsync.ErrForeign, wantSpec: was,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			spec := &v1alpha1.PublishedResourceSpec{
-				ExistingObjects: tc.policy, Naming: &v1alpha1.ResourceNaming{Name: tc.naming + "$remoteName"},
+			w, below := withoutServers(t)
+			naming := &v1alpha1.ResourceNaming{Namespace: tc.in, Name: cmp.Or(tc.name, "$remoteName")}
+			s := w.syncer(&v1alpha1.PublishedResourceSpec{ExistingObjects: tc.policy, Naming: naming})
+			at := types.NamespacedName{Namespace: cmp.Or(tc.in, w.cluster), Name: "web"}
+			if tc.name != "" {
+				at.Name = "c1-web"
 			}
-			at := types.NamespacedName{
-				Namespace: w.cluster, Name: strings.ReplaceAll(tc.naming, "$remoteClusterName", w.cluster) + "web",
-			}
-			if tc.shared {
-				at.Namespace = w.state + "-shared"
-				spec.Naming.Namespace = at.Namespace
-			}
-			w.ensureNamespace(at.Namespace)
 			u := objectOf(things.Service, at, map[string]any{"spec": was})
 			u.SetLabels(tc.labels)
-			w.create(w.below, u.DeepCopy())
-			w.create(w.above, thing(w.input.Object))
-			s := w.syncer(spec)
-			all, err := w.sync(s, w.input)
-			if !errors.Is(err, tc.err) || reasons(all) != tc.event {
-				t.Errorf("%s\nwant %v and %q, got %v and %q", tc.reason, tc.err, tc.event, err, reasons(all))
+			below.put(things.Service.GroupVersionResource, u)
+			enter(w.input, map[string]any{"size": "L"})
+			r, err := s.Sync(t.Context(), w.input)
+			last := r.Events[len(r.Events)-1]
+			if want := map[bool]string{true: "ObjectPlaced", false: "NameTaken"}[tc.err == nil]; !errors.Is(err, tc.err) ||
+				last.Reason != want {
+				t.Errorf("%s\nwant %v and %q, got %v and %v", tc.reason, tc.err, want, err, r.Events)
 			}
-			for _, r := range all {
-				for _, e := range r.Events {
-					if strings.Contains(e.Message, w.cluster) || strings.Contains(e.Message, at.String()) {
-						t.Errorf("an event reveals the service cluster: %q", e.Message)
-					}
-				}
+			if strings.Contains(last.Message, w.cluster) || strings.Contains(last.Message, at.String()) {
+				t.Errorf("an event reveals the service cluster: %q", last.Message)
 			}
-			if tc.err != nil {
-				w.delete(w.input)
-				w.mustSync(s, w.input)
-				if w.source(w.input) != nil {
-					t.Error("want the object gone that was refused")
-				}
+			got := below.get(things.Service.GroupVersionResource, at)
+			if tc.wantSpec == nil {
+				tc.wantSpec = was
 			}
-			if got := w.read(w.input.Service, things.Service, at); !cmp.Equal(tc.wantSpec, got.Object["spec"]) ||
-				(len(w.copies(w.cluster)) == 1) != (tc.err == nil) {
-				t.Errorf("%s\nwant spec %v, got %v", tc.reason, tc.wantSpec, got)
+			if diff := gocmp.Diff(tc.wantSpec, got.Object["spec"]); diff != "" ||
+				(len(w.copies(w.cluster)) == 1) != (err == nil) {
+				t.Errorf("%s\n-want, +got:\n%s%v", tc.reason, diff, got)
+			}
+			w.remove(s, w.input)
+			if stays := below.get(things.Service.GroupVersionResource, at) != nil; stays != (tc.err != nil) {
+				t.Errorf("%s\nIt stays when the object goes: %t", tc.reason, stays)
 			}
 		})
 	}

@@ -277,7 +277,7 @@ func TestLeavesSharedHeld(t *testing.T) {
 		"WorkspaceLeaves": {leave: leaves, shared: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newManyRelated(t, v1alpha1.OriginKCP)
+			m := newManyRelated(t)
 			m.name(1)
 			m.fill(1, "b25l")
 			res, err := m.syncer.Sync(t.Context(), m.input)
@@ -290,7 +290,7 @@ func TestLeavesSharedHeld(t *testing.T) {
 			if err := tc.leave(m.syncer, t.Context(), m.input); err != nil {
 				t.Fatal(err)
 			}
-			related := m.above.get(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: "s0"})
+			related := m.above.get(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: "s0"})
 			if got := objectsync.HasFinalizer(related); got != tc.held {
 				t.Errorf("want the related object held: %t, got %t", tc.held, got)
 			}

@@ -32,8 +32,8 @@ var (
 	statusFields    = []string{"claimConditionTypes", "connectionDetails"}
 )
 
-// formerFields are those that versions of Crossplane 1 add, each with a field in it. In others an author may have fields
-// of these names.
+// formerFields are those that versions of Crossplane 1 add, each with a field in it. In others an author may have
+// fields of these names.
 var formerFields = map[string]string{"publishConnectionDetailsTo": "configRef", "environmentConfigRefs": "apiVersion"}
 
 // PlatformFields returns the paths of the fields of a type that belong to the platform, sorted: those of Crossplane, in

@@ -232,8 +232,11 @@ func overlay(s, with apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchema
 
 // adapt says in the words of a CustomResourceDefinition what OpenAPI says in others.
 func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-	if s.Default != nil && zero(s.Default.Raw) {
-		s.Default = nil
+	if s.Default != nil { // It may only be what Go has where nothing is said.
+		value := string(bytes.TrimSpace(s.Default.Raw))
+		if value == "{}" || value == "null" || slices.Contains(slices.Collect(maps.Values(zeroes)), value) {
+			s.Default = nil
+		}
 	}
 	if s.Type == "" && len(s.Properties) > 0 {
 		s.Type = "object"
@@ -247,12 +250,6 @@ func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		s.XPreserveUnknownFields = new(true)
 	}
 	return s
-}
-
-// zero reports whether a default is only what Go has where nothing is said.
-func zero(value []byte) bool {
-	v := string(bytes.TrimSpace(value))
-	return v == "{}" || v == "null" || slices.Contains(slices.Collect(maps.Values(zeroes)), v)
 }
 
 // isIntOrString reports whether a value is a text or a number.

@@ -1,9 +1,11 @@
 package projection
 
 import (
+	"cmp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,7 +130,7 @@ func TestFromOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.SetName("things.example.com")
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	p, err := Project(got, specOf(publishedv1alpha1.SourceResource{}, nil))
@@ -137,70 +139,39 @@ func TestFromOpenAPI(t *testing.T) {
 	}
 }
 
+// TestFromOpenAPIVersions shows which versions a built-in type has, the one that is stored last, and why it has none.
 func TestFromOpenAPIVersions(t *testing.T) {
-	document := func(version string) string {
-		return "components: {schemas: {a: {type: object, " +
-			"x-kubernetes-group-version-kind: [{group: example.com, version: " + version + ", kind: Thing}]}}}"
+	of := func(version, described string) BuiltIn {
+		return builtIn(t, version, "components: {schemas: {a: {type: object, x-kubernetes-group-version-kind: "+
+			"[{group: example.com, version: "+described+", kind: Thing}]}}}")
 	}
-	thing := schema.GroupKind{Group: "example.com", Kind: "Thing"}
-	type want struct {
-		Versions []string
-		Storage  string
-		Reason   Reason
-		Err      bool
-	}
-	for name, tc := range map[string]struct {
-		reason    string
-		kind      schema.GroupKind
-		preferred string
-		versions  []BuiltIn
-		want      want
+	unread := of("v1", "v1")
+	unread.Document = []byte("<html>")
+	for reason, tc := range map[string]struct {
+		kind     string // Thing by default
+		versions []BuiltIn
+		want     []string
+		fails    Reason // none if it may be readable the next time
 	}{
-		"Preferred": {
-			reason:    "The preferred version stores.",
-			kind:      thing,
-			preferred: "v1beta1",
-			versions:  []BuiltIn{builtIn(t, "v1", document("v1")), builtIn(t, "v1beta1", document("v1beta1"))},
-			want:      want{Versions: []string{"v1beta1", "v1"}, Storage: "v1beta1"},
+		"The preferred version stores.": {
+			versions: []BuiltIn{of("v1", "v1"), of("v1beta1", "v1beta1")}, want: []string{"v1beta1", "v1", "v1beta1"},
 		},
-		"Undescribed": {
-			reason:    "A type must be described.",
-			kind:      thing,
-			preferred: "v1",
-			versions:  []BuiltIn{builtIn(t, "v1", document("v2"))},
-			want:      want{Reason: NotServed, Err: true},
-		},
-		"Unserved": {
-			reason:    "A type must be served.",
-			kind:      schema.GroupKind{Group: "example.com", Kind: "Other"},
-			preferred: "v1",
-			versions:  []BuiltIn{builtIn(t, "v1", document("v1"))},
-			want:      want{Reason: NotServed, Err: true},
-		},
-		"NotJSON": {
-			reason:    "A document that cannot be read may be readable the next time.",
-			kind:      thing,
-			preferred: "v1",
-			versions: []BuiltIn{{
-				Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>"),
-			}},
-			want: want{Err: true},
-		},
+		"A type must be described.":       {versions: []BuiltIn{of("v1", "v2")}, fails: NotServed},
+		"A type must be served.":          {kind: "Other", versions: []BuiltIn{of("v1", "v1")}, fails: NotServed},
+		"A document may become readable.": {versions: []BuiltIn{unread}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			crd, err := FromOpenAPI(tc.kind, tc.preferred, tc.versions...)
-			got := want{Reason: ReasonOf(err), Err: err != nil}
-			if crd != nil {
-				for _, v := range crd.Spec.Versions {
-					got.Versions = append(got.Versions, v.Name)
-					if v.Storage {
-						got.Storage += v.Name
-					}
-				}
+		kind := schema.GroupKind{Group: "example.com", Kind: cmp.Or(tc.kind, "Thing")}
+		crd, err := FromOpenAPI(kind, "v1beta1", tc.versions...)
+		var got []string
+		if err == nil {
+			for _, v := range crd.Spec.Versions {
+				got = append(got, v.Name)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n%v\n-want, +got:\n%s", tc.reason, err, diff)
-			}
-		})
+			stored, _ := apihelpers.GetCRDStorageVersion(crd)
+			got = append(got, stored)
+		}
+		if diff := gocmp.Diff(tc.want, got); diff != "" || ReasonOf(err) != tc.fails || (err == nil) != (tc.want != nil) {
+			t.Errorf("%s %v\n-want, +got:\n%s", reason, err, diff)
+		}
 	}
 }

@@ -41,7 +41,11 @@ func (p *Projection) sanitize() error {
 			continue
 		}
 		if p.CRD.Spec.PreserveUnknownFields {
-			preserve(v.Schema.OpenAPIV3Schema)
+			walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
+				if s.Type == "object" && s.AdditionalProperties == nil {
+					s.XPreserveUnknownFields = new(true)
+				}
+			})
 			p.Repairs = append(p.Repairs,
 				fmt.Sprintf("version %s: preserveUnknownFields is set, so objects may have any fields", v.Name))
 		}
@@ -74,7 +78,10 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 		if !progress {
 			return refused(v.Name, complaints)
 		}
-		compact(v.Schema.OpenAPIV3Schema)
+		walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
+			s.XValidations = slices.DeleteFunc(s.XValidations,
+				func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
+		})
 	}
 	return failf(InvalidSchema, "schema of version %s: repairs do not come to an end", v.Name)
 }
@@ -258,8 +265,8 @@ func preserveFields(s *apiextensionsv1.JSONSchemaProps) bool {
 	return !had
 }
 
-// strike empties one rule, given by its index. It keeps its place until compact, so that other complaints still find
-// theirs.
+// strike empties one rule, given by its index. It keeps its place until the end of the round, so that other
+// complaints still find theirs.
 func strike(s *apiextensionsv1.JSONSchemaProps, index string) bool {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= len(s.XValidations) {
@@ -267,14 +274,6 @@ func strike(s *apiextensionsv1.JSONSchemaProps, index string) bool {
 	}
 	s.XValidations[i] = apiextensionsv1.ValidationRule{}
 	return true
-}
-
-// compact takes away empty rules.
-func compact(s *apiextensionsv1.JSONSchemaProps) {
-	walk(s, func(s *apiextensionsv1.JSONSchemaProps) {
-		s.XValidations = slices.DeleteFunc(s.XValidations,
-			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
-	})
 }
 
 // without takes a keyword away, and reports whether it was there.
@@ -290,15 +289,6 @@ func without(s *apiextensionsv1.JSONSchemaProps, keyword string) bool {
 	}
 	*s = out
 	return true
-}
-
-// preserve lets each object of a schema have fields that are not described.
-func preserve(s *apiextensionsv1.JSONSchemaProps) {
-	walk(s, func(s *apiextensionsv1.JSONSchemaProps) {
-		if s.Type == "object" && s.AdditionalProperties == nil {
-			s.XPreserveUnknownFields = new(true)
-		}
-	})
 }
 
 // walk calls f with each part of a schema that describes a value, the outer ones first.
