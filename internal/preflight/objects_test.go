@@ -7,9 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
@@ -75,20 +72,16 @@ func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstru
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally := newTally()
-	x := &objects{t: tally, crossNamespace: crossNamespace}
+	p := &pass{t: newTally()}
+	p.options.Target.AllowCrossNamespace = crossNamespace
 	for _, u := range all {
-		var o object.Object = &objectv1alpha2.Object{}
-		if u.GetNamespace() != "" {
-			o = &mobjectv1alpha1.Object{}
-		}
 		s, err := newSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.judge(t.Context(), u, s, o)
+		p.judgeObject(t.Context(), u, s)
 	}
-	return tallied(tally)
+	return tallied(p.t)
 }
 
 func TestJudgeObjects(t *testing.T) {
