@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -155,14 +156,7 @@ func cannotLook(verb string, at schema.GroupResource, err error) verdict {
 	if apierrors.IsForbidden(err) {
 		return unknown(at.String(), "the control plane denies it",
 			"grant the user of the kubeconfig by a ClusterRole: apiGroups: ["+
-				quoted(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
+				strconv.Quote(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
 	}
 	return unknown(at.String(), "cannot "+verb+" it: "+err.Error(), "")
-}
-
-func quoted(group string) string {
-	if group == "" {
-		return `""`
-	}
-	return group
 }
