@@ -39,54 +39,34 @@ func TestClean(t *testing.T) {
 		is     func(error) bool
 	}{
 		"Invalid": {
-			reason: "Of a Secret that is invalid the fields are named.", kind: "Secret", err: invalid,
-			want: leftOut("Invalid") + ": data.a, data.b", is: apierrors.IsInvalid,
+			"Of a Secret that is invalid the fields are named.", "Secret", invalid, leftOut("Invalid") + ": data.a, data.b",
+			apierrors.IsInvalid,
 		},
-		"Denied": {
-			reason: "What is forbidden by rights is said in full.",
-			kind:   "Secret",
-			err:    denied,
-			want:   denied.Error(),
-			is:     apierrors.IsForbidden,
-		},
-		"Webhook": {
-			reason: "What a webhook says is not repeated.", kind: "Secret", err: webhook,
-			want: leftOut("Forbidden"), is: apierrors.IsForbidden,
-		},
+		"Denied":  {"Missing rights are said in full.", "Secret", denied, denied.Error(), apierrors.IsForbidden},
+		"Webhook": {"What a webhook says is not repeated.", "Secret", webhook, leftOut("Forbidden"), apierrors.IsForbidden},
 		"Schema": {
-			reason: "Of a value of the wrong type the field is named.", kind: "Secret", err: typed,
-			want: "failed to create typed patch object (n/s; /v1, Kind=Secret): .data.a", is: apierrors.IsInternalError,
+			"Of a value of the wrong type the field is named.", "Secret", typed,
+			"failed to create typed patch object (n/s; /v1, Kind=Secret): .data.a", apierrors.IsInternalError,
 		},
 		"Namespace": {
-			reason: "A missing namespace is named.", kind: "Secret",
-			err:  apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
-			want: `namespaces "n" not found`, is: apierrors.IsNotFound,
+			"A missing namespace is named.", "Secret", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
+			`namespaces "n" not found`, apierrors.IsNotFound,
 		},
-		"OtherKind": {
-			reason: "Other kinds are no secrets.",
-			kind:   "ConfigMap",
-			err:    invalid,
-			want:   invalid.Error(),
-			is:     apierrors.IsInvalid,
-		},
+		"OtherKind": {"Other kinds are no secrets.", "ConfigMap", invalid, invalid.Error(), apierrors.IsInvalid},
 		"Pointer": {
-			reason: "Addresses, which differ in each answer, are left out.", kind: "ConfigMap",
-			err:  apierrors.NewBadRequest("got (*string)(0xc000123456)"),
-			want: "got (*string)(pointer)", is: apierrors.IsBadRequest,
+			"Addresses, which differ in each answer, are left out.", "ConfigMap",
+			apierrors.NewBadRequest("got (*string)(0xc000123456)"), "got (*string)(pointer)", apierrors.IsBadRequest,
 		},
 		"WebhookMissing": {
-			reason: "Nor what one says is not found.", kind: "Secret", err: foundNothing,
-			want: leftOut("NotFound"), is: apierrors.IsNotFound,
+			"Nor what one says is not found.", "Secret", foundNothing, leftOut("NotFound"), apierrors.IsNotFound,
 		},
 		"NoKind": {
-			reason: "What is no resource is not repeated.", kind: "ConfigMap",
-			err:  runtime.NewMissingKindErr(`{"data":"hunter2"}`),
-			want: "the answer of the server is no resource", is: func(err error) bool { return err != nil },
+			"What is no resource is not repeated.", "ConfigMap", runtime.NewMissingKindErr(`{"data":"hunter2"}`),
+			"the answer of the server is no resource", func(err error) bool { return err != nil },
 		},
 		"NoAnswer": {
-			reason: "What is no answer of a server stays as it is.", kind: "Secret", err: http.ErrHandlerTimeout,
-			want: http.ErrHandlerTimeout.Error(),
-			is:   func(err error) bool { return errors.Is(err, http.ErrHandlerTimeout) },
+			"What is no answer of a server stays as it is.", "Secret", http.ErrHandlerTimeout,
+			http.ErrHandlerTimeout.Error(), func(err error) bool { return errors.Is(err, http.ErrHandlerTimeout) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

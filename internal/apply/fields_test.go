@@ -24,14 +24,8 @@ func keyed(n int) *unstructured.Unstructured {
 		fields.Insert(append(item.Copy(), fieldpath.FieldNameElement("value")))
 		fields.Insert(fieldpath.MakePathOrDie("spec", "set", value.NewValueInterface(name)))
 	}
-	raw, err := fields.ToJSON()
-	if err != nil {
-		panic(err)
-	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"items": items, "set": set}}}
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(raw))},
-	})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(manager, applied, encodeFields(fields).GetRawString())})
 	return u
 }
 
@@ -42,13 +36,7 @@ func invented(n int) *unstructured.Unstructured {
 	for i := range n {
 		fields.Insert(fieldpath.MakePathOrDie("spec", "items", fieldpath.KeyByFields(fmt.Sprintf("key-%d", i), "x")))
 	}
-	raw, err := fields.ToJSON()
-	if err != nil {
-		panic(err)
-	}
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(raw))},
-	})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(manager, applied, encodeFields(fields).GetRawString())})
 	return u
 }
 
@@ -122,9 +110,7 @@ func FuzzManagedFields(f *testing.F) {
 		}
 		u := &unstructured.Unstructured{Object: object}
 		delete(u.Object, "metadata")
-		u.SetManagedFields([]metav1.ManagedFieldsEntry{
-			{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
-		})
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(manager, applied, fields)})
 		first, err := HashOwned(u, u, manager)
 		again, _ := HashOwned(u, u, manager)
 		if first != again {

@@ -22,57 +22,18 @@ func TestSourceOfIdentity(t *testing.T) {
 		source   xpv2.CredentialsSource
 		err      string // part of the message
 	}{
-		"GoogleOwn": {
-			reason:   "The provider may have Google credentials.",
-			identity: commonv1.IdentityGoogle,
-			source:   own,
-		},
-		"GoogleNone": {
-			reason:   "Without any, Google's library looks for them.",
-			identity: commonv1.IdentityGoogle,
-			source:   none,
-		},
-		"AWSOwn": {
-			reason:   "The provider may have AWS credentials.",
-			identity: commonv1.IdentityAWSWeb,
-			source:   own,
-		},
+		"GoogleOwn":  {"The provider may have Google credentials.", commonv1.IdentityGoogle, own, ""},
+		"GoogleNone": {"Without any, Google's library looks for them.", commonv1.IdentityGoogle, none, ""},
+		"AWSOwn":     {"The provider may have AWS credentials.", commonv1.IdentityAWSWeb, own, ""},
 		"AWSSecret": {
-			reason:   "Nobody else has.",
-			identity: commonv1.IdentityAWSWeb,
-			source:   secret,
-			err:      "spec.identity.source Secret does not go with type AWSWebIdentityCredentials",
+			"Nobody else has.", commonv1.IdentityAWSWeb, secret,
+			"spec.identity.source Secret does not go with type AWSWebIdentityCredentials",
 		},
-		"AzureOwn": {
-			reason:   "Azure's are written down.",
-			identity: commonv1.IdentityAzureServicePrincipal,
-			source:   own,
-			err:      "does not go with type AzureServicePrincipalCredentials",
-		},
-		"AzureNone": {
-			reason:   "Azure's are written down.",
-			identity: commonv1.IdentityAzureServicePrincipal,
-			source:   none,
-			err:      "does not go with type AzureServicePrincipalCredentials",
-		},
-		"AzureWorkload": {
-			reason:   "Also those of workloads.",
-			identity: commonv1.IdentityAzureWorkload,
-			source:   own,
-			err:      "does not go with type AzureWorkloadIdentityCredentials",
-		},
-		"UpboundOwn": {
-			reason:   "So are Upbound's.",
-			identity: commonv1.IdentityUpbound,
-			source:   own,
-			err:      "does not go with type UpboundTokens",
-		},
-		"Nebius": {
-			reason:   "Nebius is not built in.",
-			identity: commonv1.IdentityNebius,
-			source:   secret,
-			err:      "spec.identity.type NebiusServiceAccountCredentials is not built in",
-		},
+		"AzureOwn":      {"Azure's must be given.", commonv1.IdentityAzureServicePrincipal, own, "not go with type Azure"},
+		"AzureNone":     {"They are needed.", commonv1.IdentityAzureServicePrincipal, none, "not go with type Azure"},
+		"AzureWorkload": {"Also those of workloads.", commonv1.IdentityAzureWorkload, own, "not go with type Azure"},
+		"UpboundOwn":    {"So are Upbound's.", commonv1.IdentityUpbound, own, "does not go with type UpboundTokens"},
+		"Nebius":        {"It is not built in.", commonv1.IdentityNebius, secret, "type NebiusServiceAccountCredentials is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := parseKubeconfig(kubeconfigOf(`server: "https://127.0.0.1"`, ``), "")

@@ -96,42 +96,30 @@ func requests() map[string]func(context.Context, *Cluster) error {
 // nothing of it is repeated, and that nothing is taken for absent by it.
 func TestForeignAnswers(t *testing.T) {
 	const html = "<html>node-role-secret-123</html>"
+	const asJSON, asHTML, text = "application/json", "text/html", "text/plain"
 	for name, tc := range map[string]struct {
-		code        int
-		contentType string
-		body        string
+		code              int
+		contentType, body string
 	}{
-		"JSON": {code: http.StatusOK, contentType: "application/json", body: foreign},
-		"JSONWithKind": {
-			code:        http.StatusOK,
-			contentType: "application/json",
-			body:        `{"kind":"","SecretAccessKey":"node-role-secret-123"}`,
-		},
-		"JSONList":   {code: http.StatusOK, contentType: "application/json", body: `["node-role-secret-123"]`},
-		"HTML":       {code: http.StatusOK, contentType: "text/html", body: html},
-		"HTMLAsJSON": {code: http.StatusOK, contentType: "application/json", body: html},
-		"YAML":       {code: http.StatusOK, contentType: "application/yaml", body: "kind: node-role-secret-123"},
-		"Protobuf": {
-			code:        http.StatusOK,
-			contentType: "application/vnd.kubernetes.protobuf",
-			body:        "node-role-secret-123",
-		},
-		"Empty":     {code: http.StatusOK, contentType: "", body: ""},
-		"EmptyJSON": {code: http.StatusOK, contentType: "application/json", body: ""},
-		"HalfAnObject": {
-			code:        http.StatusOK,
-			contentType: "application/json",
-			body:        `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`,
-		},
-		"NotFound":     {code: http.StatusNotFound, contentType: "text/plain", body: "404 node-role-secret-123"},
-		"NotFoundJSON": {code: http.StatusNotFound, contentType: "application/json", body: foreign},
-		"Gone":         {code: http.StatusGone, contentType: "text/plain", body: html},
-		"Conflict":     {code: http.StatusConflict, contentType: "text/plain", body: html},
-		"Forbidden":    {code: http.StatusForbidden, contentType: "text/html", body: html},
-		"Unauthorized": {code: http.StatusUnauthorized, contentType: "application/json", body: foreign},
-		"TooMany":      {code: http.StatusTooManyRequests, contentType: "text/html", body: html},
-		"Internal":     {code: http.StatusInternalServerError, contentType: "application/json", body: foreign},
-		"BadGateway":   {code: http.StatusBadGateway, contentType: "text/html", body: html},
+		"JSON":         {http.StatusOK, asJSON, foreign},
+		"JSONWithKind": {http.StatusOK, asJSON, `{"kind":"","SecretAccessKey":"node-role-secret-123"}`},
+		"JSONList":     {http.StatusOK, asJSON, `["node-role-secret-123"]`},
+		"HTML":         {http.StatusOK, asHTML, html},
+		"HTMLAsJSON":   {http.StatusOK, asJSON, html},
+		"YAML":         {http.StatusOK, "application/yaml", "kind: node-role-secret-123"},
+		"Protobuf":     {http.StatusOK, "application/vnd.kubernetes.protobuf", "node-role-secret-123"},
+		"Empty":        {http.StatusOK, "", ""},
+		"EmptyJSON":    {http.StatusOK, asJSON, ""},
+		"HalfAnObject": {http.StatusOK, asJSON, `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`},
+		"NotFound":     {http.StatusNotFound, text, "404 node-role-secret-123"},
+		"NotFoundJSON": {http.StatusNotFound, asJSON, foreign},
+		"Gone":         {http.StatusGone, text, html},
+		"Conflict":     {http.StatusConflict, text, html},
+		"Forbidden":    {http.StatusForbidden, asHTML, html},
+		"Unauthorized": {http.StatusUnauthorized, asJSON, foreign},
+		"TooMany":      {http.StatusTooManyRequests, asHTML, html},
+		"Internal":     {http.StatusInternalServerError, asJSON, foreign},
+		"BadGateway":   {http.StatusBadGateway, asHTML, html},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -207,40 +195,24 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 func TestRealAnswersPass(t *testing.T) {
 	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound",` +
 		`"message":"configmaps \"c\" not found","details":{"name":"c","kind":"configmaps"},"code":404}`
+	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
+	const sorted = ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}`
+	noNamespace := strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`)
+	succeeds := func(err error) bool { return err == nil }
 	for name, tc := range map[string]struct {
 		code int
 		body string
 		want func(error) bool
 	}{
-		"Object": {
-			code: http.StatusOK,
-			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`,
-			want: func(err error) bool { return err == nil },
-		},
-		"SortedKeys": {
-			code: http.StatusOK,
-			body: ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}` + "\n",
-			want: func(err error) bool { return err == nil },
-		},
-		"NotFound": {code: http.StatusNotFound, body: notFound, want: apierrors.IsNotFound},
-		"NoNamespace": {
-			code: http.StatusNotFound,
-			body: strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`),
-			want: apierrors.IsNotFound,
-		},
-		"Forbidden": {
-			code: http.StatusForbidden,
-			body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
-			want: apierrors.IsForbidden,
-		},
-		"Refused": {code: http.StatusForbidden, body: "no", want: apierrors.IsForbidden},
-		"NoMethod": {
-			code: http.StatusMethodNotAllowed,
-			body: "405: Method Not Allowed",
-			want: apierrors.IsMethodNotSupported,
-		},
-		"Overloaded":  {code: http.StatusTooManyRequests, body: "later", want: apierrors.IsTooManyRequests},
-		"Unavailable": {code: http.StatusServiceUnavailable, body: "later", want: apierrors.IsServiceUnavailable},
+		"Object":      {http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`, succeeds},
+		"SortedKeys":  {http.StatusOK, sorted + "\n", succeeds},
+		"NotFound":    {http.StatusNotFound, notFound, apierrors.IsNotFound},
+		"NoNamespace": {http.StatusNotFound, noNamespace, apierrors.IsNotFound},
+		"Forbidden":   {http.StatusForbidden, forbidden, apierrors.IsForbidden},
+		"Refused":     {http.StatusForbidden, "no", apierrors.IsForbidden},
+		"NoMethod":    {http.StatusMethodNotAllowed, "405: Method Not Allowed", apierrors.IsMethodNotSupported},
+		"Overloaded":  {http.StatusTooManyRequests, "later", apierrors.IsTooManyRequests},
+		"Unavailable": {http.StatusServiceUnavailable, "later", apierrors.IsServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -42,7 +42,6 @@ type Cluster struct {
 
 	server      string       // as it may be shown
 	credentials *credentials // what it was connected with, which its users share
-	digest      string       // of the credentials
 
 	config    *rest.Config // only to make further clients of http
 	http      *http.Client

@@ -30,113 +30,43 @@ func restConfig(content []byte, t trust) (*rest.Config, error) {
 }
 
 func TestRESTConfig(t *testing.T) {
-	const server = `server: "https://127.0.0.1:6443"`
+	const (
+		server = `server: "https://127.0.0.1:6443"`
+		plugin = `exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`
+		head   = "apiVersion: v1\nkind: Config\n"
+	)
+	of := kubeconfigOf
 	for name, tc := range map[string]struct {
 		reason     string
 		kubeconfig []byte
 		trust      trust
-		host       string
-		err        string // part of the message
+		err        string // part of the message; empty if it is a connection
 	}{
-		"Token": {
-			reason:     "A server and a token make a connection.",
-			kubeconfig: kubeconfigOf(server, `token: t`),
-			host:       "https://127.0.0.1:6443",
-		},
-		"NoUser": {
-			reason:     "A user without credentials is anonymous.",
-			kubeconfig: kubeconfigOf(server, ``),
-			host:       "https://127.0.0.1:6443",
-		},
-		"Empty": {reason: "Nothing is no kubeconfig.", err: "kubeconfig is empty"},
-		"NotYAML": {
-			reason:     "Garbage is refused and not repeated.",
-			kubeconfig: []byte("{{{ hunter2"),
-			err:        "cannot parse kubeconfig",
-		},
-		"OtherKind": {
-			reason:     "Any other object is refused.",
-			kubeconfig: []byte("apiVersion: v1\nkind: Pod\n"),
-			err:        "cannot parse kubeconfig",
-		},
-		"NoContext": {
-			reason:     "The current context must be named.",
-			kubeconfig: []byte("apiVersion: v1\nkind: Config\n"),
-			err:        "no current-context",
-		},
-		// A defect of provider-kubernetes: it dereferences nil.
-		"WrongContext": {
-			reason:     "The current context must exist.",
-			kubeconfig: []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"),
-			err:        `no context "x"`,
-		},
-		"NoServer": {
-			reason:     "The cluster needs a server.",
-			kubeconfig: kubeconfigOf(``, `token: t`),
-			err:        `no cluster "c" with a server`,
-		},
-		"Exec": {
-			reason: "A plugin is refused.",
-			kubeconfig: kubeconfigOf(server,
-				`exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
-			err: "users[].user.exec is not allowed",
-		},
-		"ExecAllowed": {
-			reason: "A plugin runs where the operator allows it.",
-			kubeconfig: kubeconfigOf(server,
-				`exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
-			trust: trust{exec: true}, host: "https://127.0.0.1:6443",
-		},
-		"AuthProvider": {
-			reason:     "An auth provider is refused.",
-			kubeconfig: kubeconfigOf(server, `auth-provider: {name: gcp}`),
-			err:        "users[].user.auth-provider is not allowed",
-		},
-		"TokenFile": {
-			reason:     "A token file is refused.",
-			kubeconfig: kubeconfigOf(server, `tokenFile: /etc/passwd`),
-			err:        "users[].user.tokenFile is not allowed",
-		},
-		"ClientCert": {
-			reason:     "A certificate file is refused.",
-			kubeconfig: kubeconfigOf(server, `client-certificate: /a`),
-			err:        "users[].user.client-certificate is not allowed",
-		},
-		"ClientKey": {
-			reason:     "A key file is refused.",
-			kubeconfig: kubeconfigOf(server, `client-key: /a`),
-			err:        "users[].user.client-key is not allowed",
-		},
-		"NotHTTP": {
-			reason:     "A server is one of HTTP.",
-			kubeconfig: kubeconfigOf(`server: "ftp://127.0.0.1"`, ``),
-			err:        "clusters[].cluster.server is not",
-		},
-		"NotProxy": {
-			reason:     "A proxy has an address.",
-			kubeconfig: kubeconfigOf(server+`, proxy-url: "hunter2"`, ``),
-			err:        "clusters[].cluster.proxy-url is not",
-		},
-		"OddToken": {
-			reason:     "A token that no header can hold is refused.",
-			kubeconfig: kubeconfigOf(server, `token: "hunter2\nx"`),
-			err:        "users[].user.token has",
-		},
-		"OddName": {
-			reason:     "A name that no header can hold is refused.",
-			kubeconfig: kubeconfigOf(server, `as: "hunter2\nx"`),
-			err:        "users[].user.as has",
-		},
-		"OddGroup": {
-			reason:     "A group that no header can hold is refused.",
-			kubeconfig: kubeconfigOf(server, `as: x, as-groups: ["hunter2\nx"]`),
-			err:        "users[].user.as has",
-		},
+		"Token":        {"A server and a token make a connection.", of(server, `token: t`), trust{}, ""},
+		"NoUser":       {"A user without credentials is anonymous.", of(server, ``), trust{}, ""},
+		"Empty":        {"Nothing is no kubeconfig.", nil, trust{}, "kubeconfig is empty"},
+		"NotYAML":      {"Garbage is refused and not repeated.", []byte("{{{ hunter2"), trust{}, "cannot parse kubeconfig"},
+		"OtherKind":    {"Others are refused.", []byte("apiVersion: v1\nkind: Pod\n"), trust{}, "cannot parse kubeconfig"},
+		"NoContext":    {"The current context must be named.", []byte(head), trust{}, "no current-context"},
+		"NoServer":     {"The cluster needs a server.", of(``, `token: t`), trust{}, `no cluster "c" with a server`},
+		"ExecAllowed":  {"A plugin runs where the operator allows it.", of(server, plugin), trust{exec: true}, ""},
+		"Exec":         {"Else it is refused.", of(server, plugin), trust{}, "users[].user.exec is not allowed"},
+		"AuthProvider": {"So is another.", of(server, `auth-provider: {name: gcp}`), trust{}, "auth-provider is not allowed"},
+		"TokenFile":    {"No file is read.", of(server, `tokenFile: /etc/passwd`), trust{}, "user.tokenFile is not allowed"},
+		"ClientCert":   {"Nor this.", of(server, `client-certificate: /a`), trust{}, "client-certificate is not allowed"},
+		"ClientKey":    {"Nor this.", of(server, `client-key: /a`), trust{}, "user.client-key is not allowed"},
 		"CA": {
-			reason:     "A CA file is refused.",
-			kubeconfig: kubeconfigOf(server+`, certificate-authority: /a`, ``),
-			err:        "clusters[].cluster.certificate-authority is not allowed",
+			"Nor this.", of(server+`, certificate-authority: /a`, ``),
+			trust{},
+			"clusters[].cluster.certificate-authority is not allowed",
 		},
+		"NotHTTP":  {"A server is one of HTTP.", of(`server: "ftp://127.0.0.1"`, ``), trust{}, "cluster.server is not"},
+		"NotProxy": {"A proxy has an address.", of(server+`, proxy-url: "hunter2"`, ``), trust{}, "cluster.proxy-url is not"},
+		"OddToken": {"No header can hold it.", of(server, `token: "hunter2\nx"`), trust{}, "users[].user.token has"},
+		"OddName":  {"Nor this.", of(server, `as: "hunter2\nx"`), trust{}, "users[].user.as has"},
+		"OddGroup": {"Nor this.", of(server, `as: x, as-groups: ["hunter2\nx"]`), trust{}, "users[].user.as has"},
+		// A defect of provider-kubernetes: it dereferences nil.
+		"WrongContext": {"The current context must exist.", []byte(head + "current-context: x\n"), trust{}, `no context "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := restConfig(tc.kubeconfig, tc.trust)
@@ -152,7 +82,7 @@ func TestRESTConfig(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.host, cfg.Host); diff != "" {
+			if diff := cmp.Diff("https://127.0.0.1:6443", cfg.Host); diff != "" {
 				t.Errorf("%s\nhost: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -160,37 +90,13 @@ func TestRESTConfig(t *testing.T) {
 }
 
 func TestInWorkspace(t *testing.T) {
+	const at, replaced = "https://kcp.example.org", "https://kcp.example.org/clusters/root:b"
 	for name, tc := range map[string]struct{ reason, host, workspace, want string }{
-		"Bare": {
-			reason:    "A server gets the path of the workspace.",
-			host:      "https://kcp.example.org:6443",
-			workspace: "root:org",
-			want:      "https://kcp.example.org:6443/clusters/root:org",
-		},
-		"Slash": {
-			reason:    "A trailing slash is not doubled.",
-			host:      "https://kcp.example.org/",
-			workspace: "root",
-			want:      "https://kcp.example.org/clusters/root",
-		},
-		"Replaces": {
-			reason:    "A workspace that is named already is replaced.",
-			host:      "https://kcp.example.org/clusters/root:a",
-			workspace: "root:b",
-			want:      "https://kcp.example.org/clusters/root:b",
-		},
-		"NoScheme": {
-			reason:    "A server without a scheme is one too.",
-			host:      "kcp.example.org:6443",
-			workspace: "root:b",
-			want:      "http://kcp.example.org:6443/clusters/root:b",
-		},
-		"Prefix": {
-			reason:    "A path before the workspace is kept.",
-			host:      "https://example.org/kcp/clusters/root",
-			workspace: "root:b",
-			want:      "https://example.org/kcp/clusters/root:b",
-		},
+		"Bare":     {"A server gets the path of the workspace.", at + ":6443", "root:org", at + ":6443/clusters/root:org"},
+		"Slash":    {"A trailing slash is not doubled.", at + "/", "root", at + "/clusters/root"},
+		"Replaces": {"A workspace that is named already is replaced.", at + "/clusters/root:a", "root:b", replaced},
+		"NoScheme": {"A scheme is not needed.", "example.org:6443", "root:b", "http://example.org:6443/clusters/root:b"},
+		"Prefix":   {"A path before it is kept.", at + "/kcp/clusters/root", "root:b", at + "/kcp/clusters/root:b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := &rest.Config{Host: tc.host}

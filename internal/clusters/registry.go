@@ -196,7 +196,7 @@ func (r *Registry) cluster(digest string, creds credentials) (*Cluster, error) {
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
-	c.digest, c.credentials = digest, &creds
+	c.credentials = &creds
 	r.clusters[digest] = c
 	return c, nil
 }
@@ -210,7 +210,7 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 		left.forget(o)
 		delete(left.users, o)
 		if len(left.users) == 0 {
-			delete(r.clusters, left.digest)
+			delete(r.clusters, left.credentials.digest())
 			left.close()
 		}
 	}

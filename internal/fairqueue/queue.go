@@ -107,12 +107,6 @@ func (q *Queue[T]) ShutDown() {
 	q.ready.Broadcast()
 }
 
-// ShutDownWithDrain ends the queue and waits for what is under way.
-func (q *Queue[T]) ShutDownWithDrain() {
-	q.ShutDown()
-	q.TypedInterface.ShutDownWithDrain()
-}
-
 // A Lane is where items wait for each other.
 type Lane struct {
 	// Tenant has the lane. What its lanes hold together counts for each of them.

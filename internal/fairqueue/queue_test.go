@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,48 +69,29 @@ func TestShares(t *testing.T) {
 		return names
 	}
 	for name, tc := range map[string]struct {
-		reason   string
-		held     []string
-		want     map[string]int // by lane; nil for no look
-		of       string         // a lane that comes later
-		wantThen int
+		reason         string
+		tenants, lanes int
+		want           map[string]int // by lane; nil for no look
+		of             string         // a lane that comes later
+		wantThen       int
 	}{
 		"One": {
-			reason:   "One lane gets a third of the workers. A second lane gets a third of the rest.",
-			held:     all(1, 1),
-			want:     map[string]int{"t0/l0": 100},
-			of:       "other/l",
-			wantThen: 67,
+			"One lane gets a third of the workers. A second lane gets a third of the rest.", 1, 1,
+			map[string]int{"t0/l0": 100},
+			"other/l", 67,
 		},
 		"SixTenants": {
-			reason:   "Six tenants leave a quarter of the workers. A seventh tenant gets a third of that.",
-			held:     all(6, 1),
-			want:     map[string]int{"t0/l0": 38, "t1/l0": 38, "t2/l0": 38, "t3/l0": 38, "t4/l0": 37, "t5/l0": 37},
-			of:       "other/l",
-			wantThen: 25,
+			"Six tenants leave a quarter of the workers. A seventh tenant gets a third of that.", 6, 1,
+			map[string]int{"t0/l0": 38, "t1/l0": 38, "t2/l0": 38, "t3/l0": 38, "t4/l0": 37, "t5/l0": 37},
+			"other/l", 25,
 		},
-		"OneOfFiveLanes": {
-			reason:   "One tenant with many targets leaves half to others, and some to its own.",
-			held:     all(1, 5),
-			of:       "t0/other",
-			wantThen: 4,
-		},
-		"ManyTenants": {
-			reason:   "Fifty tenants leave something.",
-			held:     all(50, 1),
-			of:       "other/l",
-			wantThen: 3,
-		},
-		"ManyLanes": {
-			reason:   "A hundred targets of one tenant leave half to others.",
-			held:     all(1, 100),
-			of:       "other/l",
-			wantThen: 50,
-		},
+		"FiveLanes":   {"One tenant with many targets leaves half to others, some to its own.", 1, 5, nil, "t0/other", 4},
+		"ManyTenants": {"Fifty tenants leave something.", 50, 1, nil, "other/l", 3},
+		"ManyLanes":   {"A hundred targets of one tenant leave half to others.", 1, 100, nil, "other/l", 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newTestQueue(workers)
-			for _, item := range many(each, tc.held...) {
+			for _, item := range many(each, all(tc.tenants, tc.lanes)...) {
 				q.Add(item)
 			}
 			held := counts(takeAll(q))
@@ -300,7 +280,7 @@ func TestWorkers(t *testing.T) {
 	if len(seen) != items {
 		t.Errorf("want each of %d items once, got %d", items, len(seen))
 	}
-	q.ShutDownWithDrain()
+	q.ShutDown()
 	for range workers {
 		<-ended
 	}
@@ -309,33 +289,6 @@ func TestWorkers(t *testing.T) {
 		t.Error("something is added after the end")
 	}
 	wantEmpty(t, q)
-}
-
-// TestDrain shows that the end waits for what is under way, and that what waits is handed out no more.
-func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newTestQueue(3)
-		q.Add("a/x/1")
-		q.Add("b/x/1")
-		item, _ := q.Get()
-		drained := false
-		go func() {
-			q.ShutDownWithDrain()
-			drained = true
-		}()
-		synctest.Wait()
-		if _, shutdown := q.Get(); !shutdown {
-			t.Error("something is handed out after the end")
-		}
-		if drained {
-			t.Error("it does not wait for what is under way")
-		}
-		q.Done(item)
-		synctest.Wait()
-		if !drained {
-			t.Error("it waits for nothing")
-		}
-	})
 }
 
 // TestForController shows that a controller's queue delays, limits and hands out by lanes.

@@ -13,8 +13,7 @@ import (
 
 // TestHalfSent shows that the second half of a request does not leave after the Lease.
 func TestHalfSent(t *testing.T) {
-	w := newWorld()
-	w.renew(t)
+	w := newWorld(renew)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestHalfSent(t *testing.T) {
 	if _, err := c.Write([]byte("first")); err != nil {
 		t.Fatal(err)
 	}
-	w.pass(lease)
+	pass(lease)(w)
 	if _, err := c.Write([]byte("second")); !errors.Is(err, ErrClosed) {
 		t.Errorf("error: want %v, got %v", ErrClosed, err)
 	}

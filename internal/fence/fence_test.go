@@ -22,6 +22,8 @@ const (
 	lease = 10 * time.Second
 )
 
+const end = lease - lease/marginShare // of what a renewal gives
+
 // A world is a Fence, its clock, and what its Lease is on the control plane.
 type world struct {
 	fence *Fence
@@ -31,23 +33,35 @@ type world struct {
 	lost  int // how often the process would have ended
 }
 
-func newWorld() *world {
+// newWorld returns a world in which some steps have happened.
+func newWorld(steps ...step) *world {
 	w := &world{lease: &fakeLease{}}
 	w.clock.Store(int64(begin))
 	w.fence = NewWithClock(func() time.Duration { return time.Duration(w.clock.Load()) }, func(string) { w.lost++ })
 	w.lock = w.fence.Lock(w.lease)
+	for _, s := range steps {
+		s(w)
+	}
 	return w
 }
 
-func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
+// A step is something that happens. Its requests may fail.
+type step func(*world)
 
-// renew acquires or renews the Lease.
-func (w *world) renew(t *testing.T) {
-	t.Helper()
-	if err := w.lock.Update(t.Context(), record(us)); err != nil {
-		t.Fatal(err)
-	}
-}
+func pass(d time.Duration) step { return func(w *world) { w.clock.Add(int64(d)) } }
+
+// renew acquires or renews the Lease, and create makes it.
+func renew(w *world)   { _ = w.lock.Update(context.Background(), record(us)) }
+func create(w *world)  { _ = w.lock.Create(context.Background(), record(us)) }
+func release(w *world) { _ = w.lock.Update(context.Background(), record("")) }
+func look(w *world)    { _, _, _ = w.lock.Get(context.Background()) } //nolint:dogsled // It is for what it does.
+
+// fail has all requests about the Lease fail from now on, and slow has them take time.
+func fail(w *world)             { w.lease.err = errBoom }
+func slow(d time.Duration) step { return func(w *world) { w.lease.during = func() { pass(d)(w) } } }
+
+// taken has somebody else change the holder.
+func taken(by string) step { return func(w *world) { w.lease.record = record(by) } }
 
 func record(holder string) resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: int(lease / time.Second)}
@@ -91,12 +105,11 @@ var errBoom = errors.New("boom")
 
 // TestRenewals shows that a leader that looks often renews its Lease seldom, and holds it all the time.
 func TestRenewals(t *testing.T) {
-	w := newWorld()
-	w.renew(t)
 	const looks = 200
+	w := newWorld(renew)
 	for range looks {
-		w.pass(3 * lease / looks)
-		w.renew(t)
+		pass(3 * lease / looks)(w)
+		renew(w)
 		if !w.fence.Holds() {
 			t.Fatalf("Lease after %s: want it held, got lost", w.fence.now()-begin)
 		}
@@ -108,145 +121,53 @@ func TestRenewals(t *testing.T) {
 
 // TestWrites shows when requests reach a server.
 func TestWrites(t *testing.T) {
-	const end = lease - lease/marginShare
 	for name, tc := range map[string]struct {
-		reason string
-		before func(t *testing.T, w *world)
-		writes bool
-		reads  bool
+		reason        string
+		steps         []step
+		reads, writes bool
 	}{
-		"NeverLed": {
-			reason: "A replica that waits for the Lease reads only.",
-			before: func(*testing.T, *world) {},
-			reads:  true,
-		},
-		"NotAcquired": {
-			reason: "An attempt that fails acquires nothing.",
-			before: func(_ *testing.T, w *world) {
-				w.lease.err = errBoom
-				_ = w.lock.Update(context.Background(), record(us))
-			},
-			reads: true,
-		},
-		"Leads": {
-			reason: "The leader writes.",
-			before: func(t *testing.T, w *world) { w.renew(t) },
-			writes: true, reads: true,
-		},
-		"Created": {
-			reason: "The first leader creates the Lease.",
-			before: func(t *testing.T, w *world) {
-				if err := w.lock.Create(t.Context(), record(us)); err != nil {
-					t.Fatal(err)
-				}
-			},
-			writes: true, reads: true,
-		},
-		"JustBeforeTheEnd": {
-			reason: "The Lease counts until it ends.",
-			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end - 1) },
-			writes: true, reads: true,
-		},
-		"AtTheEnd": {
-			reason: "Nothing leaves once the Lease has run out, on connections that may hold half a write.",
-			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end) },
-		},
-		"Renewed": {
-			reason: "A renewal prolongs the Lease.",
-			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end - 1); w.renew(t); w.pass(end - 1) },
-			writes: true, reads: true,
-		},
-		"SlowRenewal": {
-			reason: "The Lease counts from when its renewal was sent, not from when it was answered.",
-			before: func(t *testing.T, w *world) {
-				w.lease.during = func() { w.pass(end) }
-				w.renew(t)
-			},
-		},
-		"FailedRenewal": {
-			reason: "A renewal that fails prolongs nothing.",
-			before: func(t *testing.T, w *world) {
-				w.renew(t)
-				w.pass(end - 1)
-				w.lease.err = errBoom
-				_ = w.lock.Update(t.Context(), record(us))
-				w.pass(1)
-			},
-		},
-		"RenewedLate": {
-			reason: "A replica whose Lease has run out does not lead again.",
-			before: func(t *testing.T, w *world) { w.renew(t); w.pass(lease * 2); w.renew(t) },
-		},
+		"NeverLed":         {"A replica that waits for the Lease reads only.", nil, true, false},
+		"NotAcquired":      {"An attempt that fails acquires nothing.", []step{fail, renew}, true, false},
+		"Leads":            {"The leader writes.", []step{renew}, true, true},
+		"Created":          {"The first leader creates the Lease.", []step{create}, true, true},
+		"JustBeforeTheEnd": {"The Lease counts until it ends.", []step{renew, pass(end - 1)}, true, true},
+		"AtTheEnd":         {"Nothing leaves at its end, not even half a write.", []step{renew, pass(end)}, false, false},
+		"Renewed":          {"A renewal prolongs it.", []step{renew, pass(end - 1), renew, pass(end - 1)}, true, true},
+		"SlowRenewal":      {"It counts from when the renewal was sent.", []step{slow(end), renew}, false, false},
+		"FailedRenewal":    {"A failed one does not.", []step{renew, pass(end - 1), fail, renew, pass(1)}, false, false},
+		"RenewedLate":      {"Who has lost it does not lead again.", []step{renew, pass(lease * 2), renew}, false, false},
 		"RenewedTooSlowly": {
-			reason: "A renewal that was sent in time is too late if it is answered after the end.",
-			before: func(t *testing.T, w *world) {
-				w.renew(t)
-				w.pass(end / 2)
-				w.lease.during = func() { w.pass(end/2 + 1) }
-				w.renew(t)
-			},
+			"A renewal that was sent in time is too late if it is answered after the end.",
+			[]step{renew, pass(end / 2), slow(end/2 + 1), renew},
+			false, false,
 		},
-		"Released": {
-			reason: "A replica that has given the Lease up does not write again.",
-			before: func(t *testing.T, w *world) {
-				w.renew(t)
-				_ = w.lock.Update(t.Context(), record(""))
-				w.renew(t)
-			},
-		},
-		"Releasing": {
-			reason: "The last write is before the release, be that successful or not.",
-			before: func(t *testing.T, w *world) {
-				w.renew(t)
-				w.lease.err = errBoom
-				_ = w.lock.Update(t.Context(), record(""))
-			},
-		},
-		"ForeignHolder": {
-			reason: "A replica that sees another holder has lost the Lease, whatever the clock says.",
-			before: func(t *testing.T, w *world) {
-				w.renew(t)
-				w.lease.record = record(them)
-				_, _, _ = w.lock.Get(t.Context())
-			},
-		},
+		"Released":      {"Who has given it up does not write again.", []step{renew, release, renew}, false, false},
+		"Releasing":     {"Nor if the release fails.", []step{renew, fail, release}, false, false},
+		"ForeignHolder": {"Another holder counts, whatever the clock says.", []step{renew, taken(them), look}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newWorld(tc.steps...)
 			var got atomic.Int64
 			server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
 			t.Cleanup(server.Close)
 			c := client(t, w.fence, server.URL)
-			tc.before(t, w)
 			for _, r := range []struct {
 				method, path string
 				want         bool
 			}{
-				{method: http.MethodGet, path: "/api/v1/configmaps", want: tc.reads},
-				{method: http.MethodHead, path: "/", want: tc.reads},
-				{method: http.MethodPost, path: "/api/v1/namespaces/a/configmaps", want: tc.writes},
-				{method: http.MethodPut, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
-				{method: http.MethodPatch, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
-				{method: http.MethodDelete, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
-				{
-					method: http.MethodPost,
-					path:   "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-					want:   tc.reads,
-				},
-				{
-					method: http.MethodPost,
-					path:   "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews",
-					want:   tc.reads,
-				},
+				{http.MethodGet, "/api/v1/configmaps", tc.reads},
+				{http.MethodHead, "/", tc.reads},
+				{http.MethodPost, "/api/v1/namespaces/a/configmaps", tc.writes},
+				{http.MethodPut, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodPatch, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodDelete, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", tc.reads},
+				{http.MethodPost, "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews", tc.reads},
 			} {
 				before := got.Load()
 				err := send(t, c, r.method, server.URL+r.path)
-				if arrived := got.Load() > before; arrived != r.want {
-					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived,
-						err)
-				}
-				if !r.want && err == nil {
-					t.Errorf("%s %s: want an error", r.method, r.path)
+				if arrived := got.Load() > before; arrived != r.want || (err == nil) != r.want {
+					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived, err)
 				}
 			}
 		})
@@ -281,87 +202,24 @@ func send(t *testing.T, c *http.Client, method, url string) error {
 func TestLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		led    bool
-		after  func(w *world)
-		want   bool
+		steps  []step
+		lost   bool
 		holder string
 	}{
-		"Waits": {
-			reason: "A replica that waits for the Lease sees other holders.",
-			after:  func(w *world) { w.lease.record = record(them) },
-			holder: them,
-		},
-		"Holds": {
-			reason: "The holder goes on.",
-			led:    true,
-			after:  func(*world) {},
-			holder: us,
-		},
-		"Unknown": {
-			reason: "A request that fails does not tell who holds the Lease.",
-			led:    true,
-			after:  func(w *world) { w.lease.err = errBoom },
-			holder: us,
-		},
-		"Taken": {
-			reason: "Another replica leads.",
-			led:    true,
-			after:  func(w *world) { w.lease.record = record(them) },
-			want:   true, holder: them,
-		},
-		"TakenAndReleased": {
-			reason: "Another replica has led.",
-			led:    true,
-			after:  func(w *world) { w.lease.record = record("") },
-			want:   true,
-		},
-		"ReleasedAndTaken": {
-			reason: "Another replica may lead after a release.",
-			led:    true,
-			after: func(w *world) {
-				_ = w.lock.Update(context.Background(), record(""))
-				w.lease.record = record(them)
-			},
-			holder: them,
-		},
-		"Updated": {
-			reason: "A Lease that has run out is released.",
-			led:    true,
-			after: func(w *world) {
-				w.pass(lease)
-				_ = w.lock.Update(context.Background(), record(us))
-			},
-			want: true,
-		},
-		"Created": {
-			reason: "It is released also if somebody has deleted it.",
-			led:    true,
-			after: func(w *world) {
-				w.pass(lease)
-				_ = w.lock.Create(context.Background(), record(us))
-			},
-			want: true,
-		},
-		"CannotRelease": {
-			reason: "A replica whose Lease has run out ends whether it can release it or not.",
-			led:    true,
-			after: func(w *world) {
-				w.pass(lease)
-				w.lease.err = errBoom
-				_ = w.lock.Update(context.Background(), record(us))
-			},
-			want: true, holder: us,
-		},
+		"Waits":            {"A replica that waits for the Lease sees other holders.", []step{taken(them)}, false, them},
+		"Holds":            {"The holder goes on.", []step{renew}, false, us},
+		"Unknown":          {"A request that fails does not tell who holds it.", []step{renew, fail}, false, us},
+		"Taken":            {"Another replica leads.", []step{renew, taken(them)}, true, them},
+		"TakenAndReleased": {"Another replica has led.", []step{renew, taken("")}, true, ""},
+		"ReleasedAndTaken": {"Another may lead after a release.", []step{renew, release, taken(them)}, false, them},
+		"Updated":          {"A Lease that has run out is released.", []step{renew, pass(lease), renew}, true, ""},
+		"Created":          {"Also if somebody has deleted it.", []step{renew, pass(lease), create}, true, ""},
+		"CannotRelease":    {"It ends whether it can release it or not.", []step{renew, pass(lease), fail, renew}, true, us},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			if tc.led {
-				w.renew(t)
-			}
-			tc.after(w)
-			_, _, _ = w.lock.Get(t.Context())
-			if got := w.lost == 1; got != tc.want || w.lost > 1 {
-				t.Errorf("%s\nended: want %t, got %t (%d times)", tc.reason, tc.want, got, w.lost)
+			w := newWorld(append(tc.steps, look)...)
+			if got := w.lost == 1; got != tc.lost || w.lost > 1 {
+				t.Errorf("%s\nended: want %t, got %t (%d times)", tc.reason, tc.lost, got, w.lost)
 			}
 			if holder := w.lease.record.HolderIdentity; holder != tc.holder {
 				t.Errorf("%s\nholder of the Lease: want %q, got %q", tc.reason, tc.holder, holder)
@@ -372,11 +230,10 @@ func TestLost(t *testing.T) {
 
 // TestReleaseComesLast shows that nothing is written any more when others may learn of a release.
 func TestReleaseComesLast(t *testing.T) {
-	w := newWorld()
-	w.renew(t)
-	held := true
+	w, held := newWorld(renew), true
 	w.lease.during = func() { held = w.fence.Holds() }
-	if err := w.lock.Update(t.Context(), record("")); err != nil || held {
-		t.Errorf("held while the release is under way: want false, got %t, %v", held, err)
+	release(w)
+	if held || w.lease.record.HolderIdentity != "" {
+		t.Errorf("held while the release is under way: want false, got %t by %q", held, w.lease.record.HolderIdentity)
 	}
 }

@@ -2,11 +2,11 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,8 +23,35 @@ func at(name, rv string) *unstructured.Unstructured {
 // writer is not.
 var writer = Owner{Controller: "!"}
 
-// put makes a write of ours, whose answer is u.
-func put(s *store, u *unstructured.Unstructured) { s.put(writer, u) }
+// A step is something that a store takes: an event of the stream, a bookmark, a list, the answer to a write of ours,
+// one that has ended a resource, or that the server does not have a resource of a UID.
+type step func(*store)
+
+func told(name, rv string) step     { return func(s *store) { _ = s.Update(at(name, rv)) } }
+func gone(name, rv string) step     { return func(s *store) { _ = s.Delete(at(name, rv)) } }
+func bookmark(rv string) step       { return func(s *store) { _ = s.Bookmark(rv) } }
+func answered(name, rv string) step { return func(s *store) { s.put(writer, at(name, rv)) } }
+func ended(name, rv string) step {
+	return func(s *store) { (&Table{stream: &stream{store: s}}).Drop(at(name, rv)) }
+}
+
+func missing(name string, uid types.UID) step {
+	return func(s *store) {
+		s.remove(types.NamespacedName{Name: name}, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
+	}
+}
+
+// listed takes a list of a version, with names and versions of resources.
+func listed(rv string, resources ...string) step {
+	return func(s *store) {
+		var items []any
+		for _, r := range resources {
+			name, version, _ := strings.Cut(r, "@")
+			items = append(items, at(name, version))
+		}
+		_ = s.Replace(items, rv)
+	}
+}
 
 // testStore returns a store that holds resources as they are, and says who is woken.
 func testStore(woken func(string)) *store {
@@ -36,238 +63,131 @@ func testStore(woken func(string)) *store {
 	return s
 }
 
-// drop takes the answer to a write that has ended a resource.
-func drop(s *store, u *unstructured.Unstructured) { (&Table{stream: &stream{store: s}}).Drop(u) }
-
 func TestStore(t *testing.T) {
-	a := types.NamespacedName{Name: "a"}
-	uid := func(want types.UID) func(*unstructured.Unstructured) bool {
-		return func(o *unstructured.Unstructured) bool { return o.GetUID() == want }
-	}
-	replace := func(s *store, rv string, list ...*unstructured.Unstructured) {
-		items := make([]any, 0, len(list))
-		for _, u := range list {
-			items = append(items, u)
-		}
-		_ = s.Replace(items, rv)
-	}
 	for name, tc := range map[string]struct {
 		reason string
-		do     func(*store)
-		want   map[string]string // resource version by name
-		woken  []string
+		steps  []step
+		want   string // name@version of what is held
+		woken  string
 	}{
 		"ReadOwnWrite": {
-			reason: "The answer to a write is there at once and wakes all but the writer; its echo wakes nobody.",
-			do: func(s *store) {
-				put(s, at("a", "5"))
-				_ = s.Add(at("a", "5"))
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a!"},
+			"The answer to a write is there at once and wakes all but the writer; its echo wakes nobody.",
+			[]step{answered("a", "5"), told("a", "5")},
+			"a@5", "a!",
 		},
 		"EchoBeforeAnswer": {
-			reason: "The echo of a write that overtakes its answer is all that is told.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				put(s, at("a", "5"))
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a"},
+			"The echo of a write that overtakes its answer is all that is told.",
+			[]step{told("a", "5"), answered("a", "5")},
+			"a@5", "a",
 		},
 		"ChangeDuringWrite": {
-			reason: "A change by somebody else after our write and before its answer wakes.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				_ = s.Update(at("a", "6"))
-				put(s, at("a", "5"))
-			},
-			want: map[string]string{"a": "6"}, woken: []string{"a", "a"},
+			"A change by somebody else after our write and before its answer wakes.",
+			[]step{told("a", "5"), told("a", "6"), answered("a", "5")},
+			"a@6", "a,a",
 		},
 		"EndByAnswer": {
-			reason: "What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				drop(s, at("a", "6"))
-				_ = s.Delete(at("a", "7"))
-			},
-			want: map[string]string{}, woken: []string{"a", "a"},
+			"What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
+			[]step{told("a", "5"), ended("a", "6"), gone("a", "7")},
+			"", "a,a",
 		},
 		"EndByRefusal": {
-			reason: "What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				s.remove(a, uid(""))
-				_ = s.Delete(at("a", "7"))
-			},
-			want: map[string]string{}, woken: []string{"a", "a"},
+			"What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",
+			[]step{told("a", "5"), missing("a", ""), gone("a", "7")},
+			"", "a,a",
 		},
 		"EndOfPredecessor": {
-			reason: "What has another UID is not what does not exist.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "8"))
-				s.remove(a, uid("of another"))
-			},
-			want: map[string]string{"a": "8"}, woken: []string{"a"},
+			"What has another UID is not what does not exist.", []step{told("a", "8"), missing("a", "of another")}, "a@8", "a",
 		},
 		"EndOfAnother": {
-			reason: "What has been made anew since is not what a write of ours has ended.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "8"))
-				drop(s, at("a", "6"))
-			},
-			want: map[string]string{"a": "8"}, woken: []string{"a"},
+			"What has been made anew since is not what a write of ours has ended.",
+			[]step{told("a", "8"), ended("a", "6")},
+			"a@8", "a",
 		},
-		"LaterChange": {
-			reason: "A later change wakes.",
-			do: func(s *store) {
-				put(s, at("a", "5"))
-				_ = s.Update(at("a", "6"))
-			},
-			want: map[string]string{"a": "6"}, woken: []string{"a!", "a"},
-		},
+		"LaterChange": {"A later change wakes.", []step{answered("a", "5"), told("a", "6")}, "a@6", "a,a!"},
 		"StaleEvent": {
-			reason: "An event older than our write does not undo it.",
-			do: func(s *store) {
-				put(s, at("a", "5"))
-				_ = s.Update(at("a", "4"))
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a!"},
+			"An event older than our write does not undo it.", []step{answered("a", "5"), told("a", "4")}, "a@5", "a!",
 		},
 		"StaleDelete": {
-			reason: "The deletion of the predecessor does not remove the successor we made.",
-			do: func(s *store) {
-				put(s, at("a", "5"))
-				_ = s.Delete(at("a", "4"))
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a!"},
+			"The deletion of the predecessor does not remove the successor we made.",
+			[]step{answered("a", "5"), gone("a", "4")},
+			"a@5", "a!",
 		},
-		"Delete": {
-			reason: "A deletion removes and wakes.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				_ = s.Delete(at("a", "6"))
-			},
-			want: map[string]string{}, woken: []string{"a", "a"},
-		},
+		"Delete": {"A deletion removes and wakes.", []step{told("a", "5"), gone("a", "6")}, "", "a,a"},
 		"GhostOfDeleted": {
-			reason: "The answer to a write that arrives after the deletion of the resource does not bring it back.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "5"))
-				_ = s.Delete(at("a", "6"))
-				put(s, at("a", "5"))
-			},
-			want: map[string]string{}, woken: []string{"a", "a"},
+			"The answer to a write that arrives after the deletion of the resource does not bring it back.",
+			[]step{told("a", "5"), gone("a", "6"), answered("a", "5")},
+			"", "a,a",
 		},
 		"GhostOfListed": {
-			reason: "What a later list does not hold is gone, whatever an earlier write said.",
-			do: func(s *store) {
-				replace(s, "9")
-				put(s, at("a", "5"))
-			},
-			want: map[string]string{},
+			"What a later list does not hold is gone, whatever an earlier write said.",
+			[]step{listed("9"), answered("a", "5")},
+			"", "",
 		},
 		"RelistKeepsLaterWrites": {
-			reason: "A list made before our write does not remove what we wrote.",
-			do: func(s *store) {
-				put(s, at("a", "9"))
-				replace(s, "7", at("b", "3"))
-			},
-			want: map[string]string{"a": "9", "b": "3"}, woken: []string{"a!", "b"},
+			"A list made before our write does not remove what we wrote.",
+			[]step{answered("a", "9"), listed("7", "b@3")},
+			"a@9 b@3", "a!,b",
 		},
 		"RelistWakesTheChanged": {
-			reason: "After a gap in the stream, only what changed meanwhile wakes.",
-			do: func(s *store) {
-				replace(s, "3", at("same", "1"), at("changed", "2"), at("gone", "3"))
-				replace(s, "9", at("same", "1"), at("changed", "8"), at("new", "9"))
-			},
-			want:  map[string]string{"same": "1", "changed": "8", "new": "9"},
-			woken: []string{"changed", "changed", "gone", "gone", "new", "same"},
+			"After a gap in the stream, only what changed meanwhile wakes.",
+			[]step{listed("3", "same@1", "changed@2", "gone@3"), listed("9", "same@1", "changed@8", "new@9")},
+			"changed@8 new@9 same@1", "changed,changed,gone,gone,new,same",
 		},
 		"RestoredList": {
-			reason: "A list older than what the stream has told before replaces all: the server has gone back in its history.",
-			do: func(s *store) {
-				replace(s, "3", at("same", "1"), at("undone", "2"), at("deleted", "3"))
-				_ = s.Update(at("undone", "8"))
-				_ = s.Delete(at("deleted", "9"))
-				_ = s.Add(at("later", "10"))
-				replace(s, "5", at("same", "1"), at("undone", "2"), at("deleted", "3"))
+			"A list older than what the stream has told before replaces all: the server has gone back in its history.",
+			[]step{
+				listed("3", "same@1", "undone@2", "deleted@3"), told("undone", "8"), gone("deleted", "9"), told("later", "10"),
+				listed("5", "same@1", "undone@2", "deleted@3"),
 			},
-			want: map[string]string{"same": "1", "undone": "2", "deleted": "3"},
-			woken: []string{
-				"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone",
-				"went back from [/later /same /undone]",
-			},
+			"deleted@3 same@1 undone@2",
+			"deleted,deleted,deleted,later,later,same,undone,undone,undone,went back from [/later /same /undone]",
 		},
 		"RestoredListDropsAnswers": {
-			reason: "What we wrote before the server went back in its history is undone, too.",
-			do: func(s *store) {
-				replace(s, "7", at("a", "3"))
-				put(s, at("a", "9"))
-				put(s, at("b", "10"))
-				replace(s, "5", at("a", "3"))
-			},
-			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back from [/a /b]"},
+			"What we wrote before the server went back in its history is undone, too.",
+			[]step{listed("7", "a@3"), answered("a", "9"), answered("b", "10"), listed("5", "a@3")},
+			"a@3", "a,a,a!,b,b!,went back from [/a /b]",
 		},
 		"AnswerOfAnotherHistory": {
-			reason: "The answer to a write that the stream passes without a word of it was undone before the stream told of it.",
-			do: func(s *store) {
-				replace(s, "5", at("a", "3"))
-				put(s, at("a", "7"))
-				put(s, at("b", "8"))
-				_ = s.Bookmark("8")
-			},
-			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!"},
+			"The answer to a write that the stream passes without a word of it was undone before the stream told of it.",
+			[]step{listed("5", "a@3"), answered("a", "7"), answered("b", "8"), bookmark("8")},
+			"a@3", "a,a,a!,b,b!",
 		},
 		"AnswerPassedByAnEvent": {
-			reason: "Nor does the stream have to tell of it if it tells of another resource that is later.",
-			do: func(s *store) {
-				replace(s, "5", at("a", "3"))
-				put(s, at("a", "7"))
-				_ = s.Add(at("b", "8"))
-			},
-			want: map[string]string{"a": "3", "b": "8"}, woken: []string{"a", "a", "a!", "b"},
+			"Nor does the stream have to tell of it if it tells of another resource that is later.",
+			[]step{listed("5", "a@3"), answered("a", "7"), told("b", "8")},
+			"a@3 b@8", "a,a,a!,b",
 		},
 		"OlderEventUnderAnswer": {
-			reason: "What the stream told before our write is what is left when that turns out to be undone.",
-			do: func(s *store) {
-				put(s, at("a", "7"))
-				_ = s.Update(at("a", "6"))
-				_ = s.Bookmark("7")
-			},
-			want: map[string]string{"a": "6"}, woken: []string{"a", "a!"},
+			"What the stream told before our write is what is left when that turns out to be undone.",
+			[]step{answered("a", "7"), told("a", "6"), bookmark("7")},
+			"a@6", "a,a!",
 		},
 		"AgainWithLowerVersions": {
-			reason: "After it went back, the stream is believed by its present resource versions.",
-			do: func(s *store) {
-				replace(s, "9", at("a", "9"))
-				replace(s, "5", at("a", "3"))
-				_ = s.Update(at("a", "6"))
-				put(s, at("a", "7"))
-				_ = s.Delete(at("a", "8"))
-			},
-			want: map[string]string{}, woken: []string{"a", "a", "a", "a", "a!", "went back from [/a]"},
+			"After it went back, the stream is believed by its present resource versions.",
+			[]step{listed("9", "a@9"), listed("5", "a@3"), told("a", "6"), answered("a", "7"), gone("a", "8")},
+			"", "a,a,a,a,a!,went back from [/a]",
 		},
 		"OpaqueVersions": {
-			reason: "Resource versions that are no numbers count as new each time.",
-			do: func(s *store) {
-				_ = s.Add(at("a", "x"))
-				_ = s.Update(at("a", "y"))
-			},
-			want: map[string]string{"a": "y"}, woken: []string{"a", "a"},
+			"Resource versions that are no numbers count as new each time.",
+			[]step{told("a", "x"), told("a", "y")},
+			"a@y",
+			"a,a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var woken []string
+			var held, woken []string
 			s := testStore(func(what string) { woken = append(woken, what) })
-			tc.do(s)
-			got := map[string]string{}
+			for _, do := range tc.steps {
+				do(s)
+			}
 			for _, o := range s.find("", "") {
-				got[o.GetName()] = o.GetResourceVersion()
+				held = append(held, o.GetName()+"@"+o.GetResourceVersion())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\nitems: -want, +got:\n%s", tc.reason, diff)
+			slices.Sort(woken)
+			if diff := cmp.Diff(tc.want, strings.Join(held, " ")); diff != "" {
+				t.Errorf("%s\nheld: -want, +got:\n%s", tc.reason, diff)
 			}
-			less := func(a, b string) bool { return a < b }
-			if diff := cmp.Diff(tc.woken, woken, cmpopts.SortSlices(less), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.woken, strings.Join(woken, ",")); diff != "" {
 				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -293,8 +213,8 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff(want, s.names()); diff != "" {
 		t.Errorf("names: -want, +got:\n%s", diff)
 	}
-	less := func(a, b string) bool { return a < b }
-	if diff := cmp.Diff([]string{"a", "a", "b", "z"}, woken, cmpopts.SortSlices(less)); diff != "" {
+	slices.Sort(woken)
+	if diff := cmp.Diff([]string{"a", "a", "b", "z"}, woken); diff != "" {
 		t.Errorf("woken: -want, +got:\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,10 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+var server = kube.Server{Shared: "remote"}
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 
 // A fickle server cuts watches and refuses requests at random, until it is calm.
 type fickle struct {
@@ -84,6 +89,8 @@ func (b *believer) interest(o Owner) Interest {
 		i.Stream = StreamByName
 	case "names":
 		i.Stream, i.Selector = StreamNames, "managed=true"
+	case "selected":
+		i.Stream, i.Selector = StreamBySelector, "managed=true"
 	}
 	return i
 }
@@ -102,10 +109,10 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 			b.set.Put(o, i.Resource, answer)
 		}
 	}
-	if i.Stream == StreamNames {
-		names, err := b.set.Names(ctx, o, i)
+	if i.Stream > StreamByName {
+		shown, err := b.selected(ctx, o, i)
 		if err == nil {
-			b.believe(o, fmt.Sprint(names))
+			b.believe(o, fmt.Sprint(shown))
 		}
 		return err
 	}
@@ -126,6 +133,19 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 		b.believe(o, u.GetResourceVersion())
 	}
 	return nil
+}
+
+// selected returns what a stream of a selection shows of it: names, or versions.
+func (b *believer) selected(ctx context.Context, o Owner, i Interest) (any, error) {
+	if i.Stream == StreamNames {
+		return b.set.Names(ctx, o, i)
+	}
+	all, err := b.set.List(ctx, o, i)
+	var versions []string
+	for _, u := range all {
+		versions = append(versions, u.GetResourceVersion())
+	}
+	return versions, err
 }
 
 func (b *believer) hasSeen(o Owner, sight uint64) bool {
@@ -183,7 +203,7 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 	b.client = live.Resource(b.interest(Owner{}).Resource).Namespace(ns)
 	b.set = NewSet(d, Options{Selector: "managed=true", Metadata: m, Wake: b.queue.Add})
 	t.Cleanup(b.set.Close)
-	owners := []Owner{{Controller: "names"}}
+	owners := []Owner{{Controller: "names"}, {Controller: "selected"}}
 	for n := range resources {
 		for _, by := range []string{"labelled", "namespace", "name"} {
 			owners = append(owners, Owner{Controller: by, NamespacedName: types.NamespacedName{Name: fmt.Sprint("c", n)}})
@@ -210,7 +230,7 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 		changing.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(c)+1))
 			for range changes / workers {
-				b.change(t, random, owners[1+random.IntN(len(owners)-1)])
+				b.change(t, random, owners[2+random.IntN(len(owners)-2)])
 			}
 		})
 	}
@@ -253,16 +273,17 @@ func (b *believer) truth(t *testing.T, owners []Owner) map[Owner]string {
 	}
 	all, managed := map[string]string{}, map[string]string{}
 	var names []types.NamespacedName
+	var versions []string
 	for i := range list.Items {
 		u := &list.Items[i]
 		all[u.GetName()] = u.GetResourceVersion()
 		if u.GetLabels()["managed"] == "true" {
 			managed[u.GetName()] = u.GetResourceVersion()
-			names = append(names, nameOf(u))
+			names, versions = append(names, nameOf(u)), append(versions, u.GetResourceVersion())
 		}
 	}
-	want := map[Owner]string{owners[0]: fmt.Sprint(names)}
-	for _, o := range owners[1:] {
+	want := map[Owner]string{owners[0]: fmt.Sprint(names), owners[1]: fmt.Sprint(versions)}
+	for _, o := range owners[2:] {
 		want[o] = managed[o.Name]
 		if o.Controller == "name" {
 			want[o] = all[o.Name]

@@ -107,7 +107,7 @@ func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.Provide
 // judgePublishConfig adds what becomes of the ClusterProviderConfig that PublishedResources use.
 func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *commonv1.ProviderConfigSpec, w *workloads) {
 	if spec != nil {
-		p.configs.judge(ctx, whatConfig, name, commonv1.Connection{Spec: spec})
+		p.judgeCredentials(ctx, whatConfig, name, commonv1.Connection{Spec: spec})
 		return
 	}
 	p.t.add(refused(whatConfig+" that is missing",

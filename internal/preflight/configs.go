@@ -24,38 +24,32 @@ var flags = []struct {
 	{"--allow-cross-namespace-references", func(o *clusters.Options) { o.AllowCrossNamespace = true }},
 }
 
-// configs judges ProviderConfigs of all kinds.
-type configs struct {
-	t     *tally
-	check credentialCheck
-}
-
-// judge adds what becomes of a ProviderConfig.
-func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Connection) {
+// judgeCredentials adds what becomes of a ProviderConfig of any kind.
+func (p *pass) judgeCredentials(ctx context.Context, what, name string, c commonv1.Connection) {
 	if id := c.Spec.Identity; id != nil {
 		what += " with identity " + string(id.Type)
 	}
-	err := x.check(ctx, c)
+	err := p.check(ctx, c)
 	switch {
 	case err == nil:
-		x.t.add(kept(what), name)
+		p.t.add(kept(what), name)
 	case errors.Is(err, clusters.ErrNotHere):
-		x.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
+		p.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
 			"it was not read, as the provider alone sees it: "+
 				"give the provider the variables and files that the former one has"), name)
 	case clusters.IsInvalidConnection(err):
-		x.t.add(refused(what+" that is refused", err.Error(), x.cure(ctx, c)), name)
+		p.t.add(refused(what+" that is refused", err.Error(), p.cure(ctx, c)), name)
 	case apierrors.IsForbidden(err):
-		x.t.add(cannotLook("get", secrets.GroupResource(), err), name)
+		p.t.add(cannotLook("get", secrets.GroupResource(), err), name)
 	default:
-		x.t.add(unknown(what, "cannot read its credentials: "+err.Error(), ""), name)
+		p.t.add(unknown(what, "cannot read its credentials: "+err.Error(), ""), name)
 	}
 }
 
 // cure returns what to do about a ProviderConfig that is refused.
-func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
+func (p *pass) cure(ctx context.Context, c commonv1.Connection) string {
 	for _, f := range flags {
-		if x.check(ctx, c, f.set) == nil {
+		if p.check(ctx, c, f.set) == nil {
 			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: " +
 				"docs/identities.md, docs/tenancy.md"
 		}

@@ -15,11 +15,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
+func says(err error) credentialCheck {
+	return func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return err }
+}
+
 func TestJudgeConfig(t *testing.T) {
 	const what = "ProviderConfig of x"
-	says := func(err error) credentialCheck {
-		return func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return err }
-	}
 	refusal := invalidOf(t)
 	nebius := &commonv1.Identity{Type: commonv1.IdentityNebius}
 	for name, tc := range map[string]struct {
@@ -95,8 +96,8 @@ func TestJudgeConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := newTally()
-			x := &configs{t: tally, check: tc.check}
-			x.judge(t.Context(), what, "a", commonv1.Connection{Spec: &tc.spec})
+			p := &pass{t: tally, check: tc.check}
+			p.judgeCredentials(t.Context(), what, "a", commonv1.Connection{Spec: &tc.spec})
 			if diff := cmp.Diff([]Finding{tc.want}, tallied(tally)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -247,9 +248,7 @@ spec: {credentials: {source: InjectedIdentity}}
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := newTally()
-			p := &pass{t: tally, configs: &configs{
-				t: tally, check: func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return nil },
-			}}
+			p := &pass{t: tally, check: says(nil)}
 			p.options.Target.RestrictClusterConfigs = tc.restrict
 			p.judgeConfig(t.Context(), read(t, config, tc.over), s)
 			if diff := cmp.Diff([]Finding{tc.want}, tallied(tally)); diff != "" {

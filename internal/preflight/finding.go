@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pkg/errors"
 )
@@ -53,13 +54,14 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Exit codes of the program.
+// Exit codes of the program, by the worst effect. Nothing has to be done about others.
 const (
-	exitNothing = 0
 	exitRefused = 1
 	// ExitUnknown is the exit code if something could not be looked at.
 	ExitUnknown = 2
 )
+
+var exitCodes = map[Effect]int{Refused: exitRefused, Unknown: ExitUnknown}
 
 // namesMost is how many names a Finding has.
 const namesMost = 5
@@ -107,24 +109,13 @@ func (t *tally) report(from string) Report {
 	r := Report{From: from, Findings: []Finding{}}
 	for _, f := range t.all {
 		r.Findings = append(r.Findings, *f)
-		r.ExitCode = max(r.ExitCode, exitCode(f.Effect))
+		r.ExitCode = max(r.ExitCode, exitCodes[f.Effect])
 	}
 	slices.SortFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(effects, a.Effect), slices.Index(effects, b.Effect)),
 			cmp.Compare(a.What, b.What), cmp.Compare(a.Why, b.Why), cmp.Compare(a.Cure, b.Cure))
 	})
 	return r
-}
-
-func exitCode(e Effect) int {
-	switch e {
-	case Unknown:
-		return ExitUnknown
-	case Refused:
-		return exitRefused
-	case Differs, Kept:
-	}
-	return exitNothing
 }
 
 // WriteJSON writes a report as one JSON object.
@@ -162,13 +153,13 @@ func (f Finding) writeLine(b *strings.Builder, begin, text string) {
 }
 
 // printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
-func printed(text string) string { return strings.Map(printable, text) }
-
-func printable(r rune) rune {
-	if r < ' ' || r >= 0x7f && r < 0xa0 {
-		return ' '
-	}
-	return r
+func printed(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // places names the things of a Finding that is not kept.

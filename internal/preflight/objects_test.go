@@ -7,9 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
@@ -68,141 +65,137 @@ func overlay(base, over map[string]any) map[string]any {
 	return base
 }
 
-// judgeObjects returns what becomes of Objects.
-func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstructured) []Finding {
+// judgeObject returns what becomes of an Object.
+func judgeObject(t *testing.T, crossNamespace bool, u *unstructured.Unstructured) []Finding {
 	t.Helper()
 	definitions, err := crds.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally := newTally()
-	x := &objects{t: tally, crossNamespace: crossNamespace}
-	for _, u := range all {
-		var o object.Object = &objectv1alpha2.Object{}
-		if u.GetNamespace() != "" {
-			o = &mobjectv1alpha1.Object{}
-		}
-		s, err := newSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.judge(t.Context(), u, s, o)
+	s, err := newSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return tallied(tally)
+	p := &pass{t: newTally()}
+	p.options.Target.AllowCrossNamespace = crossNamespace
+	p.judgeObject(t.Context(), u, s)
+	return tallied(p.t)
 }
 
 func TestJudgeObjects(t *testing.T) {
 	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, ` +
 		`metadata: {name: app, namespace: default, uid: u-1`
-	refusedField := func(what, why, name string) Finding {
-		return one(name, refused(what+" that our CustomResourceDefinition refuses", why, "change the field"))
+	refusedField := func(what, why string) verdict {
+		return refused(what+" that our CustomResourceDefinition refuses", why, "change the field")
 	}
 	for name, tc := range map[string]struct {
 		reason         string
 		crossNamespace bool
-		objects        []*unstructured.Unstructured
-		want           []Finding
+		object         *unstructured.Unstructured
+		want           []verdict
 	}{
 		"Kept": {
-			reason:  "A settled Object is taken over as it is.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped), read(t, namespaced)},
-			want: []Finding{
-				one("app", kept(ofCluster)),
-				one("team/app", kept(ofNamespace)),
-			},
+			reason: "A settled Object is taken over as it is.",
+			object: read(t, clusterScoped), want: []verdict{kept(ofCluster)},
+		},
+		"KeptInNamespace": {
+			reason: "So is that of a namespace.", object: read(t, namespaced), want: []verdict{kept(ofNamespace)},
 		},
 		"NotWatched": {
-			reason:  "Drift is reverted at once, which changes nothing else.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {watch: false}")},
-			want: []Finding{
-				one("app", differs(ofCluster+" without watch: true",
-					"its resource is watched all the same: drift is reverted when it happens, not at the next poll")),
-				one("app", kept(ofCluster)),
+			reason: "Drift is reverted at once, which changes nothing else.",
+			object: read(t, clusterScoped, "spec: {watch: false}"),
+			want: []verdict{
+				differs(ofCluster+" without watch: true",
+					"its resource is watched all the same: drift is reverted when it happens, not at the next poll"),
+				kept(ofCluster),
 			},
 		},
 		"AppliedClientSide": {
 			reason: "Fields that were applied client-side change their manager.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
-			want: []Finding{one("app", differs(ofCluster+" that was applied client-side",
+			object: read(t, clusterScoped,
+				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`),
+			want: []verdict{differs(ofCluster+" that was applied client-side",
 				"one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before "+
-					"leaves the resource"))},
+					"leaves the resource")},
 		},
 		"ObservesWhatKubectlApplied": {
 			reason: "An Object that only observes takes over no fields.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Observe]}",
-				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
-			want: []Finding{one("app", kept(ofCluster))},
+			object: read(t, clusterScoped, "spec: {managementPolicies: [Observe]}",
+				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`),
+			want: []verdict{kept(ofCluster)},
 		},
 		"Policies": {
-			reason:  "Policies without Observe are refused, which provider-kubernetes accepts and never follows.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Create, Delete]}")},
-			want: []Finding{refusedField(ofCluster,
+			reason: "Policies without Observe are refused, which provider-kubernetes accepts and never follows.",
+			object: read(t, clusterScoped, "spec: {managementPolicies: [Create, Delete]}"),
+			want: []verdict{refusedField(ofCluster,
 				`spec.managementPolicies: managementPolicies must be ["*"], [], or Observe with any`+
-					` of Create, Update, Delete and LateInitialize; Delete together with Update or LateInitialize needs Create`,
-				"app")},
+					` of Create, Update, Delete and LateInitialize; Delete together with Update or LateInitialize needs Create`)},
 		},
 		"KindOfProviderConfig": {
 			reason: "A misspelt kind names no ProviderConfig. The kinds are listed, the value is not repeated.",
-			objects: []*unstructured.Unstructured{read(t, namespaced,
-				"spec: {providerConfigRef: {kind: Provider-Config, name: default}}")},
-			want: []Finding{refusedField(ofNamespace,
-				`spec.providerConfigRef.kind: supported values: "ProviderConfig", "ClusterProviderConfig"`, "team/app")},
+			object: read(t, namespaced,
+				"spec: {providerConfigRef: {kind: Provider-Config, name: default}}"),
+			want: []verdict{refusedField(ofNamespace,
+				`spec.providerConfigRef.kind: supported values: "ProviderConfig", "ClusterProviderConfig"`)},
 		},
 		"OtherNamespace": {
 			reason: "References to other namespaces need a flag.",
-			objects: []*unstructured.Unstructured{read(t, namespaced,
-				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{one("team/app", refused(ofNamespace+" with a reference to another namespace",
+			object: read(t, namespaced,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}"),
+			want: []verdict{refused(ofNamespace+" with a reference to another namespace",
 				"namespaced Objects refer to what is in their namespace, as tenants write them",
 				"start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the "+
-					"namespace: docs/tenancy.md"))},
+					"namespace: docs/tenancy.md")},
 		},
 		"OtherNamespaceAllowed": {
 			reason: "With the flag they are kept.", crossNamespace: true,
-			objects: []*unstructured.Unstructured{read(t, namespaced,
-				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{one("team/app", kept(ofNamespace))},
+			object: read(t, namespaced,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}"),
+			want: []verdict{kept(ofNamespace)},
 		},
 		"OtherNamespaceOfClusterScoped": {
 			reason: "Cluster-scoped Objects refer to any namespace.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{one("app", kept(ofCluster))},
+			object: read(t, clusterScoped,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}"),
+			want: []verdict{kept(ofCluster)},
 		},
 		"InvalidReference": {
 			reason: "A path that cannot be parsed is refused.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+			object: read(t, clusterScoped,
 				"spec: {references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: key, namespace: x, "+
-					"fieldPath: 'data[key'}}]}")},
-			want: []Finding{one("app", refused(ofCluster+" with a reference that is refused",
+					"fieldPath: 'data[key'}}]}"),
+			want: []verdict{refused(ofCluster+" with a reference that is refused",
 				"spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
-				"change the reference: docs/references.md"))},
+				"change the reference: docs/references.md")},
 		},
 		"NotSynced": {
 			reason: "What is half done would be done by the takeover.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				`status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`)},
-			want: []Finding{one("app", refused(ofCluster+" that is not Synced",
+			object: read(t, clusterScoped,
+				`status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`),
+			want: []verdict{refused(ofCluster+" that is not Synced",
 				"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
-				"see what the condition says, and make the Object Synced or delete it"))},
+				"see what the condition says, and make the Object Synced or delete it")},
 		},
 		"Paused": {
 			reason: "A paused Object stays paused.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				`status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`)},
-			want: []Finding{one("app", kept(ofCluster))},
+			object: read(t, clusterScoped,
+				`status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`),
+			want: []verdict{kept(ofCluster)},
 		},
 		"Deleted": {
 			reason: "A deletion goes on.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
-			want: []Finding{one("app", differs(ofCluster+" that is being deleted",
-				"its deletion goes on, and deletes only the resource that the Object has made or last seen"))},
+			object: read(t, clusterScoped,
+				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}"),
+			want: []verdict{differs(ofCluster+" that is being deleted",
+				"its deletion goes on, and deletes only the resource that the Object has made or last seen")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, judgeObjects(t, tc.crossNamespace, tc.objects...)); diff != "" {
+			var want []Finding
+			for _, v := range tc.want {
+				want = append(want, one(nameOf(tc.object), v))
+			}
+			if diff := cmp.Diff(want, judgeObject(t, tc.crossNamespace, tc.object)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -47,7 +47,7 @@ type pass struct {
 	options Options
 	t       *tally
 	reader  *reader
-	configs *configs
+	check   credentialCheck
 	ours    map[string]*apiextensionsv1.CustomResourceDefinition
 	theirs  map[string]*apiextensionsv1.CustomResourceDefinition // of the same names, as they are installed
 	known   bool                                                 // theirs are all there are
@@ -75,7 +75,7 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 	_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
 		return registry.Local().Ready(ctx) == nil, nil // If it is not, the checks tell.
 	})
-	p.configs = &configs{t: p.t, check: registry.Check}
+	p.check = registry.Check
 	switch from {
 	case ProviderKubernetes:
 		err = p.providerKubernetes(ctx)

@@ -7,8 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -21,26 +23,22 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
-// An objectKind is Object in one scope.
-type objectKind struct {
-	at  schema.GroupVersionResource
-	new func() object.Object
+// A kind is one whose objects are judged.
+type kind struct {
+	at    schema.GroupVersionResource
+	judge func(*pass, context.Context, *unstructured.Unstructured, *kindSchema)
 }
 
 // Kinds that provider-kubernetes has.
 var (
-	objectKinds = []objectKind{
-		{objectv1alpha2.GroupVersion.WithResource("objects"), func() object.Object { return &objectv1alpha2.Object{} }},
-		{mobjectv1alpha1.GroupVersion.WithResource("objects"), func() object.Object { return &mobjectv1alpha1.Object{} }},
-	}
-	configKinds = []schema.GroupVersionResource{
-		pcv1alpha1.GroupVersion.WithResource("providerconfigs"),
-		mpcv1alpha1.GroupVersion.WithResource("providerconfigs"),
-		mpcv1alpha1.GroupVersion.WithResource("clusterproviderconfigs"),
-	}
-	collectionKinds = []schema.GroupVersionResource{
-		collectionv1alpha1.GroupVersion.WithResource("observedobjectcollections"),
-		mcollectionv1alpha1.GroupVersion.WithResource("observedobjectcollections"),
+	kinds = []kind{
+		{objectv1alpha2.GroupVersion.WithResource("objects"), (*pass).judgeObject},
+		{mobjectv1alpha1.GroupVersion.WithResource("objects"), (*pass).judgeObject},
+		{pcv1alpha1.GroupVersion.WithResource("providerconfigs"), (*pass).judgeConfig},
+		{mpcv1alpha1.GroupVersion.WithResource("providerconfigs"), (*pass).judgeConfig},
+		{mpcv1alpha1.GroupVersion.WithResource("clusterproviderconfigs"), (*pass).judgeConfig},
+		{collectionv1alpha1.GroupVersion.WithResource("observedobjectcollections"), (*pass).judgeCollection},
+		{mcollectionv1alpha1.GroupVersion.WithResource("observedobjectcollections"), (*pass).judgeCollection},
 	}
 	usageKinds = []schema.GroupVersionResource{
 		pcv1alpha1.GroupVersion.WithResource("providerconfigusages"),
@@ -53,26 +51,9 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 	if _, err := p.judgeWorkloads(ctx, ProviderKubernetes); err != nil {
 		return err
 	}
-	x := &objects{t: p.t, crossNamespace: p.options.Target.AllowCrossNamespace}
-	for _, k := range objectKinds {
-		judge := func(u *unstructured.Unstructured, s *kindSchema) { x.judge(ctx, u, s, k.new()) }
+	for _, k := range kinds {
+		judge := func(u *unstructured.Unstructured, s *kindSchema) { k.judge(p, ctx, u, s) }
 		if err := p.each(ctx, k.at, judge); err != nil {
-			return err
-		}
-	}
-	judge := func(u *unstructured.Unstructured, s *kindSchema) { p.judgeConfig(ctx, u, s) }
-	for _, at := range configKinds {
-		if err := p.each(ctx, at, judge); err != nil {
-			return err
-		}
-	}
-	for _, at := range collectionKinds {
-		if err := p.each(ctx, at, func(u *unstructured.Unstructured, s *kindSchema) {
-			what := u.GetKind() + " of " + at.Group
-			if judgeSchema(ctx, p.t, u, s, what) {
-				p.t.add(kept(what), nameOf(u))
-			}
-		}); err != nil {
 			return err
 		}
 	}
@@ -83,6 +64,14 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 		p.t.addCount(kept("CustomResourceDefinition of provider-kubernetes: there is nothing to take over"), "", 0)
 	}
 	return nil
+}
+
+// judgeCollection adds what becomes of an ObservedObjectCollection.
+func (p *pass) judgeCollection(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) {
+	what := u.GetKind() + " of " + u.GroupVersionKind().Group
+	if judgeSchema(ctx, p.t, u, s, what) {
+		p.t.add(kept(what), nameOf(u))
+	}
 }
 
 // judgeConfig adds what becomes of a ProviderConfig.
@@ -106,7 +95,7 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 		return
 	}
 	c := commonv1.Connection{Spec: &config.Spec.ProviderConfigSpec, Tenant: u.GetNamespace()}
-	p.configs.judge(ctx, what, nameOf(u), c)
+	p.judgeCredentials(ctx, what, nameOf(u), c)
 }
 
 // each calls f with each object of a kind that both providers have, and adds what becomes of the definition.
@@ -142,44 +131,41 @@ func (p *pass) definitionOf(at schema.GroupVersionResource) *apiextensionsv1.Cus
 	return is
 }
 
-// objects judges the Objects of both scopes.
-type objects struct {
-	t *tally
-	// crossNamespace says that the provider runs with --allow-cross-namespace-references.
-	crossNamespace bool
-}
-
-// judge adds what becomes of an Object, which is decoded into o.
-func (x *objects) judge(ctx context.Context, u *unstructured.Unstructured, s *kindSchema, o object.Object) {
+// judgeObject adds what becomes of an Object of either scope.
+func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) {
+	var o object.Object = &objectv1alpha2.Object{}
+	if u.GetNamespace() != "" {
+		o = &mobjectv1alpha1.Object{}
+	}
 	what := "Object of " + u.GroupVersionKind().Group
 	name := nameOf(u)
-	before := x.t.total
-	fits := judgeSchema(ctx, x.t, u, s, what)
+	before := p.t.total
+	fits := judgeSchema(ctx, p.t, u, s, what)
 	if err := decode(u, o); err != nil {
 		if fits {
-			x.t.add(refused(what, err.Error(), "change it"), name)
+			p.t.add(refused(what, err.Error(), "change it"), name)
 		}
 		return
 	}
-	x.judgeReferences(u.GroupVersionKind(), what, o)
-	x.judgeState(what, o)
+	p.judgeReferences(u.GroupVersionKind(), what, o)
+	p.judgeState(what, o)
 	if object.AppliedByClient(o) {
-		x.t.add(differs(what+" that was applied client-side",
+		p.t.add(differs(what+" that was applied client-side",
 			"one patch makes its fields those of provider-kubernetes/<name>. "+
 				"A field that has left the manifest before leaves the resource"), name)
 	}
-	if x.t.total == before {
-		x.t.add(kept(what), name)
+	if p.t.total == before {
+		p.t.add(kept(what), name)
 	}
 	if !o.Desired().Watch {
-		x.t.add(differs(what+" without watch: true",
+		p.t.add(differs(what+" without watch: true",
 			"its resource is watched all the same: drift is reverted when it happens, not at the next poll"), name)
 	}
 }
 
 // judgeReferences adds the references that are refused.
-func (x *objects) judgeReferences(gvk schema.GroupVersionKind, what string, o object.Object) {
-	rules := reference.Rules{GVK: gvk, Namespace: o.GetNamespace(), CrossNamespace: x.crossNamespace}
+func (p *pass) judgeReferences(gvk schema.GroupVersionKind, what string, o object.Object) {
+	rules := reference.Rules{GVK: gvk, Namespace: o.GetNamespace(), CrossNamespace: p.options.Target.AllowCrossNamespace}
 	open := rules
 	open.CrossNamespace = true
 	others := reference.Normalise(o.Desired(), open)
@@ -187,29 +173,29 @@ func (x *objects) judgeReferences(gvk schema.GroupVersionKind, what string, o ob
 		switch {
 		case r.Err == nil:
 		case others[i].Err == nil:
-			x.t.add(refused(what+" with a reference to another namespace",
+			p.t.add(refused(what+" with a reference to another namespace",
 				"namespaced Objects refer to what is in their namespace, as tenants write them",
 				"start this provider, and this check, with --allow-cross-namespace-references, "+
 					"or refer to a copy in the namespace: docs/tenancy.md"),
-				qualified(o.GetNamespace(), o.GetName()))
+				nameOf(o))
 		default:
-			x.t.add(refused(what+" with a reference that is refused", r.Err.Error(), "change the reference: docs/references.md"),
-				qualified(o.GetNamespace(), o.GetName()))
+			p.t.add(refused(what+" with a reference that is refused", r.Err.Error(), "change the reference: docs/references.md"),
+				nameOf(o))
 		}
 	}
 }
 
 // judgeState adds what the takeover finds half done.
-func (x *objects) judgeState(what string, o object.Object) {
-	name := qualified(o.GetNamespace(), o.GetName())
+func (p *pass) judgeState(what string, o object.Object) {
+	name := nameOf(o)
 	if o.GetDeletionTimestamp() != nil {
-		x.t.add(differs(what+" that is being deleted",
+		p.t.add(differs(what+" that is being deleted",
 			"its deletion goes on, and deletes only the resource that the Object has made or last seen"), name)
 		return
 	}
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if synced.Status != corev1.ConditionTrue && synced.Reason != xpv2.ReasonReconcilePaused {
-		x.t.add(refused(what+" that is not Synced",
+		p.t.add(refused(what+" that is not Synced",
 			"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
 			"see what the condition says, and make the Object Synced or delete it"), name)
 	}
@@ -225,11 +211,5 @@ func judgeSchema(ctx context.Context, t *tally, u *unstructured.Unstructured, s 
 	return len(wrong) == 0
 }
 
-func nameOf(u *unstructured.Unstructured) string { return qualified(u.GetNamespace(), u.GetName()) }
-
-func qualified(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
+// nameOf returns the name of an object, with its namespace if it has one.
+func nameOf(o metav1.Object) string { return cache.MetaObjectToName(o).String() }

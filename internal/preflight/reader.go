@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -89,16 +90,23 @@ func (r *reader) eachServed(
 
 // each calls f with each object of a resource in all namespaces, and reports whether it could read them all.
 func (r *reader) each(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
-	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.dynamic.Resource(at).List(ctx, o)
-	})
-	p.PageSize = pageSize
-	err := p.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+	}
+	return r.pages(ctx, at, list, func(o runtime.Object) {
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			f(u)
 		}
-		return nil
 	})
+}
+
+// pages calls f with each object of a list that comes in pages, and reports whether it could read them all.
+func (r *reader) pages(
+	ctx context.Context, at schema.GroupVersionResource, list pager.ListPageFunc, f func(runtime.Object),
+) bool {
+	p := pager.New(list)
+	p.PageSize = pageSize
+	err := p.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error { f(o); return nil })
 	if err != nil {
 		r.failed("list", at.GroupResource(), err)
 	}
@@ -126,19 +134,15 @@ func (r *reader) definitions(ctx context.Context, wanted func(*unstructured.Unst
 // states returns how many states of an agent each namespace holds, as far as that can be read. Only metadata are read.
 func (r *reader) states(ctx context.Context) map[string]int {
 	found := map[string]int{}
-	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		o.LabelSelector = objectsync.LabelState + "=true"
 		return r.metadata.Resource(secrets).List(ctx, o)
-	})
-	err := p.EachListItem(ctx, metav1.ListOptions{LabelSelector: objectsync.LabelState + "=true"},
-		func(o runtime.Object) error {
-			if m, ok := o.(*metav1.PartialObjectMetadata); ok {
-				found[m.GetNamespace()]++
-			}
-			return nil
-		})
-	if err != nil {
-		r.failed("list", secrets.GroupResource(), err)
 	}
+	r.pages(ctx, secrets, list, func(o runtime.Object) {
+		if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+			found[m.GetNamespace()]++
+		}
+	})
 	return found
 }
 
@@ -152,14 +156,7 @@ func cannotLook(verb string, at schema.GroupResource, err error) verdict {
 	if apierrors.IsForbidden(err) {
 		return unknown(at.String(), "the control plane denies it",
 			"grant the user of the kubeconfig by a ClusterRole: apiGroups: ["+
-				quoted(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
+				strconv.Quote(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
 	}
 	return unknown(at.String(), "cannot "+verb+" it: "+err.Error(), "")
-}
-
-func quoted(group string) string {
-	if group == "" {
-		return `""`
-	}
-	return group
 }

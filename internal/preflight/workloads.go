@@ -43,7 +43,7 @@ func (w *workloads) addDeployment(from string, u *unstructured.Unstructured) err
 		return err
 	}
 	is := workload{
-		name:      qualified(d.GetNamespace(), d.GetName()),
+		name:      nameOf(d),
 		cure:      "kubectl scale deployment " + d.GetName() + " -n " + d.GetNamespace() + " --replicas=0",
 		running:   d.Spec.Replicas == nil || *d.Spec.Replicas > 0 || d.Status.Replicas > 0,
 		byPackage: byPackage(d.GetOwnerReferences()),

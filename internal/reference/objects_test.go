@@ -79,39 +79,30 @@ func reading(field, name string, labels map[string]string) commonv1.Reference {
 
 func TestReads(t *testing.T) {
 	const color, shape = "status.atProvider.manifest.data.color", "status.atProvider.manifest.data.shape"
+	web, database := map[string]string{"app": "web"}, map[string]string{"app": "database"}
 	for name, tc := range map[string]struct {
 		reason string
 		refs   []commonv1.Reference
 		same   bool // the color does not change
 		want   bool
 	}{
-		"Nobody": {reason: "Nobody refers to it."},
-		"Reader": {
-			reason: "A field that is read differs.", refs: []commonv1.Reference{reading(color, "source", nil)}, want: true,
-		},
-		"Same": {
-			reason: "A field that is read is the same.",
-			refs:   []commonv1.Reference{reading(color, "source", nil)},
-			same:   true,
-		},
-		"Else": {reason: "Another field is read.", refs: []commonv1.Reference{reading(shape, "source", nil)}},
+		"Nobody": {"Nobody refers to it.", nil, false, false},
+		"Reader": {"A field that is read differs.", []commonv1.Reference{reading(color, "source", nil)}, false, true},
+		"Same":   {"A field that is read is the same.", []commonv1.Reference{reading(color, "source", nil)}, true, false},
+		"Else":   {"Another field is read.", []commonv1.Reference{reading(shape, "source", nil)}, false, false},
 		"Depends": {
-			reason: "Who depends on it reads nothing.",
-			refs:   []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "source"}}},
+			"Who depends on it reads nothing.",
+			[]commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "source"}}},
+			false,
+			false,
 		},
 		"Other": {
-			reason: "Of another Object it is read.",
-			refs:   []commonv1.Reference{reading(color, "other", nil), reading(shape, "source", nil)},
+			"Of another Object it is read.",
+			[]commonv1.Reference{reading(color, "other", nil), reading(shape, "source", nil)},
+			false, false,
 		},
-		"Selected": {
-			reason: "Who selects it reads it.",
-			refs:   []commonv1.Reference{reading(color, "", map[string]string{"app": "web"})},
-			want:   true,
-		},
-		"SelectsOther": {
-			reason: "Who selects others does not.",
-			refs:   []commonv1.Reference{reading(color, "", map[string]string{"app": "database"})},
-		},
+		"Selected":     {"Who selects it reads it.", []commonv1.Reference{reading(color, "", web)}, false, true},
+		"SelectsOther": {"Who selects others does not.", []commonv1.Reference{reading(color, "", database)}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := cached(t, named("reader", tc.refs...))

@@ -2,7 +2,6 @@ package slot
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -28,20 +27,6 @@ func TestOf(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slots: -want, +got:\n%s", diff)
-	}
-}
-
-// TestEven shows that each slot has about as many ProviderConfigs.
-func TestEven(t *testing.T) {
-	const all, number = 3000, 3
-	var in [number]int
-	for i := range all {
-		in[New(number).Of(fmt.Sprintf("ProviderConfig.kubernetes.crossplane.io//tenant-%d", i))]++
-	}
-	for slot, n := range in {
-		if n < all/number*9/10 {
-			t.Errorf("ProviderConfigs in slot %d: want about %d, got %d", slot, all/number, n)
-		}
 	}
 }
 
