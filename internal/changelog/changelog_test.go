@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
 	"github.com/pkg/errors"
@@ -13,7 +12,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	service "github.com/crossplane-contrib/provider-kcp/internal/test/changelogs"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func dial(t *testing.T, socket string) changelog.Logger {
@@ -57,14 +55,10 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestLogToNobody shows that a change is not held up for long by a service that does not listen.
+// TestLogToNobody shows that a change is not held up for ever by a service that does not listen.
 func TestLogToNobody(t *testing.T) {
-	kube.Figure(t, "what should take about two seconds", func() time.Duration {
-		l := dial(t, filepath.Join(t.TempDir(), "none.sock"))
-		begin := time.Now()
-		if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_CREATE, nil, nil); err == nil {
-			t.Error("want an error, as nobody listens")
-		}
-		return time.Since(begin)
-	})
+	l := dial(t, filepath.Join(t.TempDir(), "none.sock"))
+	if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_CREATE, nil, nil); err == nil {
+		t.Error("want an error, as nobody listens")
+	}
 }

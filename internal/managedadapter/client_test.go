@@ -93,6 +93,9 @@ func TestIsTooLarge(t *testing.T) {
 			t.Errorf("%q: want %t, got %t", text, want, got)
 		}
 	}
+	if !IsTooLarge(apierrors.NewRequestEntityTooLargeError("limit is 3145728")) {
+		t.Error("what a server does not even read is too large")
+	}
 	if IsTooLarge(nil) {
 		t.Error("no error is no answer")
 	}

@@ -1,17 +1,26 @@
 package application_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -138,4 +147,145 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	if w.configMap(t, "one") == nil {
 		t.Error("who does not have a resource must not delete it")
 	}
+}
+
+// TestIntroduce shows what becomes of a resource that is there although it was not when its name was looked up:
+// nothing.
+func TestIntroduce(t *testing.T) {
+	tc := target.Client(t)
+	dyn, err := dynamic.NewForConfig(target.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, there := range map[string]map[string]string{
+		"Absent":     nil,
+		"Unrelated":  {"theirs": "1"},
+		"Agreeing":   {"color": "blue"},
+		"Conflicted": {"color": "red"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := target.Namespace(t)
+			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(ns, "one"), Data: there}
+			if there != nil {
+				kube.Create(t, tc, cm)
+			}
+			before := cm.DeepCopy()
+			m := &unstructured.Unstructured{Object: build.ConfigMap(ns, "one", "color", "blue")}
+			m.SetAnnotations(map[string]string{"ours": "true"})
+			c := apply.Client{
+				Resources: dyn.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ns), Manager: "me",
+			}
+			got, err := c.Introduce(t.Context(), m)
+			if there == nil {
+				if err != nil || got.GetAnnotations()["ours"] != "true" {
+					t.Errorf("want it made, got %v, %v", got, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(apply.ErrTaken, err, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("error: -want, +got:\n%s", diff)
+			}
+			kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
+			for _, o := range []*corev1.ConfigMap{before, cm} {
+				o.ResourceVersion, o.ManagedFields = "", nil
+			}
+			if diff := cmp.Diff(before, cm); diff != "" {
+				t.Errorf("what was there: -before, +after:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLostResource shows that a KubernetesApplicationResource which is gone although the server has accepted its
+// finalizer leaves nothing on the cluster: neither its resource nor the copy of a Secret.
+func TestLostResource(t *testing.T) {
+	w := newWorld(t)
+	group := schema.GroupResource{
+		Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources",
+	}
+	held := local.HoldDeletion(t, group, func(n types.NamespacedName) bool {
+		now := &resource{}
+		return w.c.Get(t.Context(), n, now) == nil && now.Status.Submitted != nil
+	})
+	o := &resource{ObjectMeta: build.Meta(w.ns, "settings")} // Without a cluster it gets no finalizer.
+	o.SetLabels(held.Labels)
+	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings",
+		build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
+	kube.Create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
+	awaitEnd := held.Delete(t, w.c, o)
+	change(t, w.c, o, func(o *resource) {
+		o.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: w.ns}
+	})
+	awaitEnd()
+	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: "settings"},
+		o); !apierrors.IsNotFound(err) {
+		t.Fatalf("it must be gone without its finalizer having been removed: %v", err)
+	}
+	kube.AwaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")},
+		&corev1.Secret{ObjectMeta: build.Meta(w.tns, "settings-password")})
+}
+
+// awaitSynced waits until condition Synced of an application has a reason and a message that holds some words.
+func (w world) awaitSynced(t *testing.T, app *application, reason xpv2.ConditionReason, words string) {
+	t.Helper()
+	kube.Await(t, w.c, app, "condition Synced of "+app.GetName()+" for reason "+string(reason), func() (bool, string) {
+		c := app.GetCondition(xpv2.TypeSynced)
+		return c.Reason == reason && strings.Contains(c.Message, words), said(app)
+	})
+}
+
+// TestClusterAway shows that an application whose cluster does not answer says so itself, whether it has something to
+// do there or not, and that it goes on where it is when the cluster is back.
+func TestClusterAway(t *testing.T) {
+	w := unconnected(t)
+	proxy, cfg := kube.NewProxy(t, target.User(t, user, admins))
+	w.connect(t, "away", kube.Kubeconfig(t, cfg))
+	app := w.application("web", w.settings("kept", "rev", "1"), w.settings("dropped", "rev", "1"))
+	calm := w.application("calm", w.settings("calm"))
+	doomed := w.application("doomed", w.settings("doomed"))
+	kube.Create(t, w.c, app, calm, doomed)
+	for _, a := range []*application{app, calm, doomed} {
+		awaitState(t, w.c, a, workloadv1alpha1.StateSubmitted)
+	}
+	w.connect(t, "other", good(t))
+
+	proxy.Cut(math.MaxInt)
+	change(t, w.c, app, func(app *application) {
+		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{
+			w.settings("kept", "rev", "2"), w.settings("added", "rev", "1"),
+		}
+	})
+	kube.Delete(t, w.c, doomed)
+	w.awaitSynced(t, calm, commonv1.ReasonTargetUnreachable, "target is unreachable")
+	w.awaitSynced(t, app, commonv1.ReasonTargetUnreachable, "target is unreachable")
+	w.awaitSynced(t, doomed, commonv1.ReasonTargetUnreachable, "spec.unreachableTarget: Orphan")
+	if calm.Status.State != workloadv1alpha1.StateSubmitted {
+		t.Errorf("what was submitted is so as far as is known, got %s", said(calm))
+	}
+
+	proxy.Cut(0)
+	kube.AwaitGone(t, w.c, doomed)
+	for _, a := range []*application{app, calm} {
+		w.awaitSynced(t, a, xpv2.ReasonReconcileSuccess, "")
+		awaitState(t, w.c, a, workloadv1alpha1.StateSubmitted)
+		if a.Spec.ClusterRef.Name != "away" {
+			t.Errorf("want %s where it was, it is on %s", a.GetName(), a.Spec.ClusterRef.Name)
+		}
+	}
+	if kept := w.configMap(t, "kept"); kept.Data["rev"] != "2" || w.configMap(t, "dropped") != nil {
+		t.Errorf("want what was asked for meanwhile, got %v", kept.Data)
+	}
+}
+
+// TestCredentialsGone shows that an application whose cluster has lost its credentials says so.
+func TestCredentialsGone(t *testing.T) {
+	w := newWorld(t)
+	app := w.application("web", w.settings("web"))
+	w.submit(t, app)
+	kube.Delete(t, w.c, secret(w.ns, w.ns+"-credentials"))
+	w.awaitSynced(t, app, commonv1.ReasonInvalidConnection, "does not exist")
+	kube.Create(t, w.c, secret(w.ns, w.ns+"-credentials", "kubeconfig", string(refused(t))))
+	w.awaitSynced(t, app, commonv1.ReasonUnauthorized, "")
+	kube.Update(t, w.c, secret(w.ns, w.ns+"-credentials", "kubeconfig", string(good(t))))
+	w.awaitSynced(t, app, xpv2.ReasonReconcileSuccess, "")
 }

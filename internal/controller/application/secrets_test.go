@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -22,11 +21,8 @@ import (
 // awaitCopy waits until a Secret of the world's namespace on the target has content, and returns it.
 func (w world) awaitCopy(t *testing.T, name string, want map[string]string) *corev1.Secret {
 	t.Helper()
-	s := &corev1.Secret{}
-	kube.Eventually(t, "Secret "+name, func() (bool, string) {
-		if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.tns, Name: name}, s); err != nil {
-			return false, err.Error()
-		}
+	s := secret(w.tns, name)
+	kube.Await(t, w.tc, s, "Secret "+name, func() (bool, string) {
 		got := map[string]string{}
 		for k, v := range s.Data {
 			got[k] = string(v)

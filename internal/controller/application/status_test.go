@@ -19,56 +19,44 @@ func in(state workloadv1alpha1.State, generation, observed int64) *resource {
 	return r
 }
 
+// TestCount shows what an application says of its resources.
 func TestCount(t *testing.T) {
 	type want struct {
 		submitted int
 		state     workloadv1alpha1.State
 		message   string
 	}
+	two := func(a, b *resource) map[string]*resource { return map[string]*resource{"a": a, "b": b} }
+	submitted, wrong := in(workloadv1alpha1.StateSubmitted, 1, 1), in(workloadv1alpha1.StateFailed, 1, 1)
 	for name, tc := range map[string]struct {
-		reason string
 		held   map[string]*resource
 		failed failures
 		want   want
 	}{
-		"Nothing": {
-			reason: "What does not exist yet is neither submitted nor failed.",
-			want:   want{0, workloadv1alpha1.StateScheduled, "0 of 2 resources are submitted"},
-		},
+		"Nothing": {want: want{0, workloadv1alpha1.StateScheduled, "0 of 2 resources are submitted"}},
 		"All": {
-			reason: "All submitted is Submitted.",
-			held: map[string]*resource{
-				"a": in(workloadv1alpha1.StateSubmitted, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 2, 2),
-			},
+			held: two(submitted, in(workloadv1alpha1.StateSubmitted, 2, 2)),
 			want: want{2, workloadv1alpha1.StateSubmitted, "2 of 2 resources are submitted"},
 		},
+		// What was submitted in an earlier generation does not count.
 		"Stale": {
-			reason: "What was submitted in an earlier generation does not count.",
-			held: map[string]*resource{
-				"a": in(workloadv1alpha1.StateSubmitted, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 2, 1),
-			},
+			held: two(submitted, in(workloadv1alpha1.StateSubmitted, 2, 1)),
 			want: want{1, workloadv1alpha1.StatePartiallySubmitted, "1 of 2 resources are submitted"},
 		},
 		"OneFailed": {
-			reason: "One that failed leaves the application partially submitted, and is named.",
-			held: map[string]*resource{
-				"a": in(workloadv1alpha1.StateFailed, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 1, 1),
-			},
+			held: two(wrong, submitted),
 			want: want{1, workloadv1alpha1.StatePartiallySubmitted, "1 of 2 resources are submitted: a failed: no"},
 		},
+		// Whether they were rendered or not.
 		"AllFailed": {
-			reason: "Only if all have failed has the application, whether they were rendered or not.",
-			held:   map[string]*resource{"a": in(workloadv1alpha1.StateFailed, 1, 1)},
-			failed: failures{"b": errors.New("boom")},
+			held: map[string]*resource{"a": wrong}, failed: failures{"b": errors.New("boom")},
 			want: want{
 				0, workloadv1alpha1.StateFailed, "0 of 2 resources are submitted: a failed: no; b cannot be rendered",
 			},
 		},
+		// As long as one may still be submitted the application has not failed.
 		"OneFailedOneWaits": {
-			reason: "As long as one may still be submitted the application has not failed.",
-			held: map[string]*resource{
-				"a": in(workloadv1alpha1.StateFailed, 1, 1), "b": in(workloadv1alpha1.StateScheduled, 1, 1),
-			},
+			held: two(wrong, in(workloadv1alpha1.StateScheduled, 1, 1)),
 			want: want{0, workloadv1alpha1.StateScheduled, "0 of 2 resources are submitted: a failed: no; b waits: no"},
 		},
 	} {
@@ -78,7 +66,7 @@ func TestCount(t *testing.T) {
 			got := count(templates, tc.held, tc.failed)
 			if diff := cmp.Diff(tc.want, want{got.submitted, got.state(), got.message()},
 				cmp.AllowUnexported(want{})); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -1,12 +1,19 @@
 package application_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -20,13 +27,6 @@ func TestTemplates(t *testing.T) {
 	r := w.resource(t, "a")
 	if !metav1.IsControlledBy(r, app) {
 		t.Errorf("a must be controlled by its application: %v", r.GetOwnerReferences())
-	}
-	if got := *r.Spec.ClusterRef; got != *app.Spec.ClusterRef {
-		t.Errorf("all resources go to the cluster of the application %v, got %v", *app.Spec.ClusterRef, got)
-	}
-	const uid = "kubernetesapplicationresource.workload.crossplane.io/uid"
-	if got := w.configMap(t, "a").GetAnnotations()[uid]; got != string(r.GetUID()) {
-		t.Errorf("annotation of the remote resource: want the UID %s, got %q", r.GetUID(), got)
 	}
 	change(t, w.c, r, func(r *resource) { r.Labels["mine"] = "stays" })
 
@@ -51,4 +51,174 @@ func TestTemplates(t *testing.T) {
 	if r.GetAnnotations()["note"] != "new" {
 		t.Errorf("annotations of a follow the template: %v", r.GetAnnotations())
 	}
+}
+
+// TestOneCluster shows that all of an application is on one of the clusters it might be on, and that what is there
+// names the KubernetesApplicationResource that has made it.
+func TestOneCluster(t *testing.T) {
+	w := unconnected(t)
+	for _, name := range []string{"one", "two", "three"} {
+		w.connect(t, name, good(t))
+	}
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	app := w.application("web")
+	for _, name := range names {
+		app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, w.settings(name))
+	}
+	w.submit(t, app)
+	for _, name := range names {
+		r := w.resource(t, name)
+		if r.Spec.ClusterRef == nil || *r.Spec.ClusterRef != *app.Spec.ClusterRef {
+			t.Errorf("%s: want cluster %v, got %v", name, app.Spec.ClusterRef, r.Spec.ClusterRef)
+		}
+		got := w.configMap(t, name).GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID]
+		if got != string(r.GetUID()) {
+			t.Errorf("%s: want UID %s in the annotation, got %q", name, r.GetUID(), got)
+		}
+	}
+}
+
+// TestOpaqueStatus shows that a status is copied whatever it is, of a kind that only the cluster knows, and goes when
+// it does.
+func TestOpaqueStatus(t *testing.T) {
+	w := newWorld(t)
+	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
+	d := build.Definition(group, "hats")
+	d.Spec.Versions[0].Subresources = nil
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = new(true)
+	kube.Create(t, w.tc, d)
+	hat := build.Resource(group+"/v1", "Hat", w.tns, "top").Object
+	app := w.application("web", build.ResourceTemplate("top", hat))
+	w.submit(t, app)
+	for name, status := range map[string]string{
+		"Text":   `"done"`,
+		"List":   `["a",1,null]`,
+		"Number": `9007199254740993`,
+		"Nested": `{"a":{"b":[{"c":0.5}]},"d":true,"e":{}}`,
+		"Empty":  `{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.setStatus(t, group, status)
+			kube.Eventually(t, "remote status "+status, func() (bool, string) {
+				got := w.resource(t, "top").Status.Remote
+				return got != nil && string(got.Raw) == status, remoteOf(w.resource(t, "top"))
+			})
+		})
+	}
+	w.setStatus(t, group, "null")
+	kube.Eventually(t, "no remote status", func() (bool, string) {
+		return w.resource(t, "top").Status.Remote == nil, remoteOf(w.resource(t, "top"))
+	})
+}
+
+// remoteOf returns the remote status of a KubernetesApplicationResource as text.
+func remoteOf(r *resource) string {
+	raw, err := json.Marshal(r.Status.Remote)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// setStatus gives Hat top on the target a status, or takes it away if that is null.
+func (w world) setStatus(t *testing.T, group, status string) {
+	t.Helper()
+	u := build.Resource(group+"/v1", "Hat", w.tns, "top")
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":`+status+`}]`))
+	if err := w.tc.Patch(t.Context(), u, patch); err != nil {
+		t.Fatal(err)
+	}
+	if status == "null" {
+		kube.Patch(t, w.tc, u, `{"status":null}`)
+	}
+}
+
+// TestSecretOfAnotherNamespace shows that Secrets come from the namespace of the application only.
+func TestSecretOfAnotherNamespace(t *testing.T) {
+	w := newWorld(t)
+	kube.Create(t, w.c, secret(local.Namespace(t), "sql", "password", "foreign"))
+	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"))
+	kube.Create(t, w.c, app)
+	w.awaitResource(t, "a", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "own"))
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.awaitCopy(t, "a-sql", map[string]string{"password": "own"})
+}
+
+// bundle returns 50 templates of the kinds that the design document counts in GitLab, the rest ServiceAccounts. Nothing
+// in them runs, so that their status comes to rest.
+func (w world) bundle() []workloadv1alpha1.ResourceTemplate {
+	var out []workloadv1alpha1.ResourceTemplate
+	add := func(n int, kind string, manifest func(name string) build.Manifest) {
+		for i := range n {
+			name := fmt.Sprintf("%s-%d", kind, i)
+			out = append(out, build.ResourceTemplate(name, manifest(name)))
+		}
+	}
+	of := func(version, kind, name string, more build.Manifest) build.Manifest {
+		m := build.Manifest{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": w.tns},
+		}
+		maps.Copy(m, more)
+		return m
+	}
+	pods := func(name string, more map[string]any) map[string]any {
+		spec := build.Deployment(w.tns, name)["spec"].(map[string]any)
+		maps.Copy(spec, more)
+		return spec
+	}
+	add(14, "deployment", func(n string) build.Manifest { return build.Deployment(w.tns, n) })
+	add(1, "statefulset", func(n string) build.Manifest {
+		return of("apps/v1", "StatefulSet", n, build.Manifest{"spec": pods(n, map[string]any{"serviceName": n})})
+	})
+	add(3, "job", func(n string) build.Manifest {
+		template := pods(n, nil)["template"].(map[string]any)
+		template["spec"].(map[string]any)["restartPolicy"] = "Never"
+		return of("batch/v1", "Job", n, build.Manifest{"spec": map[string]any{"suspend": true, "template": template}})
+	})
+	add(9, "service", func(n string) build.Manifest {
+		return of("v1", "Service", n, build.Manifest{"spec": map[string]any{
+			"ports": []any{map[string]any{"port": 80}}, "selector": map[string]any{"app": n},
+		}})
+	})
+	add(16, "configmap", func(n string) build.Manifest { return build.ConfigMap(w.tns, n, "color", "blue") })
+	add(7, "serviceaccount", func(n string) build.Manifest { return of("v1", "ServiceAccount", n, nil) })
+	return out
+}
+
+// TestBundle shows that an application of the size of GitLab is submitted, and that at rest it costs no request.
+func TestBundle(t *testing.T) {
+	w := newWorld(t)
+	w.submit(t, w.application("gitlab", w.bundle()...))
+	w.atRest(t)
+}
+
+// atRest waits until the provider asks nothing in the namespaces of a world while its queues are passed, and checks
+// that this stays so. What other tests have left behind may still be tried in theirs.
+func (w world) atRest(t *testing.T) {
+	t.Helper()
+	l, r := local.Audit(t), target.Audit(t)
+	var lm, rm kube.Mark
+	asked := func() (bool, string) {
+		all := append(in(l.Since(lm).By(user), w.ns), in(r.Since(rm).By(user), w.tns)...)
+		return len(all) == 0, all.String()
+	}
+	kube.Eventually(t, "no request", func() (bool, string) {
+		lm, rm = l.Mark(), r.Mark()
+		passQueues(t)
+		return asked()
+	})
+	kube.Holds(t, "no request", asked, func() { passQueues(t) })
+}
+
+// in returns the requests in a namespace.
+func in(r kube.Requests, namespace string) kube.Requests {
+	var out kube.Requests
+	for _, e := range r {
+		if e.Namespace == namespace {
+			out = append(out, e)
+		}
+	}
+	return out
 }

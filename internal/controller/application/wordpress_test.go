@@ -35,7 +35,7 @@ func allow(t *testing.T, name string, groups, kinds []string) {
 	}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: build.Meta("", name),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: builder}},
+		Subjects:   []rbacv1.Subject{build.User(builder)},
 	}} {
 		kube.Create(t, c, o)
 		t.Cleanup(func() {

@@ -1,12 +1,28 @@
 package collection
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
+// TestPlanFor shows which members are applied, as they differ from what they are to be, and which are deleted.
 func TestPlanFor(t *testing.T) {
 	ref := &xpv2.Reference{Name: "default"}
 	tmpl := template{labels: map[string]string{"team": "a"}, annotations: map[string]string{"note": "x"}, ref: ref}
@@ -17,79 +33,33 @@ func TestPlanFor(t *testing.T) {
 			labels:      map[string]string{"team": "a", "more": "b"},
 			annotations: map[string]string{"note": "x", "more": "y"},
 		}
-		change(&m)
+		if change != nil {
+			change(&m)
+		}
 		return m
 	}
 	again := plan{apply: []application{{name: "c-1", resource: id("x"), uid: "u"}}}
 	for name, tc := range map[string]struct {
-		reason  string
 		change  func(*member)
-		renew   bool
+		renew   bool // the template is new
 		missing bool // no resource is selected
 		want    plan
 	}{
-		"Settled": {reason: "A member that is as it should be is not applied.", change: func(*member) {}},
-		"Renew": {
-			reason: "All members are applied with a new template.",
-			change: func(*member) {},
-			renew:  true,
-			want:   again,
-		},
-		"Label": {
-			reason: "A label that differs is applied.",
-			change: func(m *member) { m.labels["team"] = "b" },
-			want:   again,
-		},
-		"NoLabel": {
-			reason: "A label that is missing is applied.",
-			change: func(m *member) { delete(m.labels, "team") },
-			want:   again,
-		},
-		"Annotation": {
-			reason: "An annotation that differs is applied.",
-			change: func(m *member) { m.annotations["note"] = "" },
-			want:   again,
-		},
-		"Policy": {
-			reason: "A member that does more than observe is applied.",
-			change: func(m *member) { m.observes = false },
-			want:   again,
-		},
-		"Manifest": {
-			reason: "A manifest that says more is applied.",
-			change: func(m *member) { m.bare = false },
-			want:   again,
-		},
-		"OtherResource": {
-			reason: "A manifest of another resource is applied.",
-			change: func(m *member) { m.resource = id("y") },
-			want:   again,
-		},
-		"NoOwner": {
-			reason: "A member without its owner is applied.",
-			change: func(m *member) { m.owned = false },
-			want:   again,
-		},
-		"Config": {
-			reason: "Another ProviderConfig is applied.",
-			change: func(m *member) { m.ref = &xpv2.Reference{Name: "old"} },
-			want:   again,
-		},
-		"Terminating": {
-			reason: "A member that is being deleted is waited for.",
-			change: func(m *member) { m.terminating, m.bare = true, false },
-		},
-		"Gone": {
-			reason: "A member whose resource is gone is deleted.", change: func(*member) {}, missing: true,
-			want: plan{prune: []member{settled(func(*member) {})}},
-		},
-		"GoneAndForeign": {
-			reason: "An Object that is only labelled is not deleted.", change: func(m *member) { m.owned = false },
-			missing: true,
-		},
-		"GoneAndTerminating": {
-			reason: "A member is deleted once.", change: func(m *member) { m.terminating = true }, missing: true,
-		},
+		"Settled":       {},
+		"Renew":         {renew: true, want: again},
+		"Label":         {change: func(m *member) { m.labels["team"] = "b" }, want: again},
+		"NoLabel":       {change: func(m *member) { delete(m.labels, "team") }, want: again},
+		"Annotation":    {change: func(m *member) { m.annotations["note"] = "" }, want: again},
+		"Policy":        {change: func(m *member) { m.observes = false }, want: again},
+		"Manifest":      {change: func(m *member) { m.bare = false }, want: again},
+		"OtherResource": {change: func(m *member) { m.resource = id("y") }, want: again},
+		"NoOwner":       {change: func(m *member) { m.owned = false }, want: again},
+		"Config":        {change: func(m *member) { m.ref = &xpv2.Reference{Name: "old"} }, want: again},
+		"Terminating":   {change: func(m *member) { m.terminating, m.bare = true, false }},
+		"Gone":          {missing: true, want: plan{prune: []member{settled(nil)}}},
+		// An Object that is only labelled is not deleted, and a member once.
+		"GoneAndForeign":     {change: func(m *member) { m.owned = false }, missing: true},
+		"GoneAndTerminating": {change: func(m *member) { m.terminating = true }, missing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assigned := map[string]resourceID{"c-1": id("x")}
@@ -100,7 +70,239 @@ func TestPlanFor(t *testing.T) {
 			with.renew = tc.renew
 			got := planFor(assigned, map[string]member{"c-1": settled(tc.change)}, with)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{}, application{}, member{})); diff != "" {
-				t.Errorf("%s\nplanFor: -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("planFor: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// id returns a ConfigMap.
+func id(name string) resourceID {
+	return resourceID{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		NamespacedName:   types.NamespacedName{Namespace: "default", Name: name},
+	}
+}
+
+// colliding returns two ConfigMaps whose best names are equal.
+func colliding(t *testing.T) (a, b resourceID) {
+	t.Helper()
+	seen := map[string]resourceID{}
+	for i := range 1 << 20 {
+		r := id(fmt.Sprintf("cm-%07d", i))
+		name := r.names("c")[0]
+		if other, ok := seen[name]; ok {
+			return other, r
+		}
+		seen[name] = r
+	}
+	t.Fatal("no two of a million names have hashes that begin alike")
+	return a, b
+}
+
+// TestNames shows that names are those which provider-kubernetes gives, and what each that is tried after one is like.
+func TestNames(t *testing.T) {
+	group, bare := id("configmap-foo"), id("configmap-foo")
+	group.Group, group.Version, group.Kind, bare.Namespace = "apps", "v1", "Deployment", ""
+	for want, id := range map[string]resourceID{
+		"foo-collection-f878ca0": id("configmap-foo"),
+		"foo-collection-c663c42": group, // printf 'apps/v1, Kind=Deployment/default/configmap-foo' | sha256sum
+		"foo-collection-f018291": bare,  // printf '/v1, Kind=ConfigMap//configmap-foo' | sha256sum
+	} {
+		got := id.names("foo-collection")
+		if got[0] != want {
+			t.Errorf("names()[0]: want %s, got %s", want, got[0])
+		}
+		for i, longer := range got[1:] {
+			if !strings.HasPrefix(longer, got[i]) || len(longer) <= len(got[i]) {
+				t.Errorf("each name continues the one before: got %q after %q", longer, got[i])
+			}
+		}
+		if most := id.names(strings.Repeat("c", 63)); len(most[len(most)-1]) > 253 {
+			t.Errorf("a name is at most 253 long, got %d", len(most[len(most)-1]))
+		}
+	}
+}
+
+// TestCollectionOf shows of which collection a member is by its name.
+func TestCollectionOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"foo-collection-f878ca0": "foo-collection",
+		"a-b-0123456":            "a-b",
+		id("x").names("long")[1]: "long",
+		id("x").names("long")[3]: "long",
+		"foo-f878ca":             "",
+		"foo-f878caz":            "",
+		"-f878ca0":               "",
+		"plain":                  "",
+	} {
+		if got, _ := collectionOf(name); got != want {
+			t.Errorf("collectionOf(%q): want %q, got %q", name, want, got)
+		}
+	}
+}
+
+// TestAssign shows what becomes of names. A defect of provider-kubernetes: two resources whose hashes begin alike took
+// turns on one member.
+func TestAssign(t *testing.T) {
+	a, b := colliding(t)
+	short, longA, longB := a.names("c")[0], a.names("c")[1], b.names("c")[1]
+	stands := func(name string, r resourceID) member { return member{name: name, resource: r} }
+	for name, tc := range map[string]struct {
+		selected []resourceID
+		held     []member
+		want     map[string]resourceID
+	}{
+		"Alone":  {selected: []resourceID{b}, want: map[string]resourceID{short: b}},
+		"AtOnce": {selected: []resourceID{a, b}, want: map[string]resourceID{short: a, longB: b}},
+		// The other was there before.
+		"Later": {
+			selected: []resourceID{a, b}, held: []member{stands(short, b)},
+			want: map[string]resourceID{short: b, longA: a},
+		},
+		"Back": {
+			selected: []resourceID{a, b}, held: []member{stands(longA, a)},
+			want: map[string]resourceID{longA: a, short: b},
+		},
+		// The name of a member whose resource is no longer selected is not reused while the member is there.
+		"NameOfOneThatGoes": {
+			selected: []resourceID{a}, held: []member{stands(short, b)}, want: map[string]resourceID{longA: a},
+		},
+		// Somebody has turned the manifest to another resource.
+		"ChangedManifest": {
+			selected: []resourceID{a}, held: []member{stands(short, id("elsewhere"))},
+			want: map[string]resourceID{short: a},
+		},
+		"TwoForOne": {
+			selected: []resourceID{a}, held: []member{stands(short, a), stands(longA, a)},
+			want: map[string]resourceID{short: a},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := map[string]member{}
+			for _, m := range tc.held {
+				held[m.name] = m
+			}
+			if diff := cmp.Diff(tc.want, assign("c", tc.selected, held)); diff != "" {
+				t.Errorf("assign: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReason shows how failures are called, and which of them are tried again only when somebody is told that they may
+// be over.
+func TestReason(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", nil)
+	ofControlPlane := targetresource.OfControlPlane
+	invalid := errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")
+	for name, tc := range map[string]struct {
+		err   error
+		want  xpv2.ConditionReason
+		woken bool
+	}{
+		"Target":       {err: errors.Wrap(forbidden, "cannot select"), want: commonv1.ReasonForbidden, woken: true},
+		"ControlPlane": {err: ofControlPlane(forbidden), want: xpv2.ReasonReconcileError}, // It is not blamed on the target.
+		"Template":     {err: ofControlPlane(invalid), want: commonv1.ReasonInvalidTemplate, woken: true},
+		"Selection":    {err: errors.Wrap(errInvalidSelection, "x"), want: commonv1.ReasonInvalidSelection, woken: true},
+		"Name":         {err: errors.Wrap(errNameTaken, "x"), want: commonv1.ReasonNameTaken, woken: true},
+		"Unreachable": {
+			err: errors.Wrap(clusters.ErrUnreachable, "x"), want: commonv1.ReasonTargetUnreachable, woken: true,
+		},
+		"NoConfig": {err: errors.Wrap(scope.ErrNoConfig, "x"), want: commonv1.ReasonInvalidConnection, woken: true},
+		"Other":    {err: errors.New("boom"), want: xpv2.ReasonReconcileError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := targetresource.CauseOf(tc.err, causes...).Woken; got != tc.woken {
+				t.Errorf("Woken: want %t, got %t", tc.woken, got)
+			}
+			c := &collectionv1alpha1.ObservedObjectCollection{}
+			conclude(c, nil)
+			conclude(c, tc.err)
+			synced, ready := c.GetCondition(xpv2.TypeSynced), c.GetCondition(xpv2.TypeReady)
+			if synced.Status != corev1.ConditionFalse || synced.Reason != tc.want || synced.Message != tc.err.Error() {
+				t.Errorf("condition Synced: got %v", synced)
+			}
+			if ready.Status != corev1.ConditionTrue {
+				t.Errorf("A failure does not take the members away: want Ready, got %v", ready)
+			}
+		})
+	}
+}
+
+// TestInTurn shows that each number is done once, that the error of the lowest is returned, and that at most one other
+// number is begun once one has failed.
+func TestInTurn(t *testing.T) {
+	errBoom, errOther := errors.New("boom"), errors.New("other")
+	for name, tc := range map[string]struct {
+		count int
+		fail  func(i int) error
+		want  error
+		most  int // how many numbers are done at most; without an error it is all of them
+	}{
+		"None": {},
+		"Many": {count: 1000, most: 1000},
+		"First": {
+			count: 1000, most: 1000, want: errBoom,
+			fail: func(i int) error { return map[int]error{3: errBoom, 4: errOther, 9: errOther}[i] },
+		},
+		"Each": {count: 1000, most: writers + 1, want: errBoom, fail: func(int) error { return errBoom }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			done := map[int]int{}
+			got := inTurn(tc.count, func(i int) error {
+				mu.Lock()
+				defer mu.Unlock()
+				done[i]++
+				if tc.fail == nil {
+					return nil
+				}
+				return tc.fail(i)
+			})
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("inTurn: -want, +got:\n%s", diff)
+			}
+			if len(done) > tc.most || got == nil && len(done) < tc.count {
+				t.Errorf("want %d done, or fewer after an error, got %d of %d", tc.most, len(done), tc.count)
+			}
+			for i, n := range done {
+				if n != 1 {
+					t.Errorf("%d was done %d times", i, n)
+				}
+			}
+		})
+	}
+}
+
+// TestIsShownBy shows when a pass has seen what it has written.
+func TestIsShownBy(t *testing.T) {
+	r := resourceID{NamespacedName: types.NamespacedName{Name: "a"}}
+	made := member{name: "m", uid: "1", resource: r, bare: true, observes: true, owned: true}
+	foreign, deleted, successor := made, made, made
+	foreign.owned, deleted.terminating, successor.uid = false, true, "2"
+	apply, prune := plan{apply: []application{{name: "m", resource: r}}}, plan{prune: []member{made}}
+	for name, tc := range map[string]struct {
+		plan   plan
+		cached []member
+		want   bool
+	}{
+		"Nothing":      {want: true},
+		"NotYetThere":  {plan: apply},
+		"Older":        {plan: apply, cached: []member{foreign}},
+		"Seen":         {plan: apply, cached: []member{made}, want: true},
+		"NotYetGoing":  {plan: prune, cached: []member{made}},
+		"Going":        {plan: prune, cached: []member{deleted}, want: true},
+		"Gone":         {plan: prune, want: true},
+		"HasSuccessor": {plan: prune, cached: []member{successor}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := map[string]member{}
+			for _, m := range tc.cached {
+				held[m.name] = m
+			}
+			if got := tc.plan.isShownBy(held, template{renew: true}); got != tc.want {
+				t.Errorf("isShownBy: want %t, got %t", tc.want, got)
 			}
 		})
 	}

@@ -1,17 +1,26 @@
 package object_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -23,58 +32,30 @@ func misshapen(namespace string) build.Manifest {
 }
 
 // TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the
-// resource it has made.
+// resource it has made: its manifest need not be one that a server takes, nor name its namespace or a known kind.
 func TestDeletionNeedsNoGoodSpec(t *testing.T) {
-	named := map[string]any{"name": "settings"}
 	for name, s := range map[string]struct {
-		reason   string
 		manifest func(namespace string) build.Manifest
 		want     xpv2.ConditionReason
 	}{
-		"Misshapen": {
-			reason:   "A manifest that cannot be applied does not hold up deletion.",
-			manifest: misshapen, want: commonv1.ReasonInvalidManifest,
-		},
-		"Invalid": {
-			reason: "Nor does one that the target refuses, as for a field that is immutable.",
-			manifest: func(namespace string) build.Manifest {
-				return build.ConfigMap(namespace, "settings", "a key with spaces", "x")
-			},
-			want: commonv1.ReasonInvalidManifest,
-		},
-		"List": {
-			reason: "Nor one that is a list.",
-			manifest: func(string) build.Manifest {
-				return build.Manifest{"apiVersion": "v1", "kind": "List", "items": []any{}}
-			},
-			want: commonv1.ReasonInvalidManifest,
-		},
-		"NamespaceRemoved": {
-			reason: "A manifest that lost its namespace was applied when it had one.",
-			manifest: func(string) build.Manifest {
-				return build.Manifest{"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
-			},
-			want: commonv1.ReasonInvalidManifest,
-		},
-		"GroupUnknown": {
-			reason: "The target need not serve the kind the manifest names now.",
-			manifest: func(string) build.Manifest {
-				return build.Manifest{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": named}
-			},
-			want: commonv1.ReasonUnknownKind,
-		},
+		"Misshapen": {manifest: misshapen, want: commonv1.ReasonInvalidManifest},
+		"List": {manifest: func(string) build.Manifest {
+			return build.Manifest{"apiVersion": "v1", "kind": "List", "items": []any{}}
+		}, want: commonv1.ReasonInvalidManifest},
+		"NamespaceRemoved": {manifest: func(string) build.Manifest {
+			return build.Manifest{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"}}
+		}, want: commonv1.ReasonInvalidManifest},
+		"GroupUnknown": {manifest: func(namespace string) build.Manifest {
+			return nameOf("nobody.example.org/v1", "Nothing", namespace, "settings")
+		}, want: commonv1.ReasonUnknownKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-				made := observed(t, o)
 				setManifest(t, w.c, o, s.manifest(w.target))
 				awaitCondition(t, w.c, o, failed(s.want))
 				kube.Remove(t, w.c, o)
-				w.exists(t, made, false)
-				if t.Failed() {
-					t.Log(s.reason)
-				}
+				w.exists(t, emptySettings(w.target), false)
 			})
 		})
 	}
@@ -94,33 +75,19 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 	})
 }
 
-// TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open,
-// tells nothing any more.
-func TestDeletionBesideMuteWatch(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
-		w.config = connectAs(t, w, server.Config())
-		o := w.keeper("muted")
-		createReady(t, w.c, o)
-		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
-		kube.Remove(t, w.c, o)
-		kube.AwaitGone(t, w.tc, w.kept("muted"))
-	})
-}
-
 // TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied
 // in is not served any more.
 func TestDeletionAfterVersionIsGone(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		group := w.target + ".example.org"
-		crd := gadgets(group)
+		crd := build.Definition(group, "gadgets")
 		second := crd.Spec.Versions[0]
 		second.Name, second.Storage = "v2", false
 		crd.Spec.Versions = append(crd.Spec.Versions, second)
 		kube.Create(t, w.tc, crd)
 		o := w.keep(t, gadget(group, w.target))
 
-		edit(t, w.tc, crd, func() {
+		kube.Edit(t, w.tc, crd, func() {
 			v := crd.Spec.Versions
 			v[0].Served, v[0].Storage, v[1].Storage = false, false, true
 		})
@@ -137,23 +104,17 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 // TestDeletionPropagation shows that a resource is deleted as deletionPropagationPolicy says, also if that is empty, as
 // provider-kubernetes has stored it: the API server takes such Objects, with changes, and the target their deletion.
 func TestDeletionPropagation(t *testing.T) {
-	for name, s := range map[string]struct {
-		reason string
-		policy string // in JSON
-		want   string // finalizer on the resource while it is being deleted, if any
-	}{
-		// provider-kubernetes stores the empty policy, with which servers refuse to delete.
-		"Empty":      {reason: "Empty means the default.", policy: `""`, want: ""},
-		"Background": {reason: "Dependents follow.", policy: `"Background"`, want: ""},
-		"Foreground": {reason: "Dependents go first.", policy: `"Foreground"`, want: metav1.FinalizerDeleteDependents},
-		"Orphan":     {reason: "Dependents stay.", policy: `"Orphan"`, want: metav1.FinalizerOrphanDependents},
+	for policy, want := range map[string]string{ // the finalizer on the resource while it is being deleted, if any
+		"":           "", // provider-kubernetes stores the empty policy, with which servers refuse to delete.
+		"Background": "",
+		"Foreground": metav1.FinalizerDeleteDependents,
+		"Orphan":     metav1.FinalizerOrphanDependents,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("Policy"+policy, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 				kube.Create(t, w.c, o)
-				patch := `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":` + s.policy + `}}}`
-				kube.Patch(t, w.c, o, patch)
+				kube.Patch(t, w.c, o, `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":"`+policy+`"}}}`)
 				awaitReady(t, w.c, o)
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
 				cm := w.awaitData(t, "settings", "color", "red")
@@ -162,24 +123,15 @@ func TestDeletionPropagation(t *testing.T) {
 				kube.Await(t, w.tc, cm, "the ConfigMap to be deleted", func() (bool, string) {
 					return cm.DeletionTimestamp != nil, "it is not"
 				})
-				if got := collector(cm.Finalizers); got != s.want {
-					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
+				others := slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == theirFinalizer })
+				if got := strings.Join(others, ", "); got != want {
+					t.Errorf("finalizer of the garbage collector: want %q, got %q", want, got)
 				}
 				release()
 				kube.AwaitGone(t, w.c, o)
 			})
 		})
 	}
-}
-
-// collector returns the finalizer that the garbage collector is to act on.
-func collector(finalizers []string) string {
-	for _, f := range finalizers {
-		if f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents {
-			return f
-		}
-	}
-	return ""
 }
 
 // deleting is condition Ready of an Object whose resource is not gone yet.
@@ -211,5 +163,158 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 		staysUnwritten(t, w.c, o)
 		kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":null}}`)
 		kube.AwaitGone(t, w.c, o)
+	})
+}
+
+// TestShortLivedObjectsLeaveNothing shows that Objects which are deleted while their first pass is under way leave
+// nothing behind: neither a resource on the target nor a finalizer on what they refer to. Their deletion races the
+// finalizer, and some of them are gone with it.
+func TestShortLivedObjectsLeaveNothing(t *testing.T) {
+	const shortLived = 300
+	c := provide(t)
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, c, s)
+			shared := w.source(t, "shared", map[string]string{"color": "red"})
+			var brief []string
+			for i := range shortLived {
+				brief = append(brief, fmt.Sprintf("brief-%d", i))
+			}
+			kube.AtOnce(brief, func(name string) { w.live(t, name) })
+			kube.Eventually(t, "no Object, no resource and no finalizer to be left", func() (bool, string) {
+				left := w.left(t, shared)
+				return len(left) == 0, fmt.Sprintf("%d: %s", len(left), strings.Join(left[:min(len(left), 10)], ", "))
+			})
+		})
+	}
+}
+
+// live creates an Object, changes it some times, so that its deletion meets each step of a pass, and deletes it.
+func (w world) live(t *testing.T, name string) {
+	o := w.keeper(name, w.onConfigMap("shared"))
+	if err := w.c.Create(t.Context(), o); err != nil {
+		t.Errorf("cannot create: %v", err)
+		return
+	}
+	for n := range 1 + rand.N(4) {
+		patch := fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{"color":"%d"}}}}}`, n)
+		if err := w.c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Errorf("cannot patch: %v", err)
+		}
+	}
+	if err := w.c.Delete(t.Context(), o); err != nil {
+		t.Errorf("cannot delete: %v", err)
+	}
+}
+
+// left returns what is left of short-lived Objects on both servers.
+func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
+	t.Helper()
+	objs, there := w.scope.NewList(), &corev1.ConfigMapList{}
+	kube.List(t, w.c, objs)
+	kube.List(t, w.tc, there, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged})
+	kube.Get(t, w.c, client.ObjectKeyFromObject(shared), shared)
+	left := slices.Clone(shared.GetFinalizers())
+	err := apimeta.EachListItem(objs, func(obj runtime.Object) error {
+		if o, ok := obj.(build.Object); ok && strings.HasPrefix(o.GetName(), w.target) {
+			left = append(left, "Object "+o.GetName()+" "+conditions(o))
+		}
+		return nil
+	})
+	for _, cm := range there.Items {
+		left = append(left, "ConfigMap "+cm.GetName())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
+// the Object is as far as a function wants it to be. It returns when the Object is gone.
+func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
+	t.Helper()
+	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
+		now := w.scope.New()
+		return w.c.Get(t.Context(), n, now) == nil && far(now)
+	})
+	o.SetLabels(held.Labels)
+	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
+	kube.Create(t, w.c, o)
+	awaitEnd := held.Delete(t, w.c, o)
+	kube.Edit(t, w.c, o, func() { setConfig(o, w.config) })
+	awaitEnd()
+	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), w.scope.New()); !apierrors.IsNotFound(err) {
+		t.Fatalf("the Object must be gone without its finalizer having been removed: %v", err)
+	}
+}
+
+// TestLostObject shows what becomes of an Object that is gone although the server has accepted its finalizer: what it
+// has made, or makes after that, goes, unless its policies do not let it delete that. One of its name is reconciled
+// then.
+func TestLostObject(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		pinned := func(o build.Object) bool { return len(o.Observed().References) > 0 }
+		settled := func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue }
+		for name, tc := range map[string]struct {
+			far      func(build.Object) bool
+			policies xpv2.ManagementPolicies
+			stays    bool
+		}{
+			"InFirstPass": {far: pinned},
+			"Settled":     {far: settled},
+			"Orphan":      {far: settled, policies: neverDelete, stays: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, c, s)
+				source := w.source(t, "source", nil)
+				o := w.keeper("settings", w.onConfigMap("source"))
+				o.SetManagementPolicies(tc.policies)
+				lose(t, w, o, tc.far)
+				awaitPinned(t, c, o, source, false)
+				w.exists(t, w.kept("settings"), tc.stays)
+				next := w.keeper("settings")
+				next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
+				createReady(t, c, next)
+				w.awaitData(t, "others", "color", "red")
+			})
+		}
+	})
+}
+
+// TestReplacedNamesake shows that an Object which is made in place of one whose finalizer somebody has taken off,
+// while a write for that one is under way, gets nothing of its record: it would delete what that one has left.
+func TestReplacedNamesake(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		var armed atomic.Bool
+		held, passed := make(chan struct{}), make(chan struct{})
+		w := newWorldOf(t, c, s, kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPatch && armed.CompareAndSwap(true, false) {
+					close(held)
+					<-passed
+				}
+				server.ServeHTTP(rw, r)
+			})
+		}))
+		o := w.object(build.ConfigMap(w.target, "left", "color", "blue"))
+		o.SetManagementPolicies(neverDelete)
+		createReady(t, c, o)
+		armed.Store(true)
+		setManifest(t, c, o, build.ConfigMap(w.target, "left", "color", "green"))
+		<-held
+		kube.Delete(t, c, o)
+		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
+		kube.AwaitGone(t, c, o)
+		next := w.object(build.ConfigMap(w.target, "next"))
+		kube.Create(t, c, next)
+		close(passed)
+		awaitReady(t, c, next)
+		w.awaitData(t, "next")
+		w.awaitData(t, "left", "color", "green")
+		kube.Remove(t, c, next)
 	})
 }

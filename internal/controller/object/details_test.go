@@ -39,17 +39,17 @@ func publishIn(w world, details ...commonv1.ConnectionDetail) published {
 	p := published{world: w, secret: types.NamespacedName{Namespace: w.namespace, Name: "connection"}}
 	p.object = w.object(build.ConfigMap(p.target, "settings", "color", "blue"))
 	build.WriteConnectionSecret(p.object, p.secret)
-	p.object.Desired().ConnectionDetails = p.placed(details)
+	p.want(details...)
 	return p
 }
 
-// placed returns a copy of details with the namespace of the world in each.
-func (w world) placed(details []commonv1.ConnectionDetail) []commonv1.ConnectionDetail {
+// want has the Object take details, of resources in the namespace of its world.
+func (p published) want(details ...commonv1.ConnectionDetail) {
 	details = slices.Clone(details)
 	for i := range details {
-		details[i].Namespace = w.target
+		details[i].Namespace = p.target
 	}
-	return details
+	p.object.Desired().ConnectionDetails = details
 }
 
 // from returns a connection detail: the value of a field of a resource in the namespace of a test, under a key.
@@ -94,11 +94,11 @@ func (p published) awaitPublished(t *testing.T, want map[string]string) *corev1.
 // setDetails replaces the connection details of the Object.
 func (p published) setDetails(t *testing.T, details ...commonv1.ConnectionDetail) {
 	t.Helper()
-	kube.Get(t, p.c, client.ObjectKeyFromObject(p.object), p.object)
-	edit(t, p.c, p.object, func() { p.object.Desired().ConnectionDetails = p.placed(details) })
+	kube.Edit(t, p.c, p.object, func() { p.want(details...) })
 }
 
-// TestConnectionDetails shows what of a resource arrives in the connection secret, and that the Object controls it.
+// TestConnectionDetails shows what of a resource arrives in the connection secret, and that the Object controls it. One
+// without a controller, such as one from a backup, is taken over.
 func TestConnectionDetails(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		p := publish(t, s,
@@ -114,6 +114,10 @@ func TestConnectionDetails(t *testing.T) {
 			ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}},
 		}}
 		kube.Create(t, p.tc, p.source("database", "password", "hunter2", "tls.crt", "cert"), web)
+		kube.Create(t, p.c, &corev1.Secret{
+			ObjectMeta: build.Meta(p.secret.Namespace, p.secret.Name), Type: "connection.crossplane.io/v1alpha1",
+			Data: map[string][]byte{"color": []byte("red"), "shape": []byte("round")},
+		})
 		createReady(t, p.c, p.object)
 		got := p.awaitPublished(t, map[string]string{
 			"password": "hunter2", "tls.crt": "cert", "color": "blue", "port": "80",
@@ -183,7 +187,7 @@ func TestAbsentSource(t *testing.T) {
 			from("v1", "ConfigMap", "settings", "data.shape", "shape"),
 			from("v1", "ConfigMap", "settings", "data.color", "not a key"),
 		}
-		p.object.Desired().ConnectionDetails = p.placed(details)
+		p.want(details...)
 		kube.Create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		awaitMessage(t, p.c, p.object, unavailable,
@@ -195,7 +199,7 @@ func TestAbsentSource(t *testing.T) {
 
 		p.setDetails(t, details[:3]...)
 		source := p.source("database", "password", "hunter2")
-		kube.Create(t, p.tc, source, gadgets(group))
+		kube.Create(t, p.tc, source, build.Definition(group, "gadgets"))
 		m := gadget(group, p.target)
 		m["spec"] = map[string]any{"size": "large"}
 		installGadget(t, p.tc, m)
@@ -232,43 +236,30 @@ func installGadget(t *testing.T, c client.Client, m build.Manifest) *unstructure
 	return u
 }
 
-// TestConnectionSecretOfOthers shows that a Secret which is not the Object's is left alone, and that the Object says
-// whose it is.
+// TestConnectionSecretOfOthers shows that a Secret which somebody else controls, or which has another type, is left
+// alone, and that the Object says whose it is.
 func TestConnectionSecretOfOthers(t *testing.T) {
 	t.Parallel()
-	controller := true
 	owner := metav1.OwnerReference{
-		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "0b1c", Controller: &controller,
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "0b1c", Controller: new(true),
 	}
-	for name, tc := range map[string]struct {
-		reason string
-		secret corev1.Secret
-		want   string
-	}{
-		"Controlled": {
-			reason: "A Secret that somebody controls is theirs.",
-			secret: corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}},
-				Type:       "connection.crossplane.io/v1alpha1",
-			},
-			want: `is controlled by Deployment "web": name another in spec.writeConnectionSecretToRef`,
+	for want, secret := range map[string]*corev1.Secret{
+		`is controlled by Deployment "web"`: {
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}},
+			Type:       "connection.crossplane.io/v1alpha1",
 		},
-		"Opaque": {
-			reason: "A Secret of another type is somebody's.",
-			secret: corev1.Secret{Type: corev1.SecretTypeOpaque},
-			want:   `exists, has type "Opaque" and no controller: name another in spec.writeConnectionSecretToRef`,
-		},
+		`exists, has type "Opaque" and no controller`: {Type: corev1.SecretTypeOpaque},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				p := publish(t, s, from("v1", "ConfigMap", "settings", "data.color", "color"))
-				theirs := tc.secret.DeepCopy()
+				theirs := secret.DeepCopy()
 				theirs.Namespace, theirs.Name = p.secret.Namespace, p.secret.Name
 				theirs.Data = map[string][]byte{"theirs": []byte("x")}
 				kube.Create(t, p.c, theirs, p.object)
-				t.Log(tc.reason)
 				awaitMessage(t, p.c, p.object, failed(xpv2.ReasonReconcileError),
-					"cannot create or update connection secret: cannot create object: Secret "+p.secret.String()+" "+tc.want)
+					"cannot create or update connection secret: cannot create object: Secret "+p.secret.String()+" "+want+
+						": name another in spec.writeConnectionSecretToRef")
 				staysUnwritten(t, p.c, p.object)
 				p.awaitPublished(t, map[string]string{"theirs": "x"})
 
@@ -280,23 +271,6 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 	}
 }
 
-// TestConnectionSecretIsAdopted shows that a connection secret without a controller, such as one from a backup, is
-// taken over.
-func TestConnectionSecretIsAdopted(t *testing.T) {
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		p := publish(t, s, from("v1", "ConfigMap", "settings", "data.color", "color"))
-		old := &corev1.Secret{
-			ObjectMeta: build.Meta(p.secret.Namespace, p.secret.Name), Type: "connection.crossplane.io/v1alpha1",
-			Data: map[string][]byte{"color": []byte("red"), "shape": []byte("round")},
-		}
-		kube.Create(t, p.c, old, p.object)
-		awaitReady(t, p.c, p.object)
-		if got := p.awaitPublished(t, map[string]string{"color": "blue"}); !metav1.IsControlledBy(got, p.object) {
-			t.Errorf("the Object must control its connection secret, owners: %v", got.OwnerReferences)
-		}
-	})
-}
-
 // TestDetailsWithoutWatch shows that sources which may be read but not watched are read, and that those which may not
 // be read are named.
 func TestDetailsWithoutWatch(t *testing.T) {
@@ -304,7 +278,7 @@ func TestDetailsWithoutWatch(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		p := publishIn(newWorldAs(t, c, s), fromSecret("database", "data.password", "password"),
 			fromSecret("forbidden", "data.password", "other"))
-		role, binding := namespaceRights(p.target, p.user)
+		role, binding := build.RightsIn(p.target, p.user, build.User(p.user), keeping...)
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"database"},
 			Verbs: []string{"get"},

@@ -70,7 +70,7 @@ func TestKindIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forWorldsBeside(t, func(t *testing.T, w world) {
 				group := w.target + ".example.org"
-				crd := gadgets(group)
+				crd := build.Definition(group, "gadgets")
 				kube.Create(t, w.tc, crd)
 				o := w.keep(t, gadget(group, w.target))
 				inOrder(t, w, o, crd)
@@ -91,7 +91,7 @@ func TestOthersHoldPartial(t *testing.T) {
 		kube.Delete(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
 		w.awaitData(t, "settings", "ours", "yes")
-		edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
+		kube.Edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
 		kube.AwaitGone(t, w.c, o)
 		w.awaitData(t, "settings")
 	})
@@ -236,7 +236,7 @@ func TestUnreachableTarget(t *testing.T) {
 						awaitCondition(t, w.c, o, failed(l.want), "spec.unreachableTarget: Orphan")
 						staysUnwritten(t, w.c, o)
 
-						edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+						kube.Edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
 						kube.AwaitGone(t, w.c, o)
 						awaitEvent(t, w.c, o, leftResource)
 						w.awaitData(t, "settings", "ours", "yes")
@@ -260,6 +260,79 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
 				awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
 				kube.Remove(t, w.c, o)
+			})
+		})
+	}
+}
+
+// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
+// ready, and the first is pinned.
+func grower(t *testing.T, w world) (maker, made build.Object) {
+	t.Helper()
+	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
+	made.SetManagementPolicies(observeDelete)
+	kube.Create(t, w.tc, w.kept("made"))
+	createReady(t, w.c, maker, made)
+	awaitPinned(t, w.c, made, maker, true)
+	return maker, made
+}
+
+// TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
+// refers to is gone: that may be what makes it, as a Subscription of OLM does. While it waits, it writes nothing.
+func TestMadeAgain(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, w world, made build.Object, goes func()){
+		// The Object waits to be told, and goes at once.
+		"Told": func(_ *testing.T, _ world, _ build.Object, goes func()) { goes() },
+		// What was made before the other Object had gone is looked for once more.
+		"MadeAtLast": func(t *testing.T, w world, made build.Object, goes func()) {
+			pause(t, w.c, made)
+			kube.Create(t, w.tc, w.kept("made"))
+			goes()
+			unpause(t, w.c, made)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world) {
+				maker, made := grower(t, w)
+				release := hold(t, w.tc, w.kept("maker"))
+				kube.Delete(t, w.c, maker)
+				kube.Delete(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
+				for range 3 {
+					kube.AwaitGone(t, w.tc, w.kept("made"))
+					kube.Create(t, w.tc, w.kept("made"))
+				}
+				kube.AwaitGone(t, w.tc, w.kept("made"))
+				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
+				staysUnwritten(t, w.c, made)
+				end(t, w, made, func() {
+					release()
+					kube.AwaitGone(t, w.c, maker)
+				})
+				kube.AwaitGone(t, w.c, made)
+				w.exists(t, w.kept("made"), false)
+			})
+		})
+	}
+}
+
+// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only
+// what it has seen: what others have made since stays, as they might make it for ever.
+func TestMadeByWhatStays(t *testing.T) {
+	for name, again := range map[string]bool{"Seen": false, "MadeAgain": true} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world) {
+				maker, made := grower(t, w)
+				pause(t, w.c, made)
+				if again {
+					kube.Delete(t, w.tc, w.kept("made"))
+					kube.Create(t, w.tc, w.kept("made"))
+				}
+				kube.Delete(t, w.c, made)
+				unpause(t, w.c, made)
+				kube.AwaitGone(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
+				w.exists(t, w.kept("made"), again)
 			})
 		})
 	}

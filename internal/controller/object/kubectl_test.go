@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,9 +19,8 @@ import (
 
 // service returns the manifest of a Service.
 func service(namespace string, ports ...any) build.Manifest {
-	m := build.ConfigMap(namespace, "web")
-	delete(m, "data")
-	m["kind"], m["spec"] = "Service", map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}
+	m := nameOf("v1", "Service", namespace, "web")
+	m["spec"] = map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}
 	return m
 }
 
@@ -48,50 +48,57 @@ func (w world) asKubectl(t *testing.T, m build.Manifest, labels map[string]strin
 	}
 }
 
+// port returns a port of a Service, without a name if that is empty.
+func port(name string, number int64) map[string]any {
+	p := map[string]any{"port": number}
+	if name != "" {
+		p["name"] = name
+	}
+	return p
+}
+
 // TestAdoptedFromKubectl shows that fields and items which kubectl apply has written are those of the Object that gives
 // them, and go when they leave its manifest, and that others stay.
 func TestAdoptedFromKubectl(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
-	http := map[string]any{"name": "http", "port": int64(80)}
-	w.asKubectl(t, service(w.target, http), map[string]string{"team": "theirs"})
-	o := w.object(service(w.target, http))
-	createReady(t, c, o)
-	setManifest(t, c, o, service(w.target, map[string]any{"name": "http", "port": int64(8080)}))
-	kube.Eventually(t, "the port to change", func() (bool, string) {
-		s := &corev1.Service{}
-		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "web"}, s)
-		return err == nil && len(s.Spec.Ports) == 1 && s.Spec.Ports[0].Port == 8080 && s.Labels["team"] == "theirs",
-			fmt.Sprint(s.Spec.Ports, s.Labels, err)
+	w.asKubectl(t, service(w.target, port("http", 80)), map[string]string{"team": "theirs"})
+	o := w.keep(t, service(w.target, port("http", 80)))
+	setManifest(t, c, o, service(w.target, port("http", 8080)))
+	w.awaitPorts(t, 8080)
+}
+
+// awaitPorts waits until the Service of a test has ports, and checks that it has the label of others.
+func (w world) awaitPorts(t *testing.T, want ...int32) {
+	t.Helper()
+	s := &corev1.Service{ObjectMeta: build.Meta(w.target, "web")}
+	kube.Await(t, w.tc, s, "the ports", func() (bool, string) {
+		var got []int32
+		for _, p := range s.Spec.Ports {
+			got = append(got, p.Port)
+		}
+		return slices.Equal(want, got), fmt.Sprint(got)
 	})
+	if s.Labels["team"] != "theirs" {
+		t.Errorf("want the label of others left alone, got %v", s.Labels)
+	}
 }
 
 // TestPortOfTheManifestAlone shows that a Service of kubectl apply has the port of the manifest alone if that gives
 // another port of the same name, and keeps what is not in the way.
 func TestPortOfTheManifestAlone(t *testing.T) {
 	c := provide(t)
-	for name, tc := range map[string]struct {
-		port     map[string]any
-		labelled bool
-	}{
-		"Unseen":   {port: map[string]any{"name": "http", "port": int64(8080)}},
-		"Labelled": {port: map[string]any{"name": "http", "port": int64(8080)}, labelled: true},
-		"Unnamed":  {port: map[string]any{"port": int64(8080)}},
+	for name, labels := range map[string]map[string]string{
+		"Unseen": {"team": "theirs"}, "Labelled": {"team": "theirs", commonv1.LabelKeyManaged: "true"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c, build.Namespaced())
-			labels := map[string]string{"team": "theirs"}
-			if tc.labelled {
-				labels[commonv1.LabelKeyManaged] = "true"
-			}
-			w.asKubectl(t, service(w.target, map[string]any{"name": "http", "port": int64(80)}), labels)
-			createReady(t, c, w.object(service(w.target, tc.port)))
-			s := &corev1.Service{}
-			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, s)
-			if len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 8080 || s.Labels["team"] != "theirs" {
-				t.Errorf("want port 8080 and the label of others, got %v, %v", s.Spec.Ports, s.Labels)
-			}
-		})
+		for _, named := range []string{"http", ""} {
+			t.Run(name+named, func(t *testing.T) {
+				w := newWorld(t, c, build.Namespaced())
+				w.asKubectl(t, service(w.target, port("http", 80)), labels)
+				w.keep(t, service(w.target, port(named, 8080)))
+				w.awaitPorts(t, 8080)
+			})
+		}
 	}
 }
 
@@ -100,12 +107,10 @@ func TestPortOfTheManifestAlone(t *testing.T) {
 func TestListsOfTheManifestAlone(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct {
-		reason       string
 		theirs, ours string // fields of the pod, as JSON
 		check        func(corev1.PodSpec) bool
 	}{
 		"Ports": {
-			reason: "Names of ports are unique.",
 			theirs: `{"containers":[{"name":"web","ports":[{"name":"http","containerPort":80}]},{"name":"side"}]}`,
 			ours:   `{"containers":[{"name":"web","ports":[{"name":"http","containerPort":8080}]}]}`,
 			check: func(s corev1.PodSpec) bool {
@@ -114,7 +119,6 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 			},
 		},
 		"Env": {
-			reason: "A variable has one source.",
 			theirs: `{"containers":[{"name":"web","env":[{"name":"A","value":"x"}]},{"name":"side"}]}`,
 			ours: `{"containers":[{"name":"web","env":[{"name":"A",` +
 				`"valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`,
@@ -124,7 +128,6 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 			},
 		},
 		"Volumes": {
-			reason: "So has a volume.",
 			theirs: `{"containers":[{"name":"web"},{"name":"side"}],"volumes":[{"name":"v","configMap":{"name":"x"}}]}`,
 			ours:   `{"containers":[{"name":"web"}],"volumes":[{"name":"v","emptyDir":{}}]}`,
 			check: func(s corev1.PodSpec) bool {
@@ -139,7 +142,7 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 			d := &appsv1.Deployment{}
 			kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, d)
 			if s := d.Spec.Template.Spec; len(s.Containers) != 2 || !tc.check(s) {
-				t.Errorf("%s: got %v", tc.reason, s)
+				t.Errorf("want both containers, and the list of the manifest, got %v", s)
 			}
 		})
 	}
@@ -150,17 +153,13 @@ func TestListsOfTheManifestAlone(t *testing.T) {
 func TestRefusedManifestTakesNothing(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
-	w.asKubectl(t, service(w.target, map[string]any{"name": "http", "port": int64(80)}), nil)
-	o := w.object(service(w.target, map[string]any{"name": "No Name", "port": int64(8080)}))
+	w.asKubectl(t, service(w.target, port("http", 80)), map[string]string{"team": "theirs"})
+	o := w.object(service(w.target, port("No Name", 8080)))
 	kube.Create(t, c, o)
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
-	setManifest(t, c, o, service(w.target, map[string]any{"name": "more", "port": int64(8080)}))
+	setManifest(t, c, o, service(w.target, port("more", 8080)))
 	awaitReady(t, c, o)
-	s := &corev1.Service{}
-	kube.Get(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "web"}, s)
-	if len(s.Spec.Ports) != 2 {
-		t.Errorf("want the port of kubectl apply left alone, got %v", s.Spec.Ports)
-	}
+	w.awaitPorts(t, 80, 8080)
 }
 
 // TestKubectlKeepsItsOwn shows that an Object which keeps some fields of a resource of others takes none from kubectl

@@ -8,7 +8,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -79,11 +78,11 @@ func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 	})
 }
 
-// TestPreviewOfAnObserver shows what an Object that may only look, or that is on a dry run, says of a full manifest,
-// and that it touches nothing. An Object on a dry run makes what it would create as soon as that is over.
+// TestPreviewOfAnObserver shows what an Object that may only look, or that is on a dry run, says of a full manifest:
+// each field that differs, and what it would become, that the resource would be created, or why the target refuses it.
+// It touches nothing. An Object on a dry run makes what it would create as soon as that is over.
 func TestPreviewOfAnObserver(t *testing.T) {
 	for name, p := range map[string]struct {
-		reason  string
 		absent  bool
 		data    []string
 		want    wantCondition
@@ -91,25 +90,22 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		diff    []string
 	}{
 		"Different": {
-			reason: "Each field that differs is named, and what it would become.",
-			data:   []string{"color", "red", "shape", "round"}, want: different,
+			data: []string{"color", "red", "shape", "round"}, want: different,
 			message: "Applying the manifest would change data.color, data.shape",
 			diff:    []string{`replace /data/color "red"`, `add /data/shape "round"`},
 		},
 		"Equal": {
-			reason: "A manifest that is fulfilled says so, be the fields somebody else's.",
-			data:   []string{"color", "blue"}, want: noDifference,
+			data: []string{"color", "blue"}, want: noDifference,
 			message: "Applying the manifest would change nothing",
 		},
 		"Missing": {
-			reason: "A resource that does not exist would be created.", absent: true,
-			data: []string{"color", "red"}, want: different, message: "Applying the manifest would create the resource",
+			absent: true, data: []string{"color", "red"}, want: different,
+			message: "Applying the manifest would create the resource",
 			diff: []string{`add  {"apiVersion":"v1","data":{"color":"red"},` +
 				`"kind":"ConfigMap","metadata":{"name":"settings","namespace":"NAMESPACE"}}`},
 		},
 		"Invalid": {
-			reason: "A manifest that the target refuses does not keep the Object from observing.",
-			data:   []string{"a key with spaces", "x"}, want: cannotCompare,
+			data: []string{"a key with spaces", "x"}, want: cannotCompare,
 			message: `The target refuses the manifest: cannot apply ConfigMap "settings": ConfigMap "settings" is invalid: ` +
 				`data[a key with spaces]: ` +
 				`Invalid value: "a key with spaces": a valid config key must consist of alphanumeric characters, '-', '_' or '.' ` +
@@ -131,7 +127,7 @@ func TestPreviewOfAnObserver(t *testing.T) {
 					awaitMessage(t, w.c, o, p.want, p.message)
 					want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", w.target)
 					if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
-						t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
+						t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
 					}
 					if !p.absent {
 						awaitReady(t, w.c, o)
@@ -153,27 +149,30 @@ func TestPreviewOfAnObserver(t *testing.T) {
 	}
 }
 
-// TestNoPreviewOfAnIdentity shows that an Object which only says what to look at says nothing of changes, and asks for
-// none.
-func TestNoPreviewOfAnIdentity(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorldAs(t, c, s, "system:masters")
+// TestPreviewFollowsSpec shows that an Object which only says what to look at says nothing of changes, and one with a
+// full manifest does; that one which may apply after all does, and says nothing of changes any more; and that one which
+// may no longer says it again.
+func TestPreviewFollowsSpec(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
 		kube.Create(t, w.tc, blue(w.target))
-		m := build.ConfigMap(w.target, "settings")
-		delete(m, "data")
-		o := w.object(m)
+		identity := nameOf("v1", "ConfigMap", w.target, "settings")
+		o := w.object(identity)
 		o.SetManagementPolicies(observeOnly)
-		createReady(t, c, o)
-		awaitNoPreview(t, c, o)
-		if n := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()["patch configmaps"]; n > 0 {
-			t.Errorf("dry runs for an Object that only names a resource: want none, got %d", n)
-		}
+		createReady(t, w.c, o)
+		awaitNoPreview(t, w.c, o)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		awaitFields(t, w.c, o, "data.color")
+		setManifest(t, w.c, o, identity)
+		awaitNoPreview(t, w.c, o)
 
-		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
-		awaitFields(t, c, o, "data.color")
-		setManifest(t, c, o, m)
-		awaitNoPreview(t, c, o)
+		kube.Edit(t, w.c, o, func() {
+			o.SetManagementPolicies(neverDelete)
+			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "color", "red"))
+		})
+		w.awaitData(t, "settings", "color", "red")
+		awaitNoPreview(t, w.c, o)
+		kube.Edit(t, w.c, o, func() { o.SetManagementPolicies(observeDelete) })
+		awaitCondition(t, w.c, o, noDifference)
 	})
 }
 
@@ -210,20 +209,13 @@ func TestPreviewMasksSecrets(t *testing.T) {
 	})
 }
 
-// viewerRights returns what lets a user look at ConfigMaps, and no more.
-func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
-	role, binding := namespaceRights(namespace, who)
-	role.Rules[0].Verbs = []string{"get", "list", "watch"}
-	return role, binding
-}
-
 // TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the
 // manifest are compared here. provider-kubernetes asked for the right to patch (its #502).
 func TestPreviewNeedsNoRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorldAs(t, c, s)
-		role, binding := viewerRights(w.target, w.user)
+		role, binding := build.RightsIn(w.target, w.user, build.User(w.user), looking...)
 		kube.Create(t, tc, role, binding, blue(w.target))
 		o := w.object(build.ConfigMap(w.target, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
@@ -287,4 +279,152 @@ func TestPreviewBesideBrokenWebhook(t *testing.T) {
 	staysUnwritten(t, c, o)
 	kube.Delete(t, tc, hook)
 	awaitCondition(t, c, o, different, "data")
+}
+
+// onDryRun annotates an Object that is not created yet.
+func onDryRun(o build.Object) build.Object {
+	o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
+	return o
+}
+
+// TestDryRunChangesNothing shows that an Object which gets the annotation stops to keep its resource, says what it
+// would change as manifest and resource change, and does it when the annotation goes.
+func TestDryRunChangesNothing(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		c, tc := w.c, w.tc
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue", "shape", "round"))
+		setDryRun(t, c, o, `"true"`)
+		awaitCondition(t, c, o, noDifference)
+
+		// A field that the manifest gives up is one that an apply would remove.
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		awaitFields(t, c, o, "data.color, data.shape")
+		want := []string{`replace /data/color "red"`, `remove /data/shape`}
+		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
+			t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
+		}
+		cm := w.awaitData(t, "settings", "color", "blue", "shape", "round")
+		cm.Data, cm.Labels = map[string]string{"color": "green"}, nil
+		kube.Update(t, tc, cm)
+		awaitFields(t, c, o, "data.color")
+		awaitReady(t, c, o)
+		w.awaitData(t, "settings", "color", "green")
+
+		setDryRun(t, c, o, "null")
+		awaitNoPreview(t, c, o)
+		cm = w.awaitData(t, "settings", "color", "red")
+		if got := cm.Labels[commonv1.LabelKeyManaged]; got != commonv1.LabelValueManaged {
+			t.Errorf("label after the dry run: want %q, got %q", commonv1.LabelValueManaged, got)
+		}
+	})
+}
+
+// TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names
+// another on a dry run, and that it still deletes that one when the manifest names it again.
+func TestDryRunForAnotherResource(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "theirs")}
+		kube.Create(t, w.tc, theirs)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		ours := w.awaitData(t, "settings", "color", "blue")
+		setDryRun(t, w.c, o, `"true"`)
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "theirs", "color", "blue"))
+		awaitCondition(t, w.c, o, different)
+		if got := observed(t, o).GetUID(); got != ours.GetUID() {
+			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s",
+				ours.GetUID(), got)
+		}
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
+		setDryRun(t, w.c, o, "null")
+		awaitNoPreview(t, w.c, o)
+		kube.Delete(t, w.c, o)
+		kube.AwaitGone(t, w.tc, ours)
+		w.exists(t, theirs, true)
+	})
+}
+
+// TestDryRunForgetsWhatItOnlySaw shows that a dry run leaves no claim to a resource that was never applied.
+func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		kube.Create(t, w.tc, blue(w.target))
+		o := onDryRun(w.object(build.ConfigMap(w.target, "settings", "color", "red")))
+		kube.Create(t, w.c, o)
+		awaitFields(t, w.c, o, "data.color")
+		if observed(t, o).Name != "settings" {
+			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
+		}
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "another", "color", "red"))
+		kube.Await(t, w.c, o, "the Object to forget the resource", func() (bool, string) {
+			raw := string(o.Observed().Manifest.Raw)
+			return raw == "" || raw == "null", raw
+		})
+		setDryRun(t, w.c, o, "null")
+		awaitReady(t, w.c, o)
+		kube.Remove(t, w.c, o)
+		w.awaitData(t, "settings", "color", "blue")
+	})
+}
+
+// TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the
+// target there or not.
+func TestDryRunDeletesNothing(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		setDryRun(t, w.c, o, `"true"`)
+		awaitCondition(t, w.c, o, noDifference)
+		kube.Remove(t, w.c, o)
+		w.awaitData(t, "settings", "color", "blue")
+		awaitEvent(t, w.c, o, leftResource)
+
+		w.config = connectAs(t, w, nowhere(kube.Refused(t)))
+		lost := onDryRun(w.keeper("lost"))
+		kube.Create(t, w.c, lost)
+		awaitCondition(t, w.c, lost, failed(commonv1.ReasonTargetUnreachable))
+		kube.Remove(t, w.c, lost)
+	})
+}
+
+// TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request
+// nor changes of what an apply cannot change, whether the target finds a difference, none, or fault with the manifest,
+// or may not be asked.
+func TestSettledPreviewIsSilent(t *testing.T) {
+	t.Parallel()
+	c, tc := provide(t), target.Client(t)
+	for name, p := range map[string]struct {
+		data []string
+		want wantCondition
+	}{
+		"Different":     {data: []string{"color", "red"}, want: different},
+		"NoDifference":  {data: []string{"color", "blue"}, want: noDifference},
+		"CannotCompare": {data: []string{"a b", "c"}, want: cannotCompare},
+		"Forbidden":     {data: []string{"color", "red"}, want: different},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
+				group := "system:masters"
+				if name == "Forbidden" {
+					group = "nobody"
+				}
+				w := newWorldAs(t, c, s, group)
+				role, binding := build.RightsIn(w.target, w.user, build.User(w.user), looking...)
+				kube.Create(t, tc, role, binding, blue(w.target))
+				o := w.object(build.ConfigMap(w.target, "settings", p.data...))
+				o.SetManagementPolicies(observeOnly)
+				kube.Create(t, c, o)
+				awaitCondition(t, c, o, p.want)
+				awaitReady(t, c, o)
+
+				mark := target.Audit(t).Mark()
+				w.asksNothing(t, o)
+				awaitCondition(t, c, o, p.want)
+				staysUnwritten(t, c, o)
+
+				cm := w.awaitData(t, "settings", "color", "blue")
+				cm.Data["step"] = "next"
+				kube.Update(t, tc, cm)
+				awaitObserved(t, c, o, cm.Data)
+				w.checkAsked(t, mark, map[string]int{"patch configmaps": 1})
+			})
+		})
+	}
 }

@@ -5,11 +5,141 @@ import (
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+// TestConfigIsReady shows that a ProviderConfig reports its target, and refused or missing credentials, and recovers
+// when they are repaired.
+func TestConfigIsReady(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		account, cfg := robot(t, tc)
+		w := newWorldOf(t, c, s, cfg)
+		config := readConfig(t, c, s, w.namespace, w.config)
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+		kube.Create(t, c, o)
+		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+		version, err := discovery.NewDiscoveryClientForConfigOrDie(cfg).ServerVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.awaitStatus(t,
+			map[string]any{"server": cfg.Host, "serverVersion": version.GitVersion, "users": int64(1)})
+
+		kube.Delete(t, tc, account)
+		awaitDenied(t, cfg, w.target, apierrors.IsUnauthorized)
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
+
+		kube.Delete(t, c, build.Credentials(w.namespace, "credentials", nil))
+		config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
+
+		_, cfg = robot(t, tc)
+		kube.Create(t, c, build.Credentials(w.namespace, "credentials", kube.Kubeconfig(t, cfg)))
+		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+		awaitReady(t, c, o)
+	})
+}
+
+// TestConfigIsReadyBeforeItsUse shows that a ProviderConfig which nobody uses says whether its target accepts its
+// credentials, as what waits for a Composition does before it makes the users: they may come later, be refused, and be
+// replaced. It costs one request with the credentials, also if each tenant is a ServiceAccount of its namespace.
+func TestConfigIsReadyBeforeItsUse(t *testing.T) {
+	t.Parallel()
+	c, tc := provide(t), target.Client(t)
+	for _, s := range append(build.Scopes(), sharedScope("Shared", nil),
+		sharedScope("EachTenant", &commonv1.Impersonation{ServiceAccountName: "tenant"})) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			account, cfg := robot(t, tc)
+			ns, good := local.Namespace(t), kube.Kubeconfig(t, cfg)
+			mark := target.Audit(t).Mark()
+			kube.Create(t, c, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+			config := readConfig(t, c, s, ns, ns)
+			config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
+
+			kube.Create(t, c, build.Credentials(ns, "credentials", good))
+			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + account.GetNamespace() + ":robot")
+			if diff := cmp.Diff(map[string]int{"get /version": 1}, got.Count()); diff != "" {
+				t.Errorf("requests for a ProviderConfig that nobody uses: -want, +got:\n%s\n%s", diff, got)
+			}
+
+			wrong := rest.AnonymousClientConfig(target.Config())
+			wrong.BearerToken = "wrong"
+			setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, wrong))
+			config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
+			setKubeconfig(t, c, ns, "credentials", good)
+			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+			kube.Remove(t, c, config.pc)
+		})
+	}
+}
+
+// sharedScope is the namespaced scope with ProviderConfigs that all namespaces share, as somebody else if that is said.
+func sharedScope(name string, as *commonv1.Impersonation) build.Scope {
+	s := build.Namespaced()
+	s.Name = name
+	s.Config = func(_, name string, spec commonv1.ProviderConfigSpec) client.Object {
+		spec.Impersonate = as
+		return build.ClusterConfig(name, spec)
+	}
+	return s
+}
+
+// A config is a ProviderConfig on the control plane.
+type config struct {
+	c  client.Client
+	pc resource.ProviderConfig
+}
+
+func readConfig(t *testing.T, c client.Client, s build.Scope, namespace, name string) config {
+	t.Helper()
+	pc, ok := s.Config(namespace, name, build.FromSecret(namespace, "credentials")).(resource.ProviderConfig)
+	if !ok {
+		t.Fatal("not a ProviderConfig")
+	}
+	return config{c: c, pc: pc}
+}
+
+// await waits for condition Ready.
+func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
+	t.Helper()
+	kube.Await(t, x.c, x.pc, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
+		got := x.pc.GetCondition(xpv2.TypeReady)
+		return got.Status == s && got.Reason == r, fmt.Sprint(got)
+	})
+}
+
+// awaitStatus waits for the status, without conditions.
+func (x config) awaitStatus(t *testing.T, want map[string]any) {
+	t.Helper()
+	kube.Await(t, x.c, x.pc, "the status of ProviderConfig", func() (bool, string) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(x.pc)
+		if err != nil {
+			return false, err.Error()
+		}
+		status, _, err := unstructured.NestedMap(content, "status")
+		delete(status, "conditions")
+		diff := cmp.Diff(want, status)
+		return diff == "", message(err) + diff
+	})
+}
 
 // TestProviderConfigWithoutUsersGoes shows that a ProviderConfig which is being deleted goes once its last user refers
 // to another, and not before.
@@ -24,12 +154,9 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 			return err == nil && len(config.GetFinalizers()) > 0, message(err)
 		})
 		kube.Delete(t, w.c, config)
-		holds(t, w.c, "a ProviderConfig in use stays", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
-			return err == nil, message(err)
-		}, o)
+		staysThere(t, w.c, config, o)
 
-		edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
+		kube.Edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
 		kube.AwaitGone(t, w.c, config)
 
 		// The Object is kept through the other one.
@@ -68,9 +195,129 @@ func TestUsersAreRecorded(t *testing.T) {
 
 		other := w.scope.Config(w.namespace, connectAs(t, w, targetUser(t)), build.FromSecret(w.namespace, "other"))
 		for _, o := range objects[:2] {
-			edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
+			kube.Edit(t, w.c, o, func() { setConfig(o, other.GetName()) })
 		}
 		awaitUsers(t, w.c, other, 2)
 		awaitUsers(t, w.c, config, burst-2)
 	})
+}
+
+// keeping and looking are what a user must be able to do who keeps resources, or only looks at them.
+var (
+	keeping = []string{"get", "list", "watch", "create", "patch", "delete"}
+	looking = []string{"get", "list", "watch"}
+)
+
+// TestRightsInOneNamespace shows that a user who may watch one namespace only is enough, and costs no more than one who
+// may watch all: settled Objects make no requests, and drift is reverted by watch. A defect of provider-kubernetes: its
+// documents ask for all rights.
+func TestRightsInOneNamespace(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s)
+		role, binding := build.RightsIn(w.target, w.user, build.User(w.user), keeping...)
+		kube.Create(t, tc, role, binding)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+
+		// The change of the manifest comes last, and is the only one that needs a request.
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		staysUnwritten(t, c, o)
+		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+		cm := w.awaitData(t, "settings", "color", "red")
+		got := audit.Since(mark).By(w.user).Count()
+		delete(got, "list configmaps") // The stream of all namespaces is tried again after a minute.
+		if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, got); diff != "" {
+			t.Errorf("requests: -want, +got:\n%s", diff)
+		}
+		if watches := audit.Watches(mark).By(w.user); len(watches) > 1 { // See above.
+			t.Errorf("watches: want at most one, got:\n%s", watches)
+		}
+
+		kube.Patch(t, tc, cm, `{"data":{"color":"green"}}`)
+		w.awaitData(t, "settings", "color", "red")
+		kube.Remove(t, c, o)
+		kube.AwaitGone(t, tc, cm)
+	})
+}
+
+// passes waits until the controller has looked at the last change of an Object. It shows in no state, so the conditions
+// of a pause tell.
+func passes(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	pause(t, c, o)
+	unpause(t, c, o)
+	awaitCondition(t, c, o, synced)
+}
+
+// TestRefusalIsReported shows that a settled Object whose user has lost all rights, or whose token the target no longer
+// accepts, says so when the watch breaks off.
+func TestRefusalIsReported(t *testing.T) {
+	t.Parallel()
+	c, tc := provide(t), target.Client(t)
+	for name, x := range map[string]struct {
+		denied func(error) bool
+		want   xpv2.ConditionReason
+	}{
+		"Rights": {denied: apierrors.IsForbidden, want: commonv1.ReasonForbidden},
+		"Token":  {denied: apierrors.IsUnauthorized, want: commonv1.ReasonUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
+				account, cfg := robot(t, tc)
+				proxy, through := kube.NewProxy(t, cfg)
+				w := newWorldOf(t, c, s, through)
+				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+
+				if name == "Token" {
+					kube.Delete(t, tc, account)
+				} else {
+					kube.Delete(t, tc, build.Administrators(account.GetNamespace()))
+				}
+				awaitDenied(t, cfg, w.target, x.denied)
+				proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
+				awaitCondition(t, c, o, failed(x.want))
+
+				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
+				awaitReady(t, c, o)
+			})
+		})
+	}
+}
+
+// robot makes a ServiceAccount on the target, in a namespace of its own, which has all rights by a binding of the
+// namespace's name, and returns a connection by its token.
+func robot(t *testing.T, tc client.Client) (*corev1.ServiceAccount, *rest.Config) {
+	t.Helper()
+	ns := target.Namespace(t)
+	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(ns, "robot")}
+	kube.Create(t, tc, account,
+		build.Administrators(ns, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}))
+	token := &authenticationv1.TokenRequest{}
+	if err := tc.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	cfg := rest.AnonymousClientConfig(target.Config())
+	cfg.BearerToken = token.Status.Token
+	return account, cfg
+}
+
+// awaitDenied waits until the server has noticed that somebody has no rights any more.
+func awaitDenied(t *testing.T, cfg *rest.Config, namespace string, is func(error) bool) {
+	t.Helper()
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, "the server to deny a request", func() (bool, string) {
+		err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
+		return is(err), "answer: " + message(err)
+	})
+}
+
+func message(err error) string {
+	if err == nil {
+		return "none"
+	}
+	return err.Error()
 }

@@ -1,7 +1,9 @@
 package object_test
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -23,7 +25,8 @@ func queries(query string) commonv1.Readiness {
 }
 
 // TestReadinessFollowsQuery shows that readiness is what the query says of the resource, also when somebody else
-// changes it, and that an Object whose query is true asks nothing.
+// changes it, that an Object whose query is true asks nothing, and that one whose query has no answer says why, and
+// keeps its resource all the same. A defect of provider-kubernetes: it does not say why.
 func TestReadinessFollowsQuery(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -40,6 +43,14 @@ func TestReadinessFollowsQuery(t *testing.T) {
 
 		setPhase(t, w.tc, w.target, "null")
 		awaitCondition(t, c, o, unavailable)
+
+		kube.Edit(t, c, o, func() {
+			o.Desired().Readiness = queries("object.data.shape == 'round'")
+			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "color", "red"))
+		})
+		awaitMessage(t, c, o, unavailable, "CEL query fails: at 1:12: no such key: shape")
+		w.awaitData(t, "settings", "color", "red")
+		kube.Remove(t, c, o)
 	})
 }
 
@@ -47,51 +58,6 @@ func TestReadinessFollowsQuery(t *testing.T) {
 func setPhase(t *testing.T, tc client.Client, namespace, value string) {
 	t.Helper()
 	kube.Patch(t, tc, emptySettings(namespace), `{"data":{"phase":`+value+`}}`)
-}
-
-// TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop
-// it from keeping its resource.
-func TestQueryWithoutAnswer(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		query  string
-		want   string
-	}{
-		// A defect of provider-kubernetes: it is not ready, and does not say why.
-		"NoBool": {
-			reason: "What is no bool is reported.",
-			query:  "object.data.color",
-			want:   "CEL query does not give a bool: it gives a value of type string",
-		},
-		"NoSuchKey": {
-			reason: "What is not there is reported.",
-			query:  "object.data.shape == 'round'",
-			want:   "CEL query fails: at 1:12: no such key: shape",
-		},
-		"NoCEL": {
-			reason: "What is not CEL is reported.",
-			query:  "color == 'blue'",
-			want:   "CEL query is invalid: 1:1: undeclared reference to 'color'",
-		},
-		"Runaway": {
-			reason: "What takes too long is reported.",
-			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))",
-			want:   "CEL query is too costly: it was stopped at cost 100000",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-				o.Desired().Readiness = queries(tc.query)
-				kube.Create(t, w.c, o)
-				awaitCondition(t, w.c, o, synced)
-				t.Log(tc.reason)
-				awaitMessage(t, w.c, o, unavailable, tc.want)
-				w.awaitData(t, "settings", "color", "blue")
-				kube.Remove(t, w.c, o)
-			})
-		})
-	}
 }
 
 // TestReadyMeansReadyNow shows that an Object is not ready between a change of its spec and when the controller of its
@@ -141,4 +107,75 @@ func TestReadyFollowsItsKind(t *testing.T) {
 	kube.AwaitGone(t, w.tc, crd)
 	kube.Create(t, w.tc, twoVersions(group))
 	awaitReady(t, c, o)
+}
+
+// TestLargeManifest shows that an Object whose resource does not fit into its status beside the manifest is applied
+// once, gets its conditions, says that it does not show the resource, and rests; and that drift is reverted, and the
+// resource deleted in the end.
+func TestLargeManifest(t *testing.T) {
+	c := provide(t)
+	data := map[string]any{"large": strings.Repeat("x", 900_000)}
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s, "system:masters")
+		o := w.object(build.Manifest{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.target, "name": "settings"},
+			"data": data,
+		})
+		createReady(t, c, o)
+		if o.Observed().OmittedBytes < 100_000 || len(o.Observed().Manifest.Raw) > 1000 {
+			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
+				len(o.Observed().Manifest.Raw))
+		}
+		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != w.target {
+			t.Errorf("want the resource identified, got %v", seen.ObjectMeta)
+		}
+		staysUnwritten(t, c, o)
+		w.asksNothing(t, o)
+
+		cm := emptySettings(w.target)
+		kube.Patch(t, w.tc, cm, `{"data":{"large":"drift"}}`)
+		kube.Await(t, w.tc, cm, "the drift to be reverted", func() (bool, string) {
+			return cm.Data["large"] != "drift", "it is not"
+		})
+		kube.Remove(t, c, o)
+	})
+}
+
+// TestLargeDefinition shows that a CustomResourceDefinition with more than 1 MiB of schema, many values among it, is
+// applied, listed and watched: bounds of answers are none of honest objects.
+func TestLargeDefinition(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		group, properties := tns+".example.com", map[string]any{}
+		for i := range 2200 {
+			properties[fmt.Sprintf("field%04d", i)] = map[string]any{
+				"type": "string", "description": strings.Repeat("{[, ", 120),
+			}
+		}
+		definition := build.Manifest{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": "larges." + group},
+			"spec": map[string]any{
+				"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Large", "plural": "larges"},
+				"versions": []any{map[string]any{
+					"name": "v1", "served": true, "storage": true,
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": properties}},
+				}},
+			},
+		}
+		ns, pc := connect(t, c, s, target.User(t, tns+"-maker", "system:masters"))
+		o := s.Object(ns, tns, pc, definition)
+		createReady(t, c, o)
+
+		ns, pc = connect(t, c, s, target.User(t, tns+"-reader", "system:masters"))
+		reader := s.Object(ns, tns+"-reader", pc, definition)
+		reader.SetManagementPolicies(observeOnly)
+		createReady(t, c, reader)
+		if seen := reader.Observed().OmittedBytes; seen < 1<<20 {
+			t.Errorf("want more than 1 MiB left out of the status, got %d bytes", seen)
+		}
+		kube.Remove(t, c, reader)
+		kube.Remove(t, c, o)
+	})
 }

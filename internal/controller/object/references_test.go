@@ -4,9 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -14,41 +12,90 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once,
-// and that it goes on when that appears. provider-kubernetes follows no dependency before all are there.
+// TestDependencyIsAwaited shows that nothing is made before what it depends on exists, stays and, if it is to, is
+// ready, that the Object says so once, and that it goes on then. provider-kubernetes follows no dependency before all
+// are there.
 func TestDependencyIsAwaited(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		o := w.keeper("settings", w.onConfigMap("first"))
-		kube.Create(t, w.c, o)
-		message := "waiting for ConfigMap " + w.namespace + "/first to exist"
-		awaitMessage(t, w.c, o, failed(commonv1.ReasonWaitingForReference), message)
-		staysUnwritten(t, w.c, o)
-		if got := events(t, w.c, o, message); len(got) != 1 {
-			t.Errorf("events that say so: want 1, got %d", len(got))
-		}
-		w.exists(t, emptySettings(w.target), false)
-
-		first := w.source(t, "first", nil)
-		awaitReady(t, w.c, o)
-		awaitPinned(t, w.c, o, first, true)
-		awaitRecorded(t, w.c, o, "ConfigMap first")
-	})
-}
-
-// TestWaitForReady shows that a dependency may be awaited until it is ready, and that losing that later stops nothing.
-func TestWaitForReady(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		first := w.keeper("first")
-		first.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromObject
-		ref := w.on("first")
+	ready := func(w world) commonv1.Reference {
+		ref := w.on("source")
 		ref.DependsOn.WaitFor = commonv1.WaitForReady
-		second := w.keeper("second", ref)
-		kube.Create(t, w.c, first, second)
-		awaitCondition(t, w.c, first, synced)
-		awaitCondition(t, w.c, second, failed(commonv1.ReasonWaitingForReference), w.name("first")+" to be ready")
-		edit(t, w.c, first, func() { first.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate })
-		awaitReady(t, w.c, second)
-	})
+		return ref
+	}
+	group := func(w world) string { return w.namespace + ".example.org" }
+	source := func(t *testing.T, w world) client.Object { return w.source(t, "source", nil) }
+	for name, tc := range map[string]struct {
+		ref   func(world) commonv1.Reference
+		begin func(*testing.T, world) client.Object
+		want  string // the end of what it says
+		end   func(*testing.T, world, client.Object) client.Object
+	}{
+		"Missing": {
+			ref:   func(w world) commonv1.Reference { return w.onConfigMap("source") },
+			begin: func(*testing.T, world) client.Object { return nil },
+			want:  "/source to exist",
+			end:   func(t *testing.T, w world, _ client.Object) client.Object { return source(t, w) },
+		},
+		"Terminating": {
+			ref: func(w world) commonv1.Reference { return w.onConfigMap("source") },
+			begin: func(t *testing.T, w world) client.Object {
+				going := source(t, w)
+				setFinalizers(t, w.c, going, theirFinalizer)
+				kube.Delete(t, w.c, going)
+				return going
+			},
+			want: "which is being deleted",
+			end: func(t *testing.T, w world, going client.Object) client.Object {
+				unpin(t, w.c, going)
+				kube.AwaitGone(t, w.c, going)
+				return source(t, w)
+			},
+		},
+		"NotReady": {
+			ref: ready,
+			begin: func(t *testing.T, w world) client.Object {
+				first := w.keeper("source")
+				first.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromObject
+				kube.Create(t, w.c, first)
+				return first
+			},
+			want: "source to be ready",
+			end: func(t *testing.T, w world, first client.Object) client.Object {
+				kube.Patch(t, w.c, first, `{"spec":{"readiness":{"policy":"SuccessfulCreate"}}}`)
+				return first
+			},
+		},
+		"UnknownKind": {
+			ref: func(w world) commonv1.Reference {
+				return commonv1.Reference{DependsOn: &commonv1.DependsOn{
+					APIVersion: group(w) + "/v1", Kind: "Gadget", Namespace: w.namespace, Name: "gadget",
+				}}
+			},
+			begin: func(*testing.T, world) client.Object { return nil },
+			want:  "to serve kind Gadget",
+			end: func(t *testing.T, w world, _ client.Object) client.Object {
+				kube.Create(t, w.c, build.Definition(group(w), "gadgets"))
+				return installGadget(t, w.c, gadget(group(w), w.namespace))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorldsBeside(t, func(t *testing.T, w world) {
+				x := tc.begin(t, w)
+				o := w.keeper("settings", tc.ref(w))
+				kube.Create(t, w.c, o)
+				awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), tc.want)
+				staysUnwritten(t, w.c, o)
+				if got := events(t, w.c, o, tc.want); len(got) != 1 {
+					t.Errorf("events that say so: want 1, got %d", len(got))
+				}
+				w.exists(t, emptySettings(w.target), false)
+
+				x = tc.end(t, w, x)
+				awaitReady(t, w.c, o)
+				awaitPinned(t, w.c, o, x, true)
+			})
+		})
+	}
 }
 
 // TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied,
@@ -76,17 +123,12 @@ func TestPatchedValues(t *testing.T) {
 		}
 		stored := w.scope.New()
 		kube.Get(t, w.c, client.ObjectKeyFromObject(o), stored)
-		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
+		if diff := cmp.Diff(o.Desired(), stored.Desired()); diff != "" {
 			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
 		}
 		setReferences(t, w.c, o)
 		w.awaitData(t, "settings", "color", "blue")
 	})
-}
-
-// equateRaw compares JSON texts by what they say.
-func equateRaw() cmp.Option {
-	return cmpopts.AcyclicTransformer("text", func(b []byte) string { return string(b) })
 }
 
 // TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with
@@ -123,9 +165,9 @@ func TestNameFromReference(t *testing.T) {
 		chosen := w.kept("chosen")
 		kube.Create(t, w.tc, bystander, chosen)
 		source := w.source(t, "source", map[string]string{"name": ""})
-		m := build.ConfigMap(w.target, "")
-		delete(m["metadata"].(map[string]any), "name")
-		o := w.scope.Object(w.namespace, w.name("csv"), w.config, m)
+		o := w.scope.Object(w.namespace, w.name("csv"), w.config, build.Manifest{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.target},
+		})
 		o.SetManagementPolicies(observeDelete)
 		o.Desired().References = []commonv1.Reference{{
 			ToFieldPath: new("spec.forProvider.manifest.metadata.name"),
@@ -142,9 +184,7 @@ func TestNameFromReference(t *testing.T) {
 		awaitReady(t, w.c, o)
 		kube.Remove(t, w.c, o)
 		kube.AwaitGone(t, w.tc, chosen)
-		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(bystander), bystander); err != nil {
-			t.Errorf("a resource of the default name must survive: %v", err)
-		}
+		w.exists(t, bystander, true)
 		awaitPinned(t, w.c, o, source, false)
 	})
 }
@@ -153,11 +193,10 @@ func TestNameFromReference(t *testing.T) {
 // changes.
 func TestSelector(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
-		to := "data.color"
-		o := w.keeper("settings", commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
+		o := w.keeper("settings", patches(commonv1.PatchesFrom{
 			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, FieldPath: "data.color",
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "paint"}},
-		}})
+			Selector: selectorOf("app", "paint"),
+		}))
 		kube.Create(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference))
 		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"color": "red"}}
@@ -172,26 +211,9 @@ func TestSelector(t *testing.T) {
 		kube.Create(t, w.c, two)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "exactly one")
 		awaitPinned(t, w.c, o, one, true)
-		patch := `{"metadata":{"labels":null}}`
-		kube.Patch(t, w.c, one, patch)
+		kube.Patch(t, w.c, one, `{"metadata":{"labels":null}}`)
 		w.awaitData(t, "settings", "color", "green")
 		awaitPinned(t, w.c, o, two, true)
 		awaitPinned(t, w.c, o, one, false)
-	})
-}
-
-// TestUnknownKindIsAwaited shows that a resource of a kind the control plane does not serve yet is found once it does.
-func TestUnknownKindIsAwaited(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		group := w.namespace + ".example.org"
-		o := w.keeper("settings", commonv1.Reference{DependsOn: &commonv1.DependsOn{
-			APIVersion: group + "/v1", Kind: "Gadget", Namespace: w.namespace, Name: "gadget",
-		}})
-		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
-		kube.Create(t, w.c, gadgets(group))
-		u := installGadget(t, w.c, gadget(group, w.namespace))
-		awaitReady(t, w.c, o)
-		awaitPinned(t, w.c, o, u, true)
 	})
 }

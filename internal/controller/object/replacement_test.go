@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -34,16 +34,6 @@ func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
 	return func() {
 		t.Helper()
 		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
-	}
-}
-
-// edit changes the spec of an Object.
-func edit(t *testing.T, c client.Client, o client.Object, change func()) {
-	t.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	change()
-	if err := c.Patch(t.Context(), o, patch); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -100,10 +90,7 @@ func TestDeletionDuringReplacement(t *testing.T) {
 		setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed"))
 		awaitCondition(t, w.c, o, replacing)
 		kube.Delete(t, w.c, o)
-		holds(t, w.c, "the Object stays", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			return err == nil, message(err)
-		}, o)
+		staysThere(t, w.c, o, o)
 		release()
 		kube.AwaitGone(t, w.c, o)
 		w.exists(t, old, false)
@@ -111,39 +98,24 @@ func TestDeletionDuringReplacement(t *testing.T) {
 	})
 }
 
-// TestReplacedByPolicy shows what becomes of the old resource where policies do not make it go.
+// TestReplacedByPolicy shows what becomes of the old resource where policies do not make it go: what was made to stay
+// stays, fields of a partial Object are taken back, and what was only looked at is not deleted for a change of mind.
 func TestReplacedByPolicy(t *testing.T) {
+	theirs := map[string]string{"theirs": "yes"}
 	for name, test := range map[string]struct {
-		reason   string
 		policies xpv2.ManagementPolicies
 		want     map[string]string // the data of the old resource afterwards
 	}{
-		"NeverDelete": {
-			reason:   "It was made to stay.",
-			policies: neverDelete,
-			want:     map[string]string{"theirs": "yes", "ours": "yes"},
-		},
-		"ObserveUpdate": {
-			reason:   "Its own fields are taken back.",
-			policies: observeUpdate,
-			want:     map[string]string{"theirs": "yes"},
-		},
-		"ObserveDelete": {
-			reason:   "A resource that was only looked at is not deleted for a change of mind.",
-			policies: observeDelete,
-			want:     map[string]string{"theirs": "yes"},
-		},
-		"Observe": {
-			reason:   "A resource that was only looked at stays.",
-			policies: observeOnly,
-			want:     map[string]string{"theirs": "yes"},
-		},
+		"NeverDelete":   {policies: neverDelete, want: map[string]string{"theirs": "yes", "ours": "yes"}},
+		"ObserveUpdate": {policies: observeUpdate, want: theirs},
+		"ObserveDelete": {policies: observeDelete, want: theirs},
+		"Observe":       {policies: observeOnly, want: theirs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				for _, n := range []string{"settings", "renamed"} {
 					cm := w.kept(n)
-					cm.Data = map[string]string{"theirs": "yes"}
+					cm.Data = theirs
 					kube.Create(t, w.tc, cm)
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
@@ -156,9 +128,6 @@ func TestReplacedByPolicy(t *testing.T) {
 				})
 				awaitReady(t, w.c, o)
 				w.awaitMap(t, "settings", test.want)
-				if t.Failed() {
-					t.Log(test.reason)
-				}
 				kube.Remove(t, w.c, o)
 			})
 		})
@@ -220,46 +189,27 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 }
 
 // TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What
-// it had done by then is done by the test, while the Object is paused.
+// it had done by then is done by the test, while the Object is paused: the old resource is deleted, the new one is
+// made, too, and that not recorded, or others have made another one of the old name, which is theirs.
 func TestInterruptedReplacement(t *testing.T) {
-	for name, test := range map[string]struct {
-		reason string
-		done   func(*testing.T, world, build.Object)
-	}{
-		"OldIsGone": {
-			reason: "The old one was deleted, and the new one not made.",
-			done:   func(t *testing.T, w world, _ build.Object) { kube.Delete(t, w.tc, emptySettings(w.target)) },
+	for name, done := range map[string]func(*testing.T, world, build.Object){
+		"OldIsGone": func(*testing.T, world, build.Object) {},
+		"NewIsMade": func(t *testing.T, w world, o build.Object) {
+			applyAs(t, w.tc, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
 		},
-		"NewIsMade": {
-			reason: "The new one was made too, and that not recorded.",
-			done: func(t *testing.T, w world, o build.Object) {
-				kube.Delete(t, w.tc, emptySettings(w.target))
-				applyAs(t, w.tc, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
-			},
-		},
-		"OldIsRemade": {
-			reason: "The old one was deleted, and others have made another of its name, which is theirs.",
-			done: func(t *testing.T, w world, _ build.Object) {
-				kube.Delete(t, w.tc, emptySettings(w.target))
-				kube.Create(t, w.tc, emptySettings(w.target))
-			},
-		},
+		"OldIsRemade": func(t *testing.T, w world, _ build.Object) { kube.Create(t, w.tc, emptySettings(w.target)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world) {
 				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-				old := observed(t, o).GetUID()
 				pause(t, w.c, o)
 				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
-				test.done(t, w, o)
+				kube.Delete(t, w.tc, emptySettings(w.target))
+				done(t, w, o)
 				unpause(t, w.c, o)
 				w.awaitData(t, "renamed", "color", "blue")
 				awaitReady(t, w.c, o)
-				cm := emptySettings(w.target)
-				w.exists(t, cm, name == "OldIsRemade")
-				if cm.GetUID() == old {
-					t.Error(test.reason)
-				}
+				w.exists(t, emptySettings(w.target), name == "OldIsRemade")
 				kube.Remove(t, w.c, o)
 				w.exists(t, w.kept("renamed"), false)
 			})
@@ -272,31 +222,30 @@ func TestInterruptedReplacement(t *testing.T) {
 // target is the control plane.
 func TestUnrecordedReplacement(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
-		there := w
-		there.tc = local.Client(t, apis.AddToScheme)
-		kube.Create(t, there.tc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		there := w.beyond(t)
 		other := connectAs(t, w, local.User(t, user, "system:masters"))
 		for name, test := range map[string]struct {
-			first, record string // the name of the old resource, and what a record of the new one has
-			change        func(build.Object)
-			in            world // where the new one is
+			first    string // the name of the old resource
+			change   func(build.Object)
+			in       world    // where the new one is
+			recorded []string // where a record of the new one differs, and by what
 		}{
 			"renamed": {
-				first: "first", record: `{"manifest":{"metadata":{"name":"renamed"}}}`, in: w,
+				first: "first", in: w, recorded: []string{"manifest", "metadata", "name", "renamed"},
 				change: func(o build.Object) {
 					o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "renamed"))
 				},
 			},
 			"moved": {
-				first: "moved", record: `{"providerConfigRef":{"name":"` + other + `"}}`, in: there,
+				first: "moved", in: there, recorded: []string{"providerConfigRef", "name", other},
 				change: func(o build.Object) { setConfig(o, other) },
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, test.first))
 				createReady(t, w.c, o)
-				refuseRecord(t, w, o, test.record)
-				edit(t, w.c, o, func() { test.change(o) })
+				refuseRecord(t, w, o, test.recorded)
+				kube.Edit(t, w.c, o, func() { test.change(o) })
 				made := w.kept(name)
 				kube.Await(t, test.in.tc, made, "the new resource", func() (bool, string) { return true, "" })
 				kube.Remove(t, w.c, o)
@@ -306,30 +255,38 @@ func TestUnrecordedReplacement(t *testing.T) {
 	})
 }
 
-// refuseRecord has the control plane refuse a status of an Object in which a name in status.atProvider is as in a
-// record.
-func refuseRecord(t *testing.T, w world, o build.Object, record string) {
+// refuseRecord has the control plane refuse a status of an Object in which a field of status.atProvider has a value.
+func refuseRecord(t *testing.T, w world, o build.Object, recorded []string) {
 	t.Helper()
-	name := o.GetName()
-	at := "object.status.atProvider.providerConfigRef.name"
-	if strings.Contains(record, "manifest") {
-		at = "object.status.atProvider.manifest.metadata.name"
+	path, value := recorded[:len(recorded)-1], recorded[len(recorded)-1]
+	record, at := map[string]any{}, slices.Concat([]string{"status", "atProvider"}, path)
+	if err := unstructured.SetNestedField(record, value, at...); err != nil {
+		t.Fatal(err)
 	}
-	parts := strings.Split(record, `"`)
-	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy",
-		"metadata":{"name":"`+name+`"},"spec":{
-		"matchConstraints":{"resourceRules":[{"apiGroups":["`+w.scope.Resource.Group+`"],"apiVersions":["*"],
-			"operations":["UPDATE"],"resources":["objects/status"],"resourceNames":["`+name+`"]}]},
-		"matchConditions":[{"name":"recorded","expression":"has(object.status.atProvider.providerConfigRef)"}],
-		"validations":[{"expression":"`+at+` != '`+parts[len(parts)-2]+`'","message":"no record"}]}}`)
-	binding := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
-		"metadata":{"name":"`+name+`"},"spec":{"policyName":"`+name+`","validationActions":["Deny"]}}`)
-	kube.Create(t, w.c, policy, binding)
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"atProvider":`+record+`}}`))
+	const in = "object.status.atProvider."
+	deny(t, w.c, o.GetName(), `{"resourceRules":[{"apiGroups":["`+w.scope.Resource.Group+`"],"apiVersions":["*"],
+		"operations":["UPDATE"],"resources":["objects/status"],"resourceNames":["`+o.GetName()+`"]}]}`,
+		"!has("+in+"providerConfigRef) || "+in+strings.Join(path, ".")+" != '"+value+"'")
+	patch := client.RawPatch(types.MergePatchType, build.Raw(record).Raw)
 	kube.Eventually(t, "the policy", func() (bool, string) {
 		err := w.c.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), patch, client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), "no record"), message(err)
+		return err != nil && strings.Contains(err.Error(), denied), message(err)
 	})
+}
+
+// denied is what a policy of deny says.
+const denied = "kept for the auditors"
+
+// deny has a server refuse requests that match, unless an expression is true. It returns what makes it so.
+func deny(t *testing.T, c client.Client, name, match, unless string) (binding client.Object) {
+	t.Helper()
+	policy := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy",
+		"metadata":{"name":"`+name+`"},"spec":{"matchConstraints":`+match+`,
+		"validations":[{"expression":"`+unless+`","message":"`+denied+`"}]}}`)
+	binding = parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
+		"metadata":{"name":"`+name+`"},"spec":{"policyName":"`+name+`","validationActions":["Deny"]}}`)
+	kube.Create(t, c, policy, binding)
+	return binding
 }
 
 // applyAs applies a manifest to the target as a field manager, and takes what others own.
@@ -340,4 +297,95 @@ func applyAs(t *testing.T, tc client.Client, m build.Manifest, manager string) {
 		client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// beyond returns a world whose target is the control plane, which has a namespace of the name, too.
+func (w world) beyond(t *testing.T) world {
+	t.Helper()
+	w.tc = w.c
+	kube.Create(t, w.tc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+	return w
+}
+
+// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it
+// leaves, and makes its resource on the other one after that. The other target is the control plane.
+func TestMovesToOtherTarget(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		there := w.beyond(t)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		old := observed(t, o)
+		release := hold(t, w.tc, old)
+
+		other := connectAs(t, w, local.User(t, user, "system:masters"))
+		kube.Edit(t, w.c, o, func() { setConfig(o, other) })
+		awaitCondition(t, w.c, o, replacing)
+		there.exists(t, emptySettings(w.target), false) // It must not be made before the old one is gone.
+		// Until then the old ProviderConfig is in use.
+		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		kube.Delete(t, w.c, config)
+		staysThere(t, w.c, config, o)
+		release()
+		awaitReady(t, w.c, o)
+		there.awaitData(t, "settings", "color", "blue")
+		w.exists(t, old, false)
+		kube.AwaitGone(t, w.c, config)
+		kube.Remove(t, w.c, o)
+		kube.AwaitGone(t, there.tc, old)
+	})
+}
+
+// TestMovesAndIsDeleted shows that an Object which is deleted before it has moved is deleted where it was.
+func TestMovesAndIsDeleted(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.keep(t, build.ConfigMap(w.target, "settings"))
+		kube.Edit(t, w.c, o, func() { setConfig(o, "nothing-of-this-name") })
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidConnection))
+		w.exists(t, emptySettings(w.target), true)
+		kube.Remove(t, w.c, o)
+		w.exists(t, emptySettings(w.target), false)
+	})
+}
+
+// TestMovesFromLostTarget shows what an Object does that leaves a target which does not answer.
+func TestMovesFromLostTarget(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		lost := connectAs(t, w, targetUser(t))
+		w.config, lost = lost, w.config
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		old := observed(t, o)
+
+		// To have two targets, the old one gets an address at which nobody listens.
+		setKubeconfig(t, w.c, w.namespace, "other", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
+		kube.Edit(t, w.c, o, func() {
+			setConfig(o, lost)
+			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "moved", "color", "blue"))
+		})
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable),
+			"cannot replace ConfigMap "+w.target+"/settings", "spec.unreachableTarget: Orphan")
+		w.exists(t, w.kept("moved"), false)
+
+		kube.Edit(t, w.c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+		awaitReady(t, w.c, o)
+		w.awaitData(t, "moved", "color", "blue")
+		w.exists(t, old, true)
+		if m := awaitEvent(t, w.c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
+			t.Errorf("event: want it to name the resource, got %q", m)
+		}
+		kube.Remove(t, w.c, o)
+	})
+}
+
+// TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for
+// settled by what it has applied before, but by what the resource holds.
+func TestRetargetedObject(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		there := w.beyond(t)
+		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
+		w.awaitData(t, "settings", "color", "blue")
+
+		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, local.User(t, user, "system:masters")))
+		there.awaitData(t, "settings", "color", "blue")
+		awaitReady(t, w.c, o)
+	})
 }

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,9 +25,8 @@ import (
 
 // secretWith returns the manifest of a Secret with some stringData.
 func secretWith(namespace string, stringData map[string]any) build.Manifest {
-	m := build.ConfigMap(namespace, "login")
-	delete(m, "data")
-	m["kind"], m["stringData"] = "Secret", stringData
+	m := nameOf("v1", "Secret", namespace, "login")
+	m["stringData"] = stringData
 	return m
 }
 
@@ -119,9 +119,8 @@ func gates(t *testing.T) (w world, group string) {
 
 // gate returns the manifest of a resource of twoVersions.
 func gate(group, version, namespace string, spec ...string) build.Manifest {
-	m := build.ConfigMap(namespace, "gate", spec...)
-	m["apiVersion"], m["kind"], m["spec"] = group+"/"+version, "Gate", m["data"]
-	delete(m, "data")
+	m := nameOf(group+"/"+version, "Gate", namespace, "gate")
+	m["spec"] = build.ConfigMap("", "", spec...)["data"]
 	return m
 }
 
@@ -276,82 +275,51 @@ func TestFieldLeavesUnseenLoss(t *testing.T) {
 	}
 }
 
-// A spelling is a manifest that a server does not store as it is written.
-type spelling struct {
-	reason string
-	edit   func(build.Manifest)
-	path   []string // what is compared of the resource
-	want   any
-	drift  string // a merge patch that another one makes
-}
-
 // TestSpellings shows that what a server stores otherwise than it is written costs nothing at rest, and that a change
 // of it is reverted.
 func TestSpellings(t *testing.T) {
 	c := provide(t)
-	for name, tc := range map[string]spelling{
-		"Quantity": {
-			reason: "The server stores the shortest form of a quantity.",
-			edit: func(m build.Manifest) {
-				m["kind"] = "ResourceQuota"
-				m["spec"] = map[string]any{"hard": map[string]any{"cpu": "2000m", "memory": "1024Mi"}}
-			},
-			path:  []string{"spec", "hard"},
+	for name, tc := range map[string]struct {
+		kind  string
+		is    map[string]any // in the manifest
+		path  []string       // what is compared of the resource
+		want  any
+		drift string // a merge patch that another one makes
+	}{
+		"Quantity": { // The server stores the shortest form.
+			kind: "ResourceQuota", path: []string{"spec", "hard"},
+			is:    map[string]any{"spec": map[string]any{"hard": map[string]any{"cpu": "2000m", "memory": "1024Mi"}}},
 			want:  map[string]any{"cpu": "2", "memory": "1Gi"},
 			drift: `{"spec":{"hard":{"cpu":"3"}}}`,
 		},
-		"Null": {
-			reason: "A field that is null is as one that is not there.",
-			edit: func(m build.Manifest) {
-				m["data"] = map[string]any{"color": "blue"}
-				m["immutable"] = nil
-				m["binaryData"] = nil
-			},
-			path:  []string{"data"},
+		"Null": { // A field that is null is as one that is not there.
+			kind: "ConfigMap", path: []string{"data"},
+			is:    map[string]any{"data": map[string]any{"color": "blue"}, "immutable": nil, "binaryData": nil},
 			want:  map[string]any{"color": "blue"},
 			drift: `{"data":{"color":"red"}}`,
 		},
-		"DefaultInKey": {
-			reason: "The protocol, which the server sets, is part of the key of a port.",
-			edit: func(m build.Manifest) {
-				m["kind"] = "Service"
-				m["spec"] = map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"port": 80, "name": "web"}}}
-			},
-			path: []string{"spec", "ports"},
-			want: []any{map[string]any{
-				"name": "web", "port": int64(80), "protocol": "TCP", "targetPort": int64(80),
-			}},
+		"DefaultInKey": { // The protocol, which the server sets, is part of the key of a port.
+			kind: "Service", path: []string{"spec", "ports"},
+			is:    map[string]any{"spec": map[string]any{"clusterIP": "None", "ports": []any{port("web", 80)}}},
+			want:  []any{map[string]any{"name": "web", "port": int64(80), "protocol": "TCP", "targetPort": int64(80)}},
 			drift: `{"spec":{"ports":[{"name":"other","port":80,"protocol":"TCP","targetPort":80}]}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldAs(t, c, build.Namespaced(), "system:masters")
-			m := build.ConfigMap(w.target, "settings")
-			delete(m, "data")
-			tc.edit(m)
-			tc.run(t, w, m)
+			m := nameOf("v1", tc.kind, w.target, "settings")
+			u := &unstructured.Unstructured{Object: nameOf("v1", tc.kind, w.target, "settings")}
+			maps.Copy(m, tc.is)
+			o := w.keep(t, m)
+			stored := func() (bool, string) {
+				got, _, _ := unstructured.NestedFieldNoCopy(u.Object, tc.path...)
+				return cmp.Equal(tc.want, got), cmp.Diff(tc.want, got)
+			}
+			kube.Await(t, w.tc, u, "the resource as the server stores it", stored)
+			staysUnwritten(t, c, o)
+			w.asksNothing(t, o)
+			kube.Patch(t, w.tc, u, tc.drift)
+			kube.Await(t, w.tc, u, "the change to be reverted", stored)
 		})
 	}
-}
-
-// run applies a manifest, and has another one change the resource.
-func (s spelling) run(t *testing.T, w world, m build.Manifest) {
-	t.Helper()
-	o := w.keep(t, m)
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": m["apiVersion"], "kind": m["kind"]}}
-	key := types.NamespacedName{Namespace: w.target, Name: (&unstructured.Unstructured{Object: m}).GetName()}
-	holds := func() (bool, string) {
-		if err := w.tc.Get(t.Context(), key, u); err != nil {
-			return false, err.Error()
-		}
-		got, _, _ := unstructured.NestedFieldNoCopy(u.Object, s.path...)
-		return cmp.Equal(s.want, got), cmp.Diff(s.want, got)
-	}
-	if ok, state := holds(); !ok {
-		t.Fatalf("%s: -want, +got:\n%s", s.reason, state)
-	}
-	staysUnwritten(t, w.c, o)
-	w.asksNothing(t, o)
-	kube.Patch(t, w.tc, u, s.drift)
-	kube.Eventually(t, s.reason+" The change to be reverted", holds)
 }

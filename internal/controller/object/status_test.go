@@ -1,105 +1,86 @@
 package object
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
+// TestRecord shows what of a resource a status shows.
 func TestRecord(t *testing.T) {
 	const (
-		secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
-			`"managedFields":[{"manager":"m"}],` +
-			`"annotations":{"x":"y","kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"aHVudGVyMg==\"}"}},` +
-			`"data":{"password":"aHVudGVyMg=="},"type":"Opaque"}`
-		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` +
-			`"managedFields":[{"manager":"m"}],` +
-			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
-		laterConfig = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"8",` +
-			`"managedFields":[{"manager":"n"}],` +
-			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
-		bareConfig = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` +
-			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
+		metadata = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},`
+		fields   = `"managedFields":[{"manager":"m"}],`
+		applied  = `"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"aHVudGVyMg==\"}"`
+		secret   = metadata + fields + `"annotations":{"x":"y",` + applied + `}},"data":{"password":"aHVudGVyMg=="}}`
+		redacted = `"annotations":{"x":"y"}},"data":{"redacted":null}}`
+
+		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` + fields +
+			`"annotations":{` + applied + `}},"data":{"a":"b"}}`
+		bare = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` +
+			`"annotations":{` + applied + `}},"data":{"a":"b"}}`
 		custom = `{"apiVersion":"example.org/v1","kind":"Secret","metadata":{"name":"c"},"data":{"a":"b"}}`
+		text   = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`
 	)
+	sanitize, without := Options{SanitizeSecrets: true}, Options{RemoveManagedFields: true}
 	for name, tc := range map[string]struct {
-		reason  string
 		was     string // empty if nothing was recorded
 		live    string
 		options Options
 		want    string
 	}{
-		"AsItIs": {
-			reason: "The status shows what the target holds.", live: secret, want: secret,
-		},
-		"Sanitized": {
-			reason: "Neither the data of a Secret are shown nor the annotation that repeats them.", live: secret,
-			options: Options{SanitizeSecrets: true},
-			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
-				`"managedFields":[{"manager":"m"}],"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
-		},
+		"AsItIs": {live: secret, want: secret},
+		// Neither the data of a Secret are shown nor the annotation that repeats them, nor what is no base64.
+		"Sanitized": {live: secret, options: sanitize, want: metadata + fields + redacted},
 		"SanitizedText": {
-			reason: "What is no base64 is not shown either.", options: Options{SanitizeSecrets: true},
-			live: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`,
-			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},` +
-				`"data":{"redacted":null}}`,
+			live: text, options: sanitize, want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},` +
+				`"stringData":{"redacted":null},"data":{"redacted":null}}`,
 		},
 		"SanitizedAfterwards": {
-			reason: "What was recorded before the option was set does not stay.", was: secret, live: secret,
-			options: Options{SanitizeSecrets: true, RemoveManagedFields: true},
-			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
-				`"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
+			was: secret, live: secret, options: Options{SanitizeSecrets: true, RemoveManagedFields: true},
+			want: metadata + redacted,
 		},
-		"SanitizeNoOther": {
-			reason:  "Other kinds are shown.",
-			live:    config,
-			options: Options{SanitizeSecrets: true},
-			want:    config,
-		},
-		"SanitizeNoNamesake": {
-			reason:  "A kind of that name in another group is shown.",
-			live:    custom,
-			options: Options{SanitizeSecrets: true},
-			want:    custom,
-		},
-		"WithoutManagedFields": {
-			reason:  "Managed fields are left out.",
-			live:    config,
-			options: Options{RemoveManagedFields: true},
-			want:    bareConfig,
-		},
-		"ManagedFieldsRecorded": {
-			reason:  "Managed fields that were recorded go.",
-			was:     config,
-			live:    config,
-			options: Options{RemoveManagedFields: true},
-			want:    bareConfig,
-		},
+		"SanitizeNoOther":       {live: config, options: sanitize, want: config},
+		"SanitizeNoNamesake":    {live: custom, options: sanitize, want: custom},
+		"WithoutManagedFields":  {live: config, options: without, want: bare},
+		"ManagedFieldsRecorded": {was: config, live: config, options: without, want: bare},
+		// Another resource version alone is not worth a write.
 		"SameEssence": {
-			reason: "Another resource version alone is not worth a write.",
-			was:    config,
-			live:   laterConfig,
-			want:   config,
+			was: config, live: strings.NewReplacer(`"7"`, `"8"`, `"m"`, `"n"`).Replace(config), want: config,
 		},
-		"Changed": {reason: "Any other change is.", was: config, live: custom, want: custom},
+		"Changed": {was: config, live: custom, want: custom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &objectv1alpha2.Object{}
-			obs := o.Observed()
-			obs.Manifest.Raw = []byte(tc.was)
+			o.Observed().Manifest.Raw = []byte(tc.was)
 			live := parse(t, tc.live)
 			if err := record(o, live, tc.options); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(parse(t, tc.want), parse(t, string(obs.Manifest.Raw))); diff != "" {
-				t.Errorf("%s\nstatus.atProvider.manifest: -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(parse(t, tc.want), parse(t, string(o.Observed().Manifest.Raw))); diff != "" {
+				t.Errorf("status.atProvider.manifest: -want, +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(parse(t, tc.live), live); diff != "" {
-				t.Errorf("%s\nThe resource belongs to the watch: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("the resource belongs to the watch: -before, +after:\n%s", diff)
 			}
 		})
 	}
@@ -114,21 +95,20 @@ func sized(uid, version string, size int) *unstructured.Unstructured {
 }
 
 // TestOmit shows that a resource which the control plane has found too large stays left out of the status as long as it
-// is no smaller, that nothing changes in the status then, and that it is shown again when it has shrunk or is another
-// one.
+// is no smaller, whatever its version, that nothing changes in the status then, and that it is shown again when it has
+// shrunk or is another one.
 func TestOmit(t *testing.T) {
 	const identity = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"n","uid":"u"}}`
 	for name, tc := range map[string]struct {
-		reason string
-		later  *unstructured.Unstructured
-		shown  bool
+		later *unstructured.Unstructured
+		shown bool
 	}{
-		"Same":    {reason: "It stays left out.", later: sized("u", "1", 1000)},
-		"Version": {reason: "A longer resource version makes no difference.", later: sized("u", "123456", 1000)},
-		"Larger":  {reason: "So it does if it grows.", later: sized("u", "2", 5000)},
-		"Huge":    {reason: "So it does if it cannot fit.", later: sized("u", "2", 5_000_000)},
-		"Smaller": {reason: "One that has shrunk is shown.", later: sized("u", "2", 500), shown: true},
-		"Other":   {reason: "Another one is.", later: sized("v", "2", 1000), shown: true},
+		"Same":    {later: sized("u", "1", 1000)},
+		"Version": {later: sized("u", "123456", 1000)},
+		"Larger":  {later: sized("u", "2", 5000)},
+		"Huge":    {later: sized("u", "2", 5_000_000)},
+		"Smaller": {later: sized("u", "2", 500), shown: true},
+		"Other":   {later: sized("v", "2", 1000), shown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &objectv1alpha2.Object{}
@@ -146,10 +126,10 @@ func TestOmit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if shown := o.Observed().OmittedBytes == 0; shown != tc.shown {
-				t.Errorf("%s\nwant shown %t, got omittedBytes %d", tc.reason, tc.shown, o.Observed().OmittedBytes)
+				t.Errorf("want shown %t, got omittedBytes %d", tc.shown, o.Observed().OmittedBytes)
 			}
 			if diff := cmp.Diff(before, *o.Observed()); !tc.shown && diff != "" {
-				t.Errorf("%s\nstatus.atProvider: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("status.atProvider: -before, +after:\n%s", diff)
 			}
 		})
 	}
@@ -165,5 +145,155 @@ func TestFits(t *testing.T) {
 	o.Desired().ForProvider.Manifest.Raw = nil
 	if err := record(o, sized("v", "1", 900_000), Options{}); err != nil || o.Observed().OmittedBytes != 0 {
 		t.Errorf("want it shown, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
+	}
+}
+
+// TestDeletionBlockers shows what is said of a resource that is being deleted.
+func TestDeletionBlockers(t *testing.T) {
+	const deleted = `"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"`
+	for name, tc := range map[string]struct{ live, want string }{
+		"Stays":   {live: `{"kind":"ConfigMap","metadata":{"finalizers":["a"]}}`},
+		"Unknown": {live: `{"kind":"ConfigMap",` + deleted + `}}`},
+		"Grace": {
+			live: `{"kind":"Pod",` + deleted + `,"deletionGracePeriodSeconds":30},` +
+				`"status":{"conditions":[{"type":"Ready","status":"True","message":"ready"}]}}`,
+			want: "it has a grace period of 30 s",
+		},
+		"NoGrace": {
+			live: `{"kind":"ConfigMap",` + deleted + `,"deletionGracePeriodSeconds":0,"finalizers":["a"]}}`,
+			want: "finalizers: a",
+		},
+		"Definition": {
+			live: `{"kind":"CustomResourceDefinition",` + deleted + `,"finalizers":["cleanup"]},"status":{"conditions":[` +
+				`{"type":"Established","status":"True","message":"the initial names have been accepted"},` +
+				`{"type":"Terminating","status":"True","message":"CustomResource deletion is in progress"}]}}`,
+			want: "finalizers: cleanup; Terminating: CustomResource deletion is in progress",
+		},
+		// Its finalizers are in two places.
+		"Namespace": {
+			live: `{"apiVersion":"v1","kind":"Namespace",` + deleted + `,"finalizers":["a"]},` +
+				`"spec":{"finalizers":["kubernetes"]},"status":{"conditions":[{"type":"D","status":"True","message":"e."},` +
+				`{"type":"B","status":"True","message":"c"},{"type":"F","status":"False","message":"g"}]}}`,
+			want: "finalizers: a, kubernetes; B: c; D: e",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := deletionBlockers(parse(t, tc.live)); got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
+
+// TestOnlySeen shows which changes of a status may wait: what the resource contains and why it is not ready, and what a
+// deleted Object waits for.
+func TestOnlySeen(t *testing.T) {
+	const (
+		identity = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c"`
+		seen     = identity + `},"data":{"d":"e"}}`
+		changed  = identity + `},"data":{"d":"f"}}`
+		another  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"d"},"data":{"d":"e"}}`
+		ending   = identity + `,"deletionTimestamp":"2026-01-02T03:04:05Z"}}`
+	)
+	show := func(raw string) func(Object) {
+		return func(o Object) { o.Observed().Manifest.Raw = []byte(raw) }
+	}
+	say := func(c ...xpv2.Condition) func(Object) { return func(o Object) { o.SetConditions(c...) } }
+	deleted := func(change func(Object)) func(Object) {
+		return func(o Object) { change(o); o.SetDeletionTimestamp(new(metav1.Now())) }
+	}
+	unready := xpv2.Unavailable().WithMessage("1 of 3").WithObservedGeneration(1)
+	for name, tc := range map[string]struct {
+		change func(Object)
+		want   bool
+	}{
+		"Content":       {change: show(changed), want: true},
+		"WhyNotReady":   {change: say(unready.WithMessage("2 of 3")), want: true},
+		"WaitsToGo":     {change: deleted(say(xpv2.Deleting(), xpv2.ReconcileSuccess())), want: true},
+		"Ready":         {change: say(xpv2.Available())},
+		"OfGeneration":  {change: say(unready.WithObservedGeneration(2))},
+		"Synced":        {change: say(xpv2.ReconcileSuccess())},
+		"First":         {change: show("")},
+		"Another":       {change: show(another)},
+		"ResourceEnds":  {change: show(ending)},
+		"ContentAtEnd":  {change: deleted(show(changed))},
+		"CannotGo":      {change: deleted(say(xpv2.Deleting(), xpv2.ReconcileError(errors.New("no"))))},
+		"NotShownWhole": {change: func(o Object) { show(changed)(o); o.Observed().OmittedBytes = 7 }},
+		// Nothing else knows what was applied, and what is kept for the Object.
+		"Applied": {change: func(o Object) { o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: "h"} }},
+		"Pinned":  {change: func(o Object) { o.Observed().References = []commonv1.PinnedReference{{UID: "x"}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := &mobjectv1alpha1.Object{}
+			show(seen)(was)
+			was.SetConditions(unready)
+			is := was.DeepCopy()
+			tc.change(is)
+			if got := onlySeen(was, is); got != tc.want {
+				t.Errorf("may wait: want %t, got %t", tc.want, got)
+			}
+		})
+	}
+}
+
+// TestComposite shows whose Objects share a budget of writes: those of a composite, as it has a circuit breaker.
+func TestComposite(t *testing.T) {
+	owner := []metav1.OwnerReference{{UID: "owner", Controller: new(true)}}
+	composed := map[string]string{labelComposite: "app"}
+	for name, tc := range map[string]struct {
+		meta metav1.ObjectMeta
+		want types.UID
+	}{
+		"Alone":    {want: "self"},
+		"Composed": {meta: metav1.ObjectMeta{Labels: composed, OwnerReferences: owner}, want: "owner"},
+		"Owned":    {meta: metav1.ObjectMeta{OwnerReferences: owner}, want: "self"},
+		"Labelled": {meta: metav1.ObjectMeta{Labels: composed}, want: "self"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &mobjectv1alpha1.Object{ObjectMeta: tc.meta}
+			o.SetUID("self")
+			if got := composite(o); got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
+
+// TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of
+// their target to those that fail.
+func TestWaitingCostsNoRetries(t *testing.T) {
+	const passes = 1000
+	for name, tc := range map[string]struct {
+		err     error
+		delayed bool
+	}{
+		"Waits": {err: apierrors.NewConflict(schema.GroupResource{}, "", errors.New("waiting"))}, // It was not seen yet.
+		"Fails": {err: errors.New("boom"), delayed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{Host: "http://127.0.0.1:1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer registry.Close()
+			r := &reconciler[*mobjectv1alpha1.Object]{
+				registry: registry,
+				early:    deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
+				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+					p := reconciliationOf(ctx)
+					p.target = &targetresource.Resource{Cluster: registry.Local()}
+					_ = p.fail(tc.err)
+					return reconcile.Result{}, nil
+				}),
+			}
+			for range passes {
+				if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if delay := registry.Local().RetryAfter(informer.Owner{}, nil, ""); (delay > 0) != tc.delayed {
+				t.Errorf("after %d passes the next retry waits for %s", passes, delay)
+			}
+		})
 	}
 }

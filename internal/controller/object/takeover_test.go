@@ -28,7 +28,6 @@ const (
 
 // A heritage is a ConfigMap that was applied client-side, with an Object that is taken over.
 type heritage struct {
-	reason string
 	// wrote is what managers have written, in this order.
 	wrote []writing
 	// unseen says that the status of the Object shows nothing.
@@ -51,54 +50,33 @@ type writing struct {
 }
 
 func heritages() map[string]heritage {
-	clean := map[string]string{"color": "blue"}
+	clean, both := map[string]string{"color": "blue"}, map[string]string{"color": "blue", "theirs": "yes"}
 	signed := func(manager string) []writing {
 		return []writing{{manager: manager, data: map[string]string{"color": "blue", "stale": "yes"}, annotation: "{}"}}
 	}
 	return map[string]heritage{
-		// provider-kubernetes never ends a takeover if managed fields are left out of the status, and client-side it
-		// leaves a removed key.
-		"Image": {
-			reason:  "What the program of the image has applied becomes ours.",
-			wrote:   signed(image),
-			want:    clean,
-			patches: 2,
-		},
-		"ByHand": {
-			reason: "So does what a program built by hand has applied.",
-			wrote:  signed(byHand), want: clean, patches: 2,
-		},
-		"Flag": {
-			reason:  "And what the managers of the flag have applied.",
-			wrote:   signed(fromFlag),
-			want:    clean,
-			patches: 2,
-		},
-		"Unseen": {
-			reason: "A resource the status does not show is taken over by one apply more.",
-			wrote:  signed(image), unseen: true, want: clean, patches: 3,
-		},
+		// What a provider-kubernetes of whatever name has applied becomes ours. It never ends a takeover if managed fields
+		// are left out of the status, and client-side it leaves a removed key.
+		"Image":  {wrote: signed(image), want: clean, patches: 2},
+		"ByHand": {wrote: signed(byHand), want: clean, patches: 2},
+		"Flag":   {wrote: signed(fromFlag), want: clean, patches: 2},
+		"Unseen": {wrote: signed(image), unseen: true, want: clean, patches: 3},
+		// A program of the same name that has not applied anything keeps its fields.
 		"OtherProvider": {
-			reason: "A program of the same name that has not applied anything keeps its fields.",
-			wrote:  []writing{{manager: byHand, data: map[string]string{"color": "blue", "theirs": "yes"}}},
-			want:   map[string]string{"color": "blue", "theirs": "yes"}, owners: []string{byHand}, patches: 1,
+			wrote: []writing{{manager: byHand, data: both}}, want: both, owners: []string{byHand}, patches: 1,
 		},
 		// A defect of provider-kubernetes: it overwrites the annotation of kubectl.
 		"AnnotationOfKubectl": {
-			reason: "The annotation of kubectl stays.",
 			wrote: []writing{
-				{manager: image, data: map[string]string{"color": "blue"}, annotation: "{}"},
+				{manager: image, data: clean, annotation: "{}"},
 				{manager: kubectl, data: map[string]string{"theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`},
 			},
-			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`,
-			owners: []string{kubectl}, patches: 2,
+			want: both, annotation: `{"data":{"theirs":"yes"}}`, owners: []string{kubectl}, patches: 2,
 		},
+		// A finalizer that was put on the resource stays with whom it serves.
 		"Finalizer": {
-			reason: "A finalizer that was put on the resource stays with whom it serves.",
-			wrote: append(signed(image), writing{
-				manager: image, finalizer: commonv1.FinalizerReferredPrefix + "somebody",
-			}),
-			want: clean, patches: 2,
+			wrote: append(signed(image), writing{manager: image, finalizer: commonv1.FinalizerReferredPrefix + "somebody"}),
+			want:  clean, patches: 2,
 		},
 	}
 }
@@ -207,7 +185,7 @@ func (h heritage) takeOver(t *testing.T, s build.Scope, c client.Client) heir {
 	awaitReady(t, c, o)
 	h.check(t, w, o, left)
 	if got := target.Audit(t).Since(mark).By(w.user).Count()["patch configmaps"]; got != h.patches {
-		t.Errorf("%s\nwrites to the target: want %d, got %d", h.reason, h.patches, got)
+		t.Errorf("writes to the target: want %d, got %d", h.patches, got)
 	}
 	return heir{world: w, object: o}
 }
@@ -216,13 +194,13 @@ func (h heritage) check(t *testing.T, w world, o build.Object, left *corev1.Conf
 	t.Helper()
 	cm := w.awaitMap(t, "settings", h.want)
 	if cm.GetUID() != left.GetUID() {
-		t.Errorf("%s\nthe resource was made again", h.reason)
+		t.Error("the resource was made again")
 	}
 	if got := cm.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; got != h.annotation {
-		t.Errorf("%s\nannotation of a client-side apply: want %q, got %q", h.reason, h.annotation, got)
+		t.Errorf("annotation of a client-side apply: want %q, got %q", h.annotation, got)
 	}
 	if diff := cmp.Diff(left.GetFinalizers(), cm.GetFinalizers()); diff != "" {
-		t.Errorf("%s\nfinalizers: -want, +got:\n%s", h.reason, diff)
+		t.Errorf("finalizers: -want, +got:\n%s", diff)
 	}
 	want := map[string]metav1.ManagedFieldsOperationType{
 		commonv1.FieldManagerPrefix + o.GetName(): metav1.ManagedFieldsOperationApply,
@@ -231,7 +209,7 @@ func (h heritage) check(t *testing.T, w world, o build.Object, left *corev1.Conf
 		want[other] = metav1.ManagedFieldsOperationUpdate
 	}
 	if diff := cmp.Diff(want, dataManagers(t, cm)); diff != "" {
-		t.Errorf("%s\nowners of data: -want, +got:\n%s", h.reason, diff)
+		t.Errorf("owners of data: -want, +got:\n%s", diff)
 	}
 }
 

@@ -24,20 +24,18 @@ import (
 func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 	c := provide(t)
 	s := build.Namespaced()
+	const operators = "is only for cluster-scoped ProviderConfigs"
 	for name, tc := range map[string]struct {
-		reason string
 		change func(spec *commonv1.ProviderConfigSpec, foreign string)
 		want   string
 	}{
 		"ForeignSecret": {
-			reason: "The Secrets of other namespaces are not the tenant's.",
 			change: func(spec *commonv1.ProviderConfigSpec, foreign string) {
 				spec.Credentials.SecretRef.Namespace = foreign
 			},
 			want: "spec.credentials.secretRef.namespace must be",
 		},
 		"ForeignIdentity": {
-			reason: "That is so for identities too.",
 			change: func(spec *commonv1.ProviderConfigSpec, foreign string) {
 				spec.Identity = &commonv1.Identity{
 					Type:                commonv1.IdentityGoogle,
@@ -47,30 +45,26 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 			want: "spec.identity.secretRef.namespace must be",
 		},
 		"InjectedIdentity": {
-			reason: "The provider's ServiceAccount is not the tenant's.",
 			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
 				spec.Credentials.Source = xpv2.CredentialsSourceInjectedIdentity
 			},
-			want: "spec.credentials.source InjectedIdentity is only for cluster-scoped ProviderConfigs",
+			want: "spec.credentials.source InjectedIdentity " + operators,
 		},
 		"Environment": {
-			reason: "The provider's environment is not the tenant's.",
 			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
 				spec.Credentials.Source, spec.Credentials.Env = xpv2.CredentialsSourceEnvironment, &xpv2.EnvSelector{Name: "PATH"}
 			},
-			want: "spec.credentials.source Environment is only for cluster-scoped ProviderConfigs",
+			want: "spec.credentials.source Environment " + operators,
 		},
 		"Filesystem": {
-			reason: "The provider's files are not the tenant's.",
 			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
 				spec.Credentials.Source = xpv2.CredentialsSourceFilesystem
 				spec.Credentials.Fs = &xpv2.FsSelector{Path: "/etc/passwd"}
 			},
-			want: "spec.credentials.source Filesystem is only for cluster-scoped ProviderConfigs",
+			want: "spec.credentials.source Filesystem " + operators,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Log(tc.reason)
 			w := newWorld(t, c, s)
 			foreign, _ := connect(t, c, s, targetUser(t))
 			o := w.keep(t, build.ConfigMap(w.target, "settings"))
@@ -78,9 +72,9 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 			config := &mpcv1alpha1.ProviderConfig{}
 			kube.Get(t, c, types.NamespacedName{Namespace: w.namespace, Name: w.config}, config)
 			was := config.DeepCopy()
-			edit(t, c, config, func() { tc.change(&config.Spec, foreign) })
+			kube.Edit(t, c, config, func() { tc.change(&config.Spec, foreign) })
 			awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), tc.want)
-			edit(t, c, config, func() {
+			kube.Edit(t, c, config, func() {
 				config.Spec = was.Spec
 				config.Spec.Credentials.SecretRef.Namespace = "" // It need not be said that a Secret is the tenant's own.
 			})
@@ -94,8 +88,8 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 func newTenant(t *testing.T, c, tc client.Client) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	role, binding := namespaceRights(ns, "robot")
-	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}}
+	robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}
+	role, binding := build.RightsIn(ns, "robot", robot, keeping...)
 	kube.Create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)}, role, binding)
 	return ns
 }
@@ -165,7 +159,7 @@ func TestImpersonatedUser(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns, ns := target.Namespace(t), local.Namespace(t)
-		kube.Create(t, tc, administrators(tns,
+		kube.Create(t, tc, build.Administrators(tns,
 			rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tns + "-group"}))
 		spec := build.FromSecret(ns, "credentials")
 		spec.Impersonate = &commonv1.Impersonation{User: tns + "-jane"}
@@ -220,41 +214,23 @@ users: [{name: u, user: {` + user + `}}]
 // ProviderConfig.
 func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
 	c := provide(t)
-	for name, tc := range map[string]struct{ reason, cluster, user, want string }{
+	for name, tc := range map[string]struct{ cluster, user, want string }{
 		"Exec": {
-			reason: "A program is not run.",
-			user:   `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`,
-			want:   "users[].user.exec",
+			user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`,
+			want: "users[].user.exec",
 		},
-		"AuthProvider": {
-			reason: "A plugin is not run.",
-			user:   `auth-provider: {name: gcp}`,
-			want:   "users[].user.auth-provider",
-		},
+		"AuthProvider": {user: `auth-provider: {name: gcp}`, want: "users[].user.auth-provider"},
 		"TokenFile": {
-			reason: "A token is not read.",
-			user:   `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`,
-			want:   "users[].user.tokenFile",
+			user: `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`, want: "users[].user.tokenFile",
 		},
-		"Certificate": {
-			reason: "A certificate is not read.",
-			user:   `client-certificate: /etc/passwd`,
-			want:   "users[].user.client-certificate",
-		},
-		"Key": {
-			reason: "A key is not read.",
-			user:   `client-key: /etc/passwd`,
-			want:   "users[].user.client-key",
-		},
+		"Certificate": {user: `client-certificate: /etc/passwd`, want: "users[].user.client-certificate"},
+		"Key":         {user: `client-key: /etc/passwd`, want: "users[].user.client-key"},
 		"Authority": {
-			reason:  "An authority is not read.",
-			cluster: `, certificate-authority: /etc/passwd`,
-			want:    "clusters[].cluster.certificate-authority",
+			cluster: `, certificate-authority: /etc/passwd`, want: "clusters[].cluster.certificate-authority",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
-				t.Log(tc.reason)
 				ns, pc := connectWith(t, c, s, kubeconfigOf(`server: "https://127.0.0.1:1"`+tc.cluster, tc.user))
 				o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
 				kube.Create(t, c, o)

@@ -47,6 +47,15 @@ func Patch(tb testing.TB, c client.Client, o client.Object, body string) {
 	})
 }
 
+// Edit changes an object as it is now.
+func Edit(tb testing.TB, c client.Client, o client.Object, change func()) {
+	tb.Helper()
+	Get(tb, c, client.ObjectKeyFromObject(o), o)
+	was := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	change()
+	each(tb, "patch", []client.Object{o}, func(o client.Object) error { return c.Patch(tb.Context(), o, was) })
+}
+
 // PatchStatus changes the status of an object by a JSON merge patch.
 func PatchStatus(tb testing.TB, c client.Client, o client.Object, body string) {
 	tb.Helper()

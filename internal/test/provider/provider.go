@@ -112,11 +112,12 @@ func Once(t testing.TB, s *kube.Server, crds string, change ...func(*clusters.Op
 	return s.Client(t, apis.AddToScheme)
 }
 
-// AwaitReady waits until an Object is ready.
+// AwaitReady waits until an Object is Synced and Ready.
 func AwaitReady(t testing.TB, c client.Client, o build.Object) {
 	t.Helper()
 	kube.Await(t, c, o, o.GetName()+" to be ready", func() (bool, string) {
-		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+		synced, ready := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
+		return synced.Status == corev1.ConditionTrue && ready.Status == corev1.ConditionTrue, synced.Message
 	})
 }
 

@@ -2,6 +2,7 @@ package identities_test
 
 import (
 	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,36 +19,110 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
+// Plugins, as the tools of the clouds write them into kubeconfigs. None is there to be run.
+const (
+	azurePlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: kubelogin, interactiveMode: IfAvailable, ` +
+		`args: [get-token, --login, spn, --server-id, ` + cloud.AzureServer + `]}`
+	awsPlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: aws, args: [eks, get-token, ` +
+		`--cluster-name, target]}`
+	googlePlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin, ` +
+		`provideClusterInfo: true}`
+	upboundPlugin = `{apiVersion: client.authentication.k8s.io/v1, command: up, args: [organization, token], ` +
+		`env: [{name: ORGANIZATION, value: ID}]}`
+)
+
+// A kind is a kind of identity, as a test makes it for a principal that is of one test alone.
+type kind struct {
+	identity commonv1.IdentityType
+	plugin   string // ID stands for the principal
+	// credentials makes a principal known to its cloud. They are the provider's own if they are nil.
+	credentials func(tb testing.TB, id string, p cloud.Principal) []byte
+	// operator says that only operators may use it.
+	operator bool
+}
+
+// azureSecret makes a service principal with a secret.
+func azureSecret(tb testing.TB, id string, p cloud.Principal) []byte {
+	tb.Helper()
+	p.Secret = hunter2 + "-" + id
+	return clouds.AzureServicePrincipal(tb, id, p)
+}
+
+func kinds() map[string]kind {
+	return map[string]kind{
+		"GoogleServiceAccount": {identity: commonv1.IdentityGoogle, credentials: clouds.GoogleServiceAccount},
+		"GoogleToken": {
+			identity: commonv1.IdentityGoogle, plugin: googlePlugin,
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				return append(clouds.GoogleToken(tb, id, p), '\n')
+			},
+		},
+		"GoogleDefault": {
+			identity: commonv1.IdentityGoogle, operator: true,
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				path := tb.TempDir() + "/google.json"
+				if err := os.WriteFile(path, clouds.GoogleServiceAccount(tb, id, p), 0o600); err != nil {
+					tb.Fatal(err)
+				}
+				tb.Setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
+				return nil
+			},
+		},
+		"AzureSecret": {
+			identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, credentials: azureSecret,
+		},
+		"AzureCertificate": {
+			identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, credentials: clouds.AzureCertificate,
+		},
+		"AzureWorkload": {
+			identity: commonv1.IdentityAzureWorkload, plugin: azurePlugin, operator: true,
+			credentials: clouds.AzureWorkload,
+		},
+		"AWS": {
+			identity: commonv1.IdentityAWSWeb, plugin: awsPlugin, operator: true,
+			credentials: func(_ testing.TB, _ string, p cloud.Principal) []byte {
+				clouds.AWSWebIdentity(p)
+				return nil
+			},
+		},
+		"Upbound": { // A token is exchanged for one of an organization.
+			identity: commonv1.IdentityUpbound, plugin: upboundPlugin,
+			credentials: func(_ testing.TB, id string, p cloud.Principal) []byte {
+				p.Secret = "hunter2-" + id
+				clouds.Add(id, p)
+				return []byte("\n" + p.Secret + "\n")
+			},
+		},
+	}
+}
+
+// TestIdentities shows that the token of each kind of identity reaches the target, which knows by it who asks.
+func TestIdentities(t *testing.T) {
+	for name, k := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			scopes := build.Scopes()
+			if k.operator {
+				scopes = []build.Scope{build.Cluster()}
+			}
+			for _, s := range scopes {
+				t.Run(s.Name, func(t *testing.T) {
+					w := newWorld(t, s)
+					w.connect(k.identity, w.kubeconfig(strings.ReplaceAll(k.plugin, "ID", w.user)),
+						k.credentials(w, w.user, cloud.Principal{User: w.user}))
+					w.keep("settings", "color", "blue")
+					w.awaitData("settings", "color", "blue")
+					got := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()
+					if got["patch configmaps"] != 1 {
+						t.Errorf("requests of %s: want one patch, got %v", w.user, got)
+					}
+				})
+			}
+		})
+	}
+}
+
 // hunter2 is part of each secret of these tests.
 const hunter2 = "hunter2"
-
-// TestTokensAreShared shows that all Objects of a connection use one token, however often they are reconciled.
-// A defect of provider-kubernetes: it mints tokens for each reconcile.
-func TestTokensAreShared(t *testing.T) {
-	const objects, changes = 10, 5
-	forScopes(t, func(w world) {
-		id := w.user + "@example.org"
-		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""),
-			clouds.GoogleServiceAccount(w, id, cloud.Principal{User: w.user}))
-		all := make([]build.Object, objects)
-		for i := range all {
-			all[i] = w.object("settings-"+strconv.Itoa(i), "step", "first")
-			kube.Create(w, w.c, all[i])
-		}
-		for step := range changes {
-			for i, o := range all {
-				w.awaitReady(o)
-				w.set(o, "settings-"+strconv.Itoa(i), "step", strconv.Itoa(step))
-			}
-		}
-		for i := range all {
-			w.awaitData("settings-"+strconv.Itoa(i), map[string]string{"step": strconv.Itoa(changes - 1)})
-		}
-		if got := clouds.Minted(id); got != 1 {
-			w.Errorf("tokens for %d Objects: want 1, got %d", objects, got)
-		}
-	})
-}
 
 // TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and
 // the connection is used for several lives of one. In provider-kubernetes the source of tokens for AWS dies with the
@@ -62,29 +137,39 @@ func TestTokensAreRenewed(t *testing.T) {
 		o := w.keep("settings", "step", "first")
 		for step := 0; clouds.Minted(w.user) < lives; step++ {
 			w.set(o, "settings", "step", strconv.Itoa(step))
-			w.awaitData("settings", map[string]string{"step": strconv.Itoa(step)})
+			w.awaitData("settings", "step", strconv.Itoa(step))
 			proxy.Cut(0) // Watches begin again too.
 			w.awaitReady(o)
 		}
 	})
 }
 
-// TestIdentityRotates shows that new credentials of an identity are used at once.
+// TestIdentityRotates shows that all Objects of a connection use one token, however often they are reconciled, and that
+// new credentials of an identity are used at once. A defect of provider-kubernetes: it mints tokens for each reconcile.
 func TestIdentityRotates(t *testing.T) {
+	const objects = 5
 	forScopes(t, func(w world) {
 		other := w.user + "-new"
 		w.admit(other)
 		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""),
 			clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
-		o := w.keep("settings", "color", "blue")
+		var o build.Object
+		for i := range objects {
+			o = w.keep("settings-"+strconv.Itoa(i), "color", "blue")
+			w.set(o, "settings-"+strconv.Itoa(i), "color", "green")
+			w.awaitData("settings-"+strconv.Itoa(i), "color", "green")
+		}
+		if got := clouds.Minted(w.user); got != 1 {
+			w.Errorf("tokens for %d Objects: want 1, got %d", objects, got)
+		}
 		w.setIdentity(clouds.GoogleServiceAccount(w, other, cloud.Principal{User: other}))
 		audit := target.Audit(w)
 		kube.Eventually(w, "a watch by the new user", func() (bool, string) {
 			return len(audit.Watches(kube.Mark{}).By(other)) > 0, "none"
 		})
 		mark := audit.Mark()
-		w.set(o, "settings", "color", "red")
-		w.awaitData("settings", map[string]string{"color": "red"})
+		w.set(o, "settings-4", "color", "red")
+		w.awaitData("settings-4", "color", "red")
 		if got := audit.Since(mark).By(w.user); len(got) > 0 {
 			w.Errorf("requests by the old user:\n%s", got)
 		}
@@ -94,56 +179,50 @@ func TestIdentityRotates(t *testing.T) {
 // TestRefusedIdentityHeals shows that what is wrong with an identity is said without its secret, harms nobody else, and
 // is over when the credentials are replaced.
 func TestRefusedIdentityHeals(t *testing.T) {
+	type credentials = func(testing.TB, string, cloud.Principal) []byte
+	azure, google := commonv1.IdentityAzureServicePrincipal, commonv1.IdentityGoogle
 	for name, tc := range map[string]struct {
-		reason   string
-		identity commonv1.IdentityType
-		plugin   string
-		good     func(testing.TB, string, cloud.Principal) []byte
-		bad      []byte
-		want     string
+		identity  commonv1.IdentityType
+		plugin    string
+		good      credentials // none if the kubeconfig is bad
+		bad, want string
 	}{
 		"AzureSecret": {
-			reason: "A refusal is said by its code.", identity: commonv1.IdentityAzureServicePrincipal,
-			plugin: azurePlugin, good: azureSecret,
-			bad:  []byte(`{"clientId":"nobody","clientSecret":"hunter2-hunter2","tenantId":"tenant"}`),
+			identity: azure, plugin: azurePlugin, good: azureSecret,
+			bad:  `{"clientId":"nobody","clientSecret":"hunter2-hunter2","tenantId":"tenant"}`,
 			want: "the token endpoint answers 401 Unauthorized, invalid_client",
 		},
 		"AzureGarbage": {
-			reason: "Garbage is not repeated.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin,
-			good: azureSecret,
-			bad:  []byte(`{"clientSecret": hunter2`), want: "Azure credentials are not a JSON object",
+			identity: azure, plugin: azurePlugin, good: azureSecret,
+			bad: `{"clientSecret": hunter2`, want: "Azure credentials are not a JSON object",
 		},
 		"AzureEmpty": {
-			reason: "What is missing is named.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin,
-			good: azureSecret,
-			bad:  []byte(`{"clientSecret":"hunter2"}`), want: "need clientId and tenantId",
+			identity: azure, plugin: azurePlugin, good: azureSecret,
+			bad: `{"clientSecret":"hunter2"}`, want: "need clientId and tenantId",
 		},
-		"AzureWithoutPlugin": {
-			reason:   "The kubeconfig says for which server a token is.",
-			identity: commonv1.IdentityAzureServicePrincipal, good: nil,
-			bad:  []byte(`{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`),
+		"AzureWithoutPlugin": { // The kubeconfig says for which server a token is.
+			identity: azure, bad: `{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`,
 			want: "users[].user.exec.args is missing",
 		},
 		"GoogleKey": {
-			reason: "A key that is none is not repeated.", identity: commonv1.IdentityGoogle, good: clouds.GoogleServiceAccount,
-			bad: []byte(`{"type":"service_account","client_email":"a","private_key":"hunter2",` +
-				`"token_uri":"https://oauth2.googleapis.com/token"}`), want: "give no token",
+			identity: google, good: clouds.GoogleServiceAccount,
+			bad: `{"type":"service_account","client_email":"a","private_key":"hunter2",` +
+				`"token_uri":"https://oauth2.googleapis.com/token"}`, want: "give no token",
 		},
 		"GoogleUnknown": {
-			reason: "So are unknown credentials.", identity: commonv1.IdentityGoogle, good: clouds.GoogleServiceAccount,
-			bad: []byte(`{"type":"hunter2"}`), want: "Google credentials are of an unknown type",
+			identity: google, good: clouds.GoogleServiceAccount,
+			bad: `{"type":"hunter2"}`, want: "Google credentials are of an unknown type",
 		},
 		"GoogleGarbage": {
-			reason: "So is text that is no token.", identity: commonv1.IdentityGoogle, good: clouds.GoogleServiceAccount,
-			bad: []byte("hunter2 with spaces"), want: "neither JSON nor an access token",
+			identity: google, good: clouds.GoogleServiceAccount,
+			bad: "hunter2 with spaces", want: "neither JSON nor an access token",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(w world) {
-				w.connect(tc.identity, w.kubeconfig(tc.plugin), tc.bad)
+				w.connect(tc.identity, w.kubeconfig(tc.plugin), []byte(tc.bad))
 				o := w.object("settings", "color", "blue")
 				kube.Create(w, w.c, o)
-				w.Log(tc.reason)
 				w.awaitInvalid(o, tc.want)
 				if tc.good != nil {
 					w.setIdentity(tc.good(w, w.user, cloud.Principal{User: w.user}))

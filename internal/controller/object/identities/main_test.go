@@ -11,8 +11,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,11 +72,7 @@ func forScopes(t *testing.T, f func(world)) {
 // admit gives a user all rights on the target.
 func (w world) admit(user string) {
 	w.Helper()
-	kube.Create(w, w.tc, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: build.Meta("", user),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	})
+	kube.Create(w, w.tc, build.Administrators(user, build.User(user)))
 }
 
 // connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are
@@ -148,21 +142,13 @@ func (w world) keep(name string, data ...string) build.Object {
 // set changes the data of an Object's ConfigMap.
 func (w world) set(o build.Object, name string, data ...string) {
 	w.Helper()
-	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, name, data...))
-	if err := w.c.Patch(w.Context(), o, patch); err != nil {
-		w.Fatal(err)
-	}
+	kube.Edit(w, w.c, o, func() { o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, name, data...)) })
 }
 
-// awaitReady waits until an Object is Ready.
+// awaitReady waits until an Object is Synced and Ready.
 func (w world) awaitReady(o build.Object) {
 	w.Helper()
-	kube.Await(w, w.c, o, o.GetName()+" to be ready", func() (bool, string) {
-		synced, ready := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
-		return synced.Status == corev1.ConditionTrue &&
-			ready.Status == corev1.ConditionTrue, string(synced.Reason) + " " + synced.Message
-	})
+	provider.AwaitReady(w, w.c, o)
 }
 
 // awaitInvalid waits until an Object has no valid connection, and says a part of why: it may first say that it sees no
@@ -176,14 +162,12 @@ func (w world) awaitInvalid(o build.Object, part string) {
 	})
 }
 
-// awaitData waits until a ConfigMap on the target has some data.
-func (w world) awaitData(name string, want map[string]string) {
+// awaitData waits until a ConfigMap on the target has a key with a value, and nothing else.
+func (w world) awaitData(name, key, value string) {
 	w.Helper()
-	kube.Eventually(w, "data of "+name, func() (bool, string) {
-		cm := &corev1.ConfigMap{}
-		if err := w.tc.Get(w.Context(), types.NamespacedName{Namespace: w.target, Name: name}, cm); err != nil {
-			return false, err.Error()
-		}
-		return cmp.Equal(cm.Data, want), cmp.Diff(want, cm.Data)
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, name)}
+	kube.Await(w, w.tc, cm, "data of "+name, func() (bool, string) {
+		diff := cmp.Diff(map[string]string{key: value}, cm.Data)
+		return diff == "", diff
 	})
 }

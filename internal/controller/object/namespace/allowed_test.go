@@ -12,7 +12,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -328,11 +327,7 @@ func TestNamespaceUnknown(t *testing.T) {
 	a.await(t, "namespaces not to be watched", everywhere, unknown("forbidden"))
 	bad := labelled("tier", "not a value")
 	a.await(t, "a selector not to be parsed", bad, unknown("spec.allowedNamespaces[0].selector"))
-	kube.Create(t, c, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: build.Meta("", weak),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: weak}},
-	})
+	kube.Create(t, c, build.Administrators(weak, build.User(weak)))
 	a.await(t, "namespaces to be watched", everywhere, targets.IsInvalidConnection)
 	a.await(t, "an absent label to count", unlabelled("tier"), targets.IsInvalidConnection)
 	a.owner.Namespace += "-of-nobody"

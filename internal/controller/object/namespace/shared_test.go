@@ -64,12 +64,7 @@ func unlabelled(key string) commonv1.AllowedNamespaces {
 // allow replaces the list of the ClusterProviderConfig.
 func (s shared) allow(t *testing.T, c client.Client, allowed ...commonv1.AllowedNamespaces) {
 	t.Helper()
-	kube.Get(t, c, client.ObjectKeyFromObject(s.config), s.config)
-	was := s.config.DeepCopy()
-	s.config.Spec.AllowedNamespaces = allowed
-	if err := c.Patch(t.Context(), s.config, client.MergeFrom(was)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Edit(t, c, s.config, func() { s.config.Spec.AllowedNamespaces = allowed })
 }
 
 // label sets a label of a namespace, or removes it if the value is empty.
@@ -101,11 +96,9 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 	t.Helper()
 	for _, o := range all {
 		var got xpv2.Condition
-		kube.Eventually(t, fmt.Sprintf("%T %s to be refused", o, o.GetName()), func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Await(t, c, o, fmt.Sprintf("%T %s to be refused", o, o.GetName()), func() (bool, string) {
 			got = o.GetCondition(xpv2.TypeSynced)
-			return got.Status == corev1.ConditionFalse && got.Reason == commonv1.ReasonNamespaceNotAllowed,
-				fmt.Sprintf("%v %s %s: %s", err, got.Status, got.Reason, got.Message)
+			return got.Status == corev1.ConditionFalse && got.Reason == commonv1.ReasonNamespaceNotAllowed, fmt.Sprint(got)
 		})
 		want := fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the operator to list the "+
 			"namespace or one of its labels in spec.allowedNamespaces", s.config.GetName(), o.GetNamespace())
@@ -124,10 +117,9 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 func awaitSynced(t *testing.T, c client.Client, all ...conditioned) {
 	t.Helper()
 	for _, o := range all {
-		kube.Eventually(t, fmt.Sprintf("%T %s to be synced", o, o.GetName()), func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		kube.Await(t, c, o, fmt.Sprintf("%T %s to be synced", o, o.GetName()), func() (bool, string) {
 			got := o.GetCondition(xpv2.TypeSynced)
-			return got.Status == corev1.ConditionTrue, fmt.Sprintf("%v %s: %s", err, got.Reason, got.Message)
+			return got.Status == corev1.ConditionTrue, fmt.Sprint(got)
 		})
 	}
 }

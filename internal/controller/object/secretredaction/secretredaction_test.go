@@ -140,11 +140,7 @@ func TestNothingIsTold(t *testing.T) {
 			awaitPublished(t, c, ns, password)
 			checkStatus(t, c, o)
 
-			patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
-			o.Desired().ForProvider.Manifest = build.Raw(credentials(tns, "database", later))
-			if err := c.Patch(t.Context(), o, patch); err != nil {
-				t.Fatal(err)
-			}
+			kube.Edit(t, c, o, func() { o.Desired().ForProvider.Manifest = build.Raw(credentials(tns, "database", later)) })
 			awaitPublished(t, c, ns, later)
 			checkStatus(t, c, o)
 
