@@ -17,6 +17,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // TestConditions shows what the conditions say of what a pass has found out.
@@ -114,8 +115,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestBoundOutOfView shows how many workspaces count as bound, if there were two before. What is none must be known to be:
-// then the API may get another name.
+// TestBoundOutOfView shows how many workspaces count as bound, if there were two before. That there are none must be
+// known: then the API may get another name.
 func TestBoundOutOfView(t *testing.T) {
 	bound := kcp.Consumer{Bound: true}
 	for name, tc := range map[string]struct {
@@ -191,6 +192,47 @@ func TestIsHalted(t *testing.T) {
 				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestStalls shows when a PublishedResource goes although objects keep our finalizer: when none has lost it for a while
+// in which the provider has run. Since the deletion nobody may have looked.
+func TestStalls(t *testing.T) {
+	begin := time.Unix(0, 0).Add(24 * time.Hour)
+	m := &memory{}
+	for _, look := range []struct {
+		reason   string
+		after    time.Duration
+		released int64
+		want     bool
+	}{
+		{reason: "Nobody has looked before."},
+		{reason: "It is early.", after: unholdMax - 1},
+		{reason: "Some have lost it.", after: unholdMax, released: 7},
+		{reason: "Others may.", after: 2*unholdMax - 1, released: 7},
+		{reason: "More have.", after: 2 * unholdMax, released: 8},
+		{reason: "No more have for long.", after: 3 * unholdMax, released: 8, want: true},
+	} {
+		if got := m.stalls(look.released, begin.Add(look.after)); got != look.want {
+			t.Errorf("%s After %s: want %t, got %t", look.reason, look.after, look.want, got)
+		}
+	}
+}
+
+// TestRemember shows that what an API is like is asked until there is an answer, and then no more.
+func TestRemember(t *testing.T) {
+	m, asked := &memory{}, 0
+	for _, answer := range []error{errors.New("boom"), nil, errors.New("boom")} {
+		_, err := m.remember(apiAt{of: "a"}, func() (objectsync.Resource, error) {
+			asked++
+			return objectsync.Resource{Kind: "Hat"}, answer
+		})
+		if asked == 1 && err == nil || asked == 2 && err != nil {
+			t.Errorf("asked %d times: got %v", asked, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("want it asked twice, got %d", asked)
 	}
 }
 
