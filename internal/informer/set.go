@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -19,8 +20,15 @@ var seed = maphash.MakeSeed()
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
-	*shared
+	client   dynamic.Interface
+	options  Options
+	ctx      context.Context //nolint:containedctx // The Set's own life, which its streams share.
+	cancel   context.CancelFunc
+	room     *budget // nil for no bound
+	restored rate.Sometimes
 
+	mu       sync.Mutex           // guards who looks at streams, too
+	kicked   time.Time            // when the Set was kicked last
 	streams  map[Interest]*stream // by what all of their interests have in common
 	watchers map[Owner]*watcher
 }
@@ -50,7 +58,7 @@ func (w *watcher) of(p Purpose) *tracked {
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	s := &Set{
-		shared:  &shared{client: c, options: o, restored: rate.Sometimes{Interval: restoreMost}},
+		client: c, options: o, restored: rate.Sometimes{Interval: restoreMost},
 		streams: map[Interest]*stream{}, watchers: map[Owner]*watcher{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -236,7 +244,7 @@ func (s *Set) Close() { s.cancel() }
 func (s *Set) stream(i Interest) *stream {
 	st, ok := s.streams[i.key()]
 	if !ok {
-		st = newStream(s.shared, i.key())
+		st = newStream(s, i.key())
 		s.streams[st.key] = st
 	}
 	return st

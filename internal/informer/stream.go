@@ -4,19 +4,16 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 )
@@ -49,26 +46,13 @@ const (
 // errRenewed ends a round of a stream, so that it lists.
 var errRenewed = errors.New("the stream begins anew")
 
-// What the streams of a Set share. The lock guards who looks at them.
-type shared struct {
-	client   dynamic.Interface
-	options  Options
-	ctx      context.Context //nolint:containedctx // The Set's own life, which its streams share.
-	cancel   context.CancelFunc
-	room     *budget // nil for no bound
-	restored rate.Sometimes
-
-	mu     sync.Mutex
-	kicked time.Time // when the Set was kicked last
-}
-
 // A listener is called with the name of each resource that has changed. It may have no function yet.
 type listener = atomic.Pointer[func(types.NamespacedName)]
 
 // A stream is one list and watch, and those who look at it. The lock of its Set guards the latter.
 type stream struct {
 	key    Interest
-	set    *shared
+	set    *Set
 	store  *store
 	source *source
 	begun  time.Time
@@ -88,7 +72,7 @@ type stream struct {
 }
 
 // newStream starts a stream. The caller holds the lock.
-func newStream(set *shared, key Interest) *stream {
+func newStream(set *Set, key Interest) *stream {
 	s := &stream{
 		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
 		owners: map[types.NamespacedName]map[*watcher]int{}, missed: map[*watcher]int{},

@@ -3,7 +3,6 @@ package reference
 import (
 	"context"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -24,14 +23,6 @@ const (
 	patience = 10 * time.Second
 )
 
-// hiddenResources are the resources of Objects whose status does not show all of them.
-type hiddenResources struct {
-	*objects
-
-	seen  sync.Map         // node to observedResource
-	asked func() time.Time // when somebody has asked for one that has not been seen, for the first time
-}
-
 // An observedResource is a resource as an Object has last seen it.
 type observedResource struct {
 	object  types.UID
@@ -41,36 +32,36 @@ type observedResource struct {
 // Show gives a resource to those who refer to its Object, and wakes them if it has changed. It is for a resource whose
 // values the status is not to show. The content is what would be in the status else, which must not be changed any
 // more.
-func (h *hiddenResources) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
+func (s *objects) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
 	is := observedResource{object: o.GetUID(), content: content}
-	was, _ := h.seen.Swap(node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}, is)
+	was, _ := s.seen.Swap(node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}, is)
 	if !reflect.DeepEqual(was, is) {
-		h.wakeReferrers(context.Background(), gvk.GroupKind(), o)
+		s.wakeReferrers(context.Background(), gvk.GroupKind(), o)
 	}
 }
 
 // Hide ends what Show has given of an Object.
-func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
-	h.seen.Delete(node{gvk.GroupKind(), n})
+func (s *objects) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
+	s.seen.Delete(node{gvk.GroupKind(), n})
 }
 
 // unveil adds to the content of an Object the resource that its status masks, if a reference reads that. Anyone who may
 // read the status may read the resource. The error is a conflict until the Object has looked at its resource.
-func (h *hiddenResources) unveil(o Object, ref *Reference, c map[string]any) (map[string]any, error) {
-	if !h.options.Sanitized || !covers(seenPath, ref.From) {
+func (s *objects) unveil(o Object, ref *Reference, c map[string]any) (map[string]any, error) {
+	if !s.options.Sanitized || !covers(seenPath, ref.From) {
 		return c, nil
 	}
 	shown, _, _ := unstructured.NestedMap(c, "status", "atProvider", "manifest")
 	if !diff.IsSecret(shown) {
 		return c, nil
 	}
-	seen, _ := h.seen.Load(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)})
+	seen, _ := s.seen.Load(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)})
 	r, _ := seen.(observedResource)
 	switch {
 	case r.object == o.GetUID(): // Not a namesake that is gone.
 		err := unstructured.SetNestedField(c, r.content, "status", "atProvider", "manifest")
 		return c, refused(errors.Wrapf(err, "cannot read %s", ref))
-	case time.Since(h.asked()) > patience:
+	case time.Since(s.asked()) > patience:
 		return nil, waiting("%s to look at its Secret, whose values its status does not show", ref)
 	}
 	return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.GVK.Group, Resource: ref.GVK.Kind}, o.GetName(),

@@ -41,7 +41,7 @@ type Options struct {
 
 // A Resolver follows the references of all Objects. Its methods may be called concurrently.
 type Resolver struct {
-	*hiddenResources
+	*objects
 
 	editor *editor
 }
@@ -53,10 +53,8 @@ func NewResolver(o Options) *Resolver {
 		kinds[k.GVK.GroupKind()] = k
 	}
 	return &Resolver{
-		hiddenResources: &hiddenResources{
-			objects: &objects{options: o, kinds: kinds}, asked: sync.OnceValue(time.Now),
-		},
-		editor: newEditor(o.Cluster.Resource, o.Wake),
+		objects: &objects{options: o, kinds: kinds, asked: sync.OnceValue(time.Now)},
+		editor:  newEditor(o.Cluster.Resource, o.Wake),
 	}
 }
 
