@@ -25,7 +25,8 @@ func TestRefusesFlags(t *testing.T) {
 		"--leader-election --leader-election-lease-duration=1500ms": "must be in whole seconds",
 		"--leader-election --leader-election-lease-duration=10s":    "leaseDuration must be greater than renewDeadline",
 		"--leader-election --leader-election-id=Team_A":             "--leader-election-id: ",
-		"--no-such-flag": "unknown long flag '--no-such-flag'",
+		"--poll-state-metric=0":                                     "--poll-state-metric must be above 0",
+		"--no-such-flag":                                            "unknown long flag '--no-such-flag'",
 	} {
 		t.Run(flags, func(t *testing.T) {
 			p := start(t, strings.Fields(flags)...)

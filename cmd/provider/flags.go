@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
@@ -128,6 +129,19 @@ func (f *flags) addIntervals(app *kingpin.Application) {
 		Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage",
 		"By how much of the poll interval polls vary, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
+}
+
+// check refuses intervals with which the provider would look all the time.
+func (f *flags) check() error {
+	switch {
+	case f.pollJitterPercentage >= 100:
+		return errors.New("--poll-jitter-percentage must be below 100")
+	case f.pollStateMetric <= 0:
+		return errors.New("--poll-state-metric must be above 0")
+	case f.sync < 0:
+		return errors.New("--sync must not be negative")
+	}
+	return nil
 }
 
 func (f *flags) addAddresses(app *kingpin.Application) {

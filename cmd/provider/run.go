@@ -44,8 +44,8 @@ const gcPercent = 50
 
 // run runs the provider until the context ends.
 func run(ctx context.Context, f *flags) error {
-	if f.pollJitterPercentage >= 100 {
-		return errors.New("--poll-jitter-percentage must be below 100")
+	if err := f.check(); err != nil {
+		return err
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
