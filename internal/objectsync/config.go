@@ -118,10 +118,15 @@ func (s *Syncer) served(r Record) Record {
 	return r
 }
 
-// outlives reports whether a copy of a related object stays without the object.
+// outlives reports whether a copy of a related object stays without the object. If its rule has another identifier by
+// now, one of its kinds tells. Without any it is not related any more.
 func (s *Syncer) outlives(r Record) bool {
+	like := slices.DeleteFunc(slices.Clone(s.related), func(x *copyRule) bool { return !x.relates(r) })
+	if i := slices.IndexFunc(like, func(x *copyRule) bool { return x.identifier == r.Identifier }); i >= 0 {
+		like = like[i : i+1]
+	}
 	return r.Origin == v1alpha1.OriginService &&
-		!slices.ContainsFunc(s.related, func(x *copyRule) bool { return x.identifier == r.Identifier && x.cleanup })
+		slices.ContainsFunc(like, func(x *copyRule) bool { return !x.cleanup })
 }
 
 // A filter says which objects of consumers are synced.

@@ -102,22 +102,47 @@ func TestRelatedFromService(t *testing.T) {
 	w.writesNothing("at rest", s, w.input)
 }
 
-// TestRelatedCleanup shows what becomes of copies in the workspace with the object they belong to.
+// TestRelatedCleanup shows what becomes of copies in the workspace with the object they belong to, also if the rule has
+// changed since the object was last synced.
 func TestRelatedCleanup(t *testing.T) {
-	for name, cleanup := range map[string]bool{"Keep": false, "Cleanup": true} {
+	rename := func(spec *v1alpha1.PublishedResourceSpec) { spec.Related[0].Identifier = "renamed" }
+	for name, tc := range map[string]struct {
+		reason  string
+		cleanup bool
+		change  func(*v1alpha1.PublishedResourceSpec)
+		stays   bool
+	}{
+		"Keep":        {reason: "It is to stay.", stays: true},
+		"Cleanup":     {reason: "It is to go.", cleanup: true},
+		"RenamedKeep": {reason: "It is to stay whatever the rule is called.", change: rename, stays: true},
+		"Renamed":     {reason: "It is to go whatever the rule is called.", cleanup: true, change: rename},
+		"Removed": {
+			reason: "It is not related any more.", cleanup: true,
+			change: func(spec *v1alpha1.PublishedResourceSpec) { spec.Related = nil },
+		},
+		"Beside": {
+			reason: "Another rule of the kind does not count beside its own.", cleanup: true,
+			change: func(spec *v1alpha1.PublishedResourceSpec) {
+				also(spec, "another", v1alpha1.OriginService, byReference("spec.other"))
+			},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w, below := withoutServers(t)
 			spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-			spec.Related[0].Cleanup = cleanup
+			spec.Related[0].Cleanup = tc.cleanup
 			s, above := w.syncer(spec), workspaceOf(w.input)
 			enter(w.input, map[string]any{"secretName": "tls"})
 			below.secretIn(w.cluster, "tls", "b25l")
 			if err := w.resync(s, w.input); err != nil || above.valueOf("default", "tls") != "b25l" {
 				t.Fatalf("want a copy, got %v", err)
 			}
-			w.remove(s, w.input)
-			if is := above.valueOf("default", "tls") != ""; is == cleanup || len(below.secretNames("states")) > 0 {
-				t.Errorf("the copy is there: %t, states: %v", is, below.secretNames("states"))
+			if tc.change != nil {
+				tc.change(spec)
+			}
+			w.remove(w.syncer(spec), w.input)
+			if is := above.valueOf("default", "tls") != ""; is != tc.stays || len(below.secretNames("states")) > 0 {
+				t.Errorf("%s the copy is there: %t, states: %v", tc.reason, is, below.secretNames("states"))
 			}
 		})
 	}
