@@ -137,7 +137,7 @@ func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error)
 // whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
 // on if there is room.
 func (rd reader) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := t.Ready(); err != nil || !informer.IsTrimmed(u) {
+	if err := rd.ready(t); err != nil || !informer.IsTrimmed(u) {
 		return u, cmp.Or(err, rd.usable(u))
 	}
 	read, err := rd.side.resource(rd.resource, u.GetNamespace()).Get(rd.side.pass.ctx, u.GetName(), metav1.GetOptions{})
@@ -189,7 +189,17 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 			all = append(all, u)
 		}
 	}
-	return all, t.Ready()
+	return all, rd.ready(t)
+}
+
+// ready returns nil if a stream shows what there is. What the service cluster does not serve is not there, for who is to
+// take finalizers off and deletes nothing.
+func (rd reader) ready(t *informer.Table) error {
+	err := t.Ready()
+	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // Copies returns the copies with a key.
@@ -211,7 +221,7 @@ func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructu
 			return nil, err
 		}
 	}
-	return all, t.Ready()
+	return all, rd.ready(t)
 }
 
 // hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not

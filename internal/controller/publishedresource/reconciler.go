@@ -112,7 +112,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) bool {
 	err := r.open(ctx, p, o)
 	if err == nil {
-		err = p.run(ctx, look, r.publisher.desire, r.consumers.observe, r.syncing.removeFinalizers)
+		err = p.run(ctx, look, r.publisher.recall, r.consumers.observe, r.syncing.removeFinalizers)
 	}
 	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
 		return false

@@ -163,6 +163,28 @@ func TestOrphanUnholds(t *testing.T) {
 	}
 }
 
+// TestOrphanWithoutSource shows that it takes them off, too, after the definition of the API has gone, as where a
+// service is uninstalled before what publishes it.
+func TestOrphanWithoutSource(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	web, key := s.naming("web", "key"), secretIn(metav1.NamespaceDefault, "key", "a")
+	kube.Create(t, in, key, web)
+	awaitValue(t, s.c, s.copyOf(t, in).GetNamespace(), key.Name, "a")
+	awaitCounts(t, s.c, o, 1, 0)
+	kube.Remove(t, s.c, definition(s.group, "certs"))
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
+
+	remove(t, s.c, o)
+	for _, u := range []client.Object{web, key} {
+		if got := finalizersOf(t, in, u); len(got) > 0 {
+			t.Errorf("finalizers of %s: %v", u.GetName(), got)
+		}
+	}
+}
+
 // publishAgain publishes Certs once more: the object is held again, and its copy not written.
 func (s *shop) publishAgain(t *testing.T, states string, in tenant) {
 	t.Helper()
