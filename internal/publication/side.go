@@ -192,8 +192,8 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 	return all, rd.ready(t)
 }
 
-// ready returns nil if a stream shows what there is. What the service cluster does not serve is not there, for who is to
-// take finalizers off and deletes nothing.
+// ready returns nil if a stream shows what there is. What the service cluster does not serve is not there for who is to
+// take finalizers off, and deletes nothing.
 func (rd reader) ready(t *informer.Table) error {
 	err := t.Ready()
 	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && apierrors.IsNotFound(err) {

@@ -14,8 +14,8 @@ import (
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
-// TestUnreachableTarget shows that a resource which is on its way out for a cluster that does not answer is told what to
-// do without it, whether its application goes, its template has gone, or there is another of its name.
+// TestUnreachableTarget shows that a resource which is on its way out of a cluster that does not answer is told to do
+// without it, whether its application goes, its template has gone, or another template has its name.
 func TestUnreachableTarget(t *testing.T) {
 	s := runtime.NewScheme()
 	if err := apis.AddToScheme(s); err != nil {

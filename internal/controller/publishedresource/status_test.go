@@ -114,8 +114,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestBoundOutOfView shows how many workspaces count as bound, if there were two before. What is none must be known to be:
-// then the API may get another name.
+// TestBoundOutOfView shows how many workspaces count as bound, if there were two before. That there are none must be
+// known: then the API may get another name.
 func TestBoundOutOfView(t *testing.T) {
 	bound := kcp.Consumer{Bound: true}
 	for name, tc := range map[string]struct {
