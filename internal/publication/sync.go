@@ -3,6 +3,7 @@ package publication
 import (
 	"context"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
@@ -31,6 +32,7 @@ type syncWorker struct {
 	streams    *streams
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
+	released   atomic.Int64      // how many objects have lost our finalizer by RemoveFinalizers
 }
 
 // process syncs an object whose turn it is.
@@ -200,7 +202,7 @@ func (p *pass) run() (synced bool, err error) {
 	case err != nil:
 		return false, err
 	case p.worker.config.RemoveFinalizers:
-		return false, p.removeFinalizers(source != nil)
+		return false, p.removeFinalizers(source)
 	case source == nil:
 		return false, p.lost()
 	}
@@ -310,11 +312,14 @@ func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
 	p.update(func(o *object) { o.warned = warning })
 }
 
-// removeFinalizers takes our finalizers off an object, if it is there, and its related objects. All else stays.
-func (p *pass) removeFinalizers(there bool) error {
+// removeFinalizers takes our finalizers off an object, nil if it is not there, and its related objects. All else stays.
+func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
 	err := p.worker.syncer.RemoveFinalizers(p.ctx, p.input)
-	if p.gone = err == nil && !there; p.gone {
+	if p.gone = err == nil && source == nil; p.gone {
 		return nil
+	}
+	if err == nil && objectsync.HasFinalizer(source) {
+		p.worker.released.Add(1)
 	}
 	p.worker.needs.set(p.item, p.needs)
 	return err

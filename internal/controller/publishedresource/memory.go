@@ -34,7 +34,9 @@ type memory struct {
 	written     time.Time        // when its status was last written
 	published   time.Time        // when the APIExport has last been written for it
 	related     map[apiAt]objectsync.Resource
-	relatedAs   int64 // the generation that these are of
+	relatedAs   int64     // the generation that these are of
+	released    int64     // how many objects are known to have lost our finalizer, for one that goes without them
+	releasedAt  time.Time // when that was last another number, or first looked at
 
 	holds exportedResource // what it publishes; guarded by the mutex of memories
 }
@@ -60,6 +62,14 @@ func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.D
 	}
 	m.written = now
 	return 0
+}
+
+// stalls reports whether no finalizer has come off for unholdMax, as long as this process has looked.
+func (m *memory) stalls(released int64, now time.Time) bool {
+	if m.releasedAt.IsZero() || released != m.released {
+		m.released, m.releasedAt = released, now
+	}
+	return now.Sub(m.releasedAt) >= unholdMax
 }
 
 func fails(o *v1alpha1.PublishedResource) bool {

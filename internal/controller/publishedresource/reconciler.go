@@ -31,8 +31,8 @@ import (
 const (
 	// wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
 	wokenPoll = 30 * time.Second
-	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes unholdMax after its
-	// deletion at the latest: an owner who orphans does not want to wait for kcp.
+	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes when none has come off
+	// for unholdMax: an owner who orphans does not want to wait for kcp.
 	unholdPoll = time.Second
 	unholdMax  = 2 * time.Minute
 )
@@ -114,7 +114,7 @@ func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.
 	if err == nil {
 		err = p.run(ctx, look, r.publisher.recall, r.consumers.observe, r.syncing.removeFinalizers)
 	}
-	if err != nil && time.Since(o.GetDeletionTimestamp().Time) < unholdMax {
+	if err != nil && !p.memory.stalls(r.publications.Released(o.GetName()), time.Now()) {
 		return false
 	}
 	if err != nil {

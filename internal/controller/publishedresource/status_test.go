@@ -194,6 +194,30 @@ func TestIsHalted(t *testing.T) {
 	}
 }
 
+// TestStalls shows when a PublishedResource goes although objects keep our finalizer: when none has lost it for a while,
+// as long as the provider has run, and not after a time since the deletion, in which nobody may have looked.
+func TestStalls(t *testing.T) {
+	begin := time.Unix(0, 0).Add(24 * time.Hour)
+	m := &memory{}
+	for _, look := range []struct {
+		reason   string
+		after    time.Duration
+		released int64
+		want     bool
+	}{
+		{reason: "Nobody has looked before."},
+		{reason: "It is early.", after: unholdMax - 1},
+		{reason: "Some have lost it.", after: unholdMax, released: 7},
+		{reason: "Others may.", after: 2*unholdMax - 1, released: 7},
+		{reason: "More have.", after: 2 * unholdMax, released: 8},
+		{reason: "No more have for long.", after: 3 * unholdMax, released: 8, want: true},
+	} {
+		if got := m.stalls(look.released, begin.Add(look.after)); got != look.want {
+			t.Errorf("%s After %s: want %t, got %t", look.reason, look.after, look.want, got)
+		}
+	}
+}
+
 // TestStatusWaits shows when a status is written that differs from the last one.
 func TestStatusWaits(t *testing.T) {
 	type write struct {
