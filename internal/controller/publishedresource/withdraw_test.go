@@ -122,6 +122,8 @@ func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	s.awaitEndpoints(t, o)
 	kube.Delete(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError), "does not exist")
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{EndpointSlice: missing} })
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), "deletionPolicy: Orphan does not await")
 	if schemaOf(s.export(t), "hats") == "" {
 		t.Error("the API must not be withdrawn while consumers have objects")
 	}
@@ -131,6 +133,22 @@ func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	if got := schemaOf(s.export(t), "hats"); got != "" {
 		t.Errorf("want the API withdrawn, it is offered by %s", got)
 	}
+}
+
+// TestWithdrawWithoutExport shows that a PublishedResource whose APIExport has gone goes, and says that objects of
+// consumers keep our finalizer.
+func TestWithdrawWithoutExport(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t, withdrawn)
+	in := s.tenant(t)
+	kube.Create(t, in, s.cert("web"))
+	s.copyOf(t, in)
+	awaitCounts(t, s.c, o, 1, 0)
+	kube.Delete(t, kcp.Client(t, s.admin), s.export(t))
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
+	remove(t, s.c, o)
+	kube.AwaitEvent(t, s.c, "LeftFinalizers", o.GetName(), "1 workspaces have bound it")
 }
 
 // TestWithdrawBeforeWatch shows that an API is not withdrawn while a consumer has an object that no watch shows yet.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
@@ -27,13 +28,25 @@ type withdrawal struct {
 	syncing   *syncing
 }
 
-// look looks at the workspace, and ends the pass if there is nothing to withdraw from.
+// messageUnknown is what is said if nobody can tell whether an API is used.
+const messageUnknown = "cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await"
+
+// look looks at the workspace, and ends the pass if there is nothing to withdraw from. Objects of consumers are out of
+// reach then. Where only an APIExportEndpointSlice tells of the APIExport, that is not known without it.
 func (w *withdrawal) look(ctx context.Context, p *pass) error {
-	err := p.workspace.look(ctx)
-	if errors.Is(err, kcp.ErrNoExport) || err == nil && p.workspace.export == nil {
-		return subreconciler.ErrStop
+	err, status := p.workspace.look(ctx), p.resource.Status
+	switch {
+	case p.workspace.plan.export == "" && status.ResourceSchemaName != "":
+		return errors.Wrap(err, messageUnknown)
+	case !errors.Is(err, kcp.ErrNoExport) && (err != nil || p.workspace.export != nil):
+		return err
+	case status.AgentName != "" && status.Workspaces != nil && status.Workspaces.Bound > 0:
+		p.record(event.Warning(reasonStillHeld, errors.Errorf(
+			"APIExport %q does not exist, and %d workspaces have bound it: if they have objects of the API, "+
+				"consumers have to take finalizer %s off them by hand", status.APIExport, status.Workspaces.Bound,
+			objectsync.Finalizer)))
 	}
-	return err
+	return subreconciler.ErrStop
 }
 
 // serve has the objects of consumers synced of an API that is being withdrawn: they cannot go otherwise. Without a
@@ -87,8 +100,7 @@ func (w *withdrawal) await(ctx context.Context, p *pass) error {
 		}
 	}
 	if err != nil {
-		return errors.Wrap(err,
-			"cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await")
+		return errors.Wrap(err, messageUnknown)
 	}
 	if len(objects) > 0 {
 		return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, and consumers have %s",
