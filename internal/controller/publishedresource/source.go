@@ -330,6 +330,9 @@ func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (ob
 	if ok {
 		return found, nil
 	}
+	if m.related == nil {
+		m.related = map[apiAt]objectsync.Resource{}
+	}
 	found, err := ask()
 	if err == nil {
 		m.related[at] = found

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // TestConditions shows what the conditions say of what a pass has found out.
@@ -215,6 +216,23 @@ func TestStalls(t *testing.T) {
 		if got := m.stalls(look.released, begin.Add(look.after)); got != look.want {
 			t.Errorf("%s After %s: want %t, got %t", look.reason, look.after, look.want, got)
 		}
+	}
+}
+
+// TestRemember shows that what an API is like is asked until there is an answer, and then no more.
+func TestRemember(t *testing.T) {
+	m, asked := &memory{}, 0
+	for _, answer := range []error{errors.New("boom"), nil, errors.New("boom")} {
+		_, err := m.remember(apiAt{of: "a"}, func() (objectsync.Resource, error) {
+			asked++
+			return objectsync.Resource{Kind: "Hat"}, answer
+		})
+		if asked == 1 && err == nil || asked == 2 && err != nil {
+			t.Errorf("asked %d times: got %v", asked, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("want it asked twice, got %d", asked)
 	}
 }
 
