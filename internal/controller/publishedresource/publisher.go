@@ -82,6 +82,8 @@ func (u *publisher) recall(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
+	p.resource = p.resource.DeepCopy()
+	p.resource.Spec.Related = nil // Their definitions may have gone, too. States tell what was copied.
 	above, err := findAbove(ctx, p, stored)
 	below := above
 	below.Group, below.Kind = p.resource.Spec.Resource.APIGroup, p.resource.Spec.Resource.Kind

@@ -195,8 +195,8 @@ func TestIsHalted(t *testing.T) {
 	}
 }
 
-// TestStalls shows when a PublishedResource goes although objects keep our finalizer: when none has lost it for a while,
-// as long as the provider has run, and not after a time since the deletion, in which nobody may have looked.
+// TestStalls shows when a PublishedResource goes although objects keep our finalizer: when none has lost it for a while
+// in which the provider has run. Since the deletion nobody may have looked.
 func TestStalls(t *testing.T) {
 	begin := time.Unix(0, 0).Add(24 * time.Hour)
 	m := &memory{}
