@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
@@ -196,7 +197,7 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 // take finalizers off, and deletes nothing.
 func (rd reader) ready(t *informer.Table) error {
 	err := t.Ready()
-	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && apierrors.IsNotFound(err) {
+	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && clusters.IsUnserved(err) {
 		return nil
 	}
 	return err
