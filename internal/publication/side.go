@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -194,13 +195,59 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 }
 
 // ready returns nil if a stream shows what there is. What the service cluster does not serve is not there for who is to
-// take finalizers off, and deletes nothing.
+// take finalizers off, and deletes nothing. Of related objects others are told so if discovery confirms it.
 func (rd reader) ready(t *informer.Table) error {
-	err := t.Ready()
-	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && clusters.IsUnserved(err) {
+	err, w := t.Ready(), rd.side.pass.worker
+	switch {
+	case rd.side.endpoint != nil || !clusters.IsUnserved(err):
+		return err
+	case w.config.RemoveFinalizers:
 		return nil
+	case t == w.streams.copies || w.serves(rd.resource.GroupResource()):
+		return err
 	}
-	return err
+	gone := apierrors.NewNotFound(rd.resource.GroupResource(), "")
+	gone.ErrStatus.Message = "the service cluster does not serve " + rd.resource.GroupResource().String()
+	return gone
+}
+
+// A servedLook is whether the service cluster has served a resource.
+type servedLook struct {
+	is bool
+	at time.Time
+}
+
+// serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
+func (w *syncWorker) serves(r schema.GroupResource) bool {
+	if known, ok := w.served.Load(r); ok {
+		if last, _ := known.(servedLook); time.Since(last.at) < boundAgain {
+			return last.is
+		}
+	}
+	is, err := serves(w.config.Service.Discovery(), r)
+	w.served.Store(r, servedLook{is: is || err != nil, at: time.Now()})
+	return is || err != nil
+}
+
+// serves asks a server whether it serves a resource, in whatever version.
+func serves(d discovery.DiscoveryInterface, r schema.GroupResource) (bool, error) {
+	groups, err := d.ServerGroups()
+	if err != nil {
+		return false, err
+	}
+	for _, g := range groups.Groups {
+		for _, v := range g.Versions {
+			if g.Name != r.Group {
+				continue
+			}
+			list, err := d.ServerResourcesForGroupVersion(v.GroupVersion)
+			if err != nil || slices.ContainsFunc(list.APIResources,
+				func(is metav1.APIResource) bool { return is.Name == r.Resource }) {
+				return true, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // Copies returns the copies with a key.

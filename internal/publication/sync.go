@@ -3,6 +3,7 @@ package publication
 import (
 	"context"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type syncWorker struct {
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
 	released   atomic.Int64      // how many objects have lost our finalizer by RemoveFinalizers
+	served     sync.Map          // schema.GroupResource to servedLook
 }
 
 // process syncs an object whose turn it is.

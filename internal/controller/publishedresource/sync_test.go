@@ -280,3 +280,33 @@ func TestSyncSourceGoes(t *testing.T) {
 	awaitCounts(t, s.c, o, 1, 0)
 	s.copyOf(t, in)
 }
+
+// TestSyncRelatedGoes shows that an object goes, and lets its related object go, although the service cluster does not
+// serve the kind of the copy any more, and its rule has gone.
+func TestSyncRelatedGoes(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	kube.Create(t, s.c, definition(s.group, "hats"))
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName"),
+			Projection: &v1alpha1.RelatedResourceProjection{Group: s.group, Version: "v1", Resource: "hats"},
+		}}
+	})
+	in := s.tenant(t)
+	web, key := s.naming("web", "key"), secretIn(metav1.NamespaceDefault, "key", "a")
+	kube.Create(t, in, key, web)
+	hat := s.object("Hat", "key")
+	hat.SetNamespace(in.cluster)
+	kube.Await(t, s.c, hat, "the copy", func() (bool, string) { return true, "" })
+	awaitCounts(t, s.c, o, 1, 0)
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	s.awaitNoCounts(t, o)
+	kube.Remove(t, s.c, definition(s.group, "hats"))
+	update(t, s.c, o, func() { o.Spec.Related, o.Spec.Synchronization = nil, nil })
+	kube.Delete(t, in, web)
+	kube.AwaitGone(t, in, web)
+	if got := finalizersOf(t, in, key); len(got) > 0 {
+		t.Errorf("finalizers of the Secret: %v", got)
+	}
+}
