@@ -26,8 +26,8 @@ type cell struct {
 	mode hostile.Mode
 	verb hostile.Verb // empty if the mode is one of connections
 
-	name   string // of the ProviderConfig, and of the Objects up to a suffix
-	server *hostile.Server
+	name   string          // of the ProviderConfig, and of the Objects up to a suffix
+	server *hostile.Server // which says what nobody else does
 }
 
 // table returns all modes for all verbs that they are made for, without targets.
@@ -46,9 +46,6 @@ func table() []*cell {
 	return all
 }
 
-// canary is what nobody but this cell's server says.
-func (c *cell) canary() string { return "canary-of-" + c.name }
-
 // late reports whether the target is well until its Objects are Ready.
 func (c *cell) late() bool { return c.verb == hostile.Delete || c.mode.Name == "Mute" }
 
@@ -61,9 +58,10 @@ func (c *cell) must() bool {
 }
 
 // start starts the target, in front of the real one.
-func (c *cell) start(t *testing.T, w world, sink *hostile.Sink) {
+func (c *cell) start(t *testing.T, w world) {
 	t.Helper()
-	c.server = w.front(t, c.name, hostile.Options{Canary: c.canary(), HTTP1: c.mode.HTTP1, Redirect: sink})
+	c.server = w.front(t, c.name,
+		hostile.Options{Canary: "canary-of-" + c.name, HTTP1: c.mode.HTTP1, Redirect: w.sink})
 }
 
 // sicken sets the mode. What makes an Object send the verb at all goes with it.

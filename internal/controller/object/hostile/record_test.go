@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,16 +11,13 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -29,7 +25,6 @@ import (
 type record struct {
 	mu      sync.Mutex
 	objects map[string]build.Object // what is there now, by name
-	ready   map[string]time.Time    // when an Object was Ready first
 	synced  map[string]change       // of the condition Synced, the last
 	leaks   []string
 }
@@ -40,81 +35,55 @@ type change struct {
 	was  string
 }
 
-// watch records the Objects of a namespace until the test ends.
-func (w world) watch(t *testing.T, namespace string) *record {
+// watch records the Objects of the namespace until the test ends.
+func (w world) watch(t *testing.T) *record {
 	t.Helper()
-	r := &record{objects: map[string]build.Object{}, ready: map[string]time.Time{}, synced: map[string]change{}}
-	ctx, cancel := context.WithCancel(t.Context())
+	r := &record{objects: map[string]build.Object{}, synced: map[string]change{}}
+	all, err := cache.New(local.Config(), cache.Options{
+		Scheme: w.c.Scheme(), DefaultNamespaces: map[string]cache.Config{w.namespace: {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var recording sync.WaitGroup
-	recording.Go(func() {
-		for ctx.Err() == nil {
-			if err := r.follow(ctx, w.c, namespace); err != nil && ctx.Err() == nil {
-				t.Logf("begin to watch anew: %v", err)
-			}
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		recording.Wait()
-	})
+	recording.Go(func() { _ = all.Start(t.Context()) })
+	t.Cleanup(recording.Wait)
+	stream, err := all.GetInformer(t.Context(), &mobjectv1alpha1.Object{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    r.note,
+		UpdateFunc: func(_, o any) { r.note(o) },
+		DeleteFunc: r.forget,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
-// follow records what is there and what changes, until the stream ends.
-func (r *record) follow(ctx context.Context, c client.WithWatch, namespace string) error {
-	list := &mobjectv1alpha1.ObjectList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return errors.Wrap(err, "cannot list Objects")
+func (r *record) note(x any) {
+	o, ok := x.(build.Object)
+	if !ok {
+		return
 	}
-	there := map[string]bool{}
-	for i := range list.Items {
-		there[list.Items[i].GetName()] = true
-		r.note(watch.Added, &list.Items[i])
-	}
-	r.keep(there)
-	stream, err := c.Watch(ctx, &mobjectv1alpha1.ObjectList{}, client.InNamespace(namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-	if err != nil {
-		return errors.Wrap(err, "cannot watch Objects")
-	}
-	defer stream.Stop()
-	for e := range stream.ResultChan() {
-		o, ok := e.Object.(*mobjectv1alpha1.Object)
-		if !ok {
-			return errors.Errorf("stream says %v", e.Object)
-		}
-		r.note(e.Type, o)
-	}
-	return nil
-}
-
-// keep forgets the Objects that are not there.
-func (r *record) keep(there map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name := range r.objects {
-		if !there[name] {
-			delete(r.objects, name)
-		}
-	}
-}
-
-func (r *record) note(event watch.EventType, o build.Object) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name, now := o.GetName(), time.Now()
+	name := o.GetName()
 	if was := r.objects[name]; was == nil || synced(was) != synced(o) {
-		r.synced[name] = change{when: now, was: describe(was)}
-	}
-	if _, ok := r.ready[name]; !ok && ready(o) {
-		r.ready[name] = now
+		r.synced[name] = change{when: time.Now(), was: describe(was)}
 	}
 	if b, err := json.Marshal(o); err == nil && strings.Contains(string(b), "canary") {
 		r.leaks = append(r.leaks, fmt.Sprintf("Object %s: %s", name, around(string(b))))
 	}
 	r.objects[name] = o
-	if event == watch.Deleted {
-		delete(r.objects, name)
+}
+
+func (r *record) forget(x any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if key, err := toolscache.DeletionHandlingObjectToName(x); err == nil {
+		delete(r.objects, key.Name)
 	}
 }
 
@@ -129,14 +98,6 @@ func (r *record) get(name string) build.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.objects[name]
-}
-
-// readySince returns when an Object was Ready first, and whether it was.
-func (r *record) readySince(name string) (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	when, ok := r.ready[name]
-	return when, ok
 }
 
 // unstable returns the Objects whose condition Synced has changed since a time.
@@ -171,14 +132,14 @@ const leaksShown = 10
 
 // showsNothingForeign checks that nothing a hostile server has invented is where anybody but that server could read it,
 // and that nothing has followed a redirect.
-func (w world) showsNothingForeign(t *testing.T, r *record, sink *hostile.Sink) {
+func (w world) showsNothingForeign(t *testing.T) {
 	t.Helper()
 	report := func(where string, leaks []string) {
 		for _, leak := range leaks[:min(len(leaks), leaksShown)] {
 			t.Errorf("%s shows what a hostile server says (%d times): %s", where, len(leaks), leak)
 		}
 	}
-	report("a condition", r.leaked())
+	report("a condition", w.record.leaked())
 	var events corev1.EventList
 	var configs mpcv1alpha1.ProviderConfigList
 	kube.List(t, w.c, &events)
@@ -198,17 +159,13 @@ func (w world) showsNothingForeign(t *testing.T, r *record, sink *hostile.Sink) 
 	report("a ProviderConfig", shown)
 	report("the log", canaries(w.process.Log()))
 	report("a metric", canaries(w.metrics(t)))
-	report("the destination of a redirect", sink.Requests())
+	report("the destination of a redirect", w.sink.Requests())
 }
 
 // metrics returns all that the provider measures.
 func (w world) metrics(t *testing.T) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.process.Metrics(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := http.Get(w.process.Metrics())
 	if err != nil {
 		t.Fatal(err)
 	}
