@@ -59,11 +59,13 @@ func (e *external) handOver(o Object) {
 }
 
 // mustClaim reports whether an Object must be claimed before its resource is written to: replicas share the work, and
-// nothing that the control plane has tells in which slot the resource is.
+// nothing that the control plane has tells in which slot the resource is. One that is handed over is claimed there, when
+// this slot has let it go.
 func (c *reconciler[T]) mustClaim(ctx context.Context, obj client.Object) bool {
 	known, ok := reconciliationOf(ctx).Last().(Object)
-	return c.registry.Slots() != nil && ok && known.Observed().ProviderConfigReference == nil &&
-		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != c.kind.Key(obj.(T)) //nolint:forcetypeassert // It is one.
+	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
+	return slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
+		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key
 }
 
 // claim puts the claim of a ProviderConfig on an Object, and our finalizer, unless somebody has changed it meanwhile.
