@@ -59,8 +59,8 @@ func (e *external) handOver(o Object) {
 }
 
 // mustClaim reports whether an Object must be claimed before its resource is written to: replicas share the work, and
-// nothing that the control plane has tells in which slot the resource is. One that is handed over is claimed there, when
-// this slot has let it go.
+// nothing that the control plane has tells in which slot the resource is. One that is handed over is claimed there,
+// when this slot has let it go.
 func (c *reconciler[T]) mustClaim(ctx context.Context, obj client.Object) bool {
 	known, ok := reconciliationOf(ctx).Last().(Object)
 	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.

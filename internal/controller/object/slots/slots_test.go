@@ -263,8 +263,8 @@ func (w world) lose(t *testing.T, o build.Object, when func() bool) {
 	kube.AwaitGone(t, w.c, o)
 }
 
-// TestHandedOver shows that an Object is let go by one slot before it is claimed by another one: of two that have it at a
-// time, one would undo what the other has recorded.
+// TestHandedOver shows that an Object is let go by one slot before it is claimed by another one: of two that have it at
+// a time, one would undo what the other has recorded.
 func TestHandedOver(t *testing.T) {
 	w := newWorld(t, build.Cluster())
 	key := func(slot int) string {
