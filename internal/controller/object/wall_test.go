@@ -331,9 +331,9 @@ func TestOrphanWithoutCredentials(t *testing.T) {
 func TestExpiredCertificateIsToldOnce(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w, server := behind(t, c, s)
+		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
 		server.Set(hostile.Find(t, "CertificateExpired"))
-		o := w.object(build.ConfigMap("any", "settings"))
+		o := newWorldOf(t, c, s, server.Config()).object(build.ConfigMap("any", "settings"))
 		kube.Create(t, c, o)
 		message := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "certificate has expired")
 		awaitHits(t, server, server.Hits()+3) // Further probes.
