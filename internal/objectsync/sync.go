@@ -130,7 +130,7 @@ func (p *pass) run(ctx context.Context) error {
 	switch {
 	case v.source.GetDeletionTimestamp() != nil:
 		return p.end(ctx)
-	case v.copied == nil && !HasFinalizer(v.source) && p.isRelatedCopy():
+	case v.copied == nil && !HasFinalizer(v.source) && isRelatedCopy(p.in.Holders, v):
 		return nil
 	case p.passes():
 	case v.copied == nil && !HasFinalizer(v.source):
@@ -156,11 +156,11 @@ func (p *pass) run(ctx context.Context) error {
 	return oneOf(p.relate(ctx, both), p.syncStatus(ctx))
 }
 
-// isRelatedCopy reports whether the object has come from the service cluster as related to another one: it says so or,
+// isRelatedCopy reports whether an object has come from the service cluster as related to another one: it says so or,
 // as one of api-syncagent does not, is recorded. A copy is an origin of nothing.
-func (p *pass) isRelatedCopy() bool {
-	return p.view.source.GetAnnotations()[AnnotationRelatedObject] != "" ||
-		slices.ContainsFunc(p.in.Holders.Holdings(p.view.id.Cluster, p.view.ref), func(h Holding) bool {
+func isRelatedCopy(all Holders, v *view) bool {
+	return v.source.GetAnnotations()[AnnotationRelatedObject] != "" ||
+		slices.ContainsFunc(all.Holdings(v.id.Cluster, v.ref), func(h Holding) bool {
 			return h.Kept && h.Origin == v1alpha1.OriginService
 		})
 }

@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestCollectionOf shows of which collection a member is by its name.
+// TestCollectionOf shows that the name of a member tells its collection.
 func TestCollectionOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"foo-collection-f878ca0": "foo-collection",

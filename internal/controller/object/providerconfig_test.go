@@ -56,9 +56,9 @@ func TestConfigIsReady(t *testing.T) {
 	})
 }
 
-// TestConfigIsReadyBeforeItsUse shows that a ProviderConfig which nobody uses says whether its target accepts its
-// credentials, as what waits for a Composition does before it makes the users: they may come later, be refused, and be
-// replaced. It costs one request with the credentials, also if each tenant is a ServiceAccount of its namespace.
+// TestConfigIsReadyBeforeItsUse shows that a ProviderConfig says whether its target accepts its credentials before
+// anybody uses it. A Composition may wait for that. The credentials may come later, be refused, and be replaced. It
+// costs one request with them, also if each tenant is a ServiceAccount of its namespace.
 func TestConfigIsReadyBeforeItsUse(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)

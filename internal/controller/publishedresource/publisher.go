@@ -23,7 +23,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
@@ -68,30 +67,6 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 	}
 	p.wanted = w
 	return u.admit(ctx, p, w.resource)
-}
-
-// recall finds out what has been published. Without a source the schema tells, and there are no copies.
-func (u *publisher) recall(ctx context.Context, p *pass) error {
-	err := u.desire(ctx, p)
-	name := p.resource.Status.ResourceSchemaName
-	r, ok := kcp.ResourceOf(name)
-	if !errors.Is(err, errSourceMissing) || !ok {
-		return err
-	}
-	stored, err := storedKind(ctx, p.workspace, r)
-	if err != nil {
-		return err
-	}
-	p.resource = p.resource.DeepCopy()
-	p.resource.Spec.Related = nil // Their definitions may have gone, too. States tell what was copied.
-	above, err := findAbove(ctx, p, stored)
-	below := above
-	below.Group, below.Kind = p.resource.Spec.Resource.APIGroup, p.resource.Spec.Resource.Kind
-	p.wanted = &desiredAPI{projected: projected{
-		schema: name, resource: r, kind: stored.GroupVersion().WithKind(above.Kind),
-		pair: objectsync.Pair{Workspace: above, Service: below},
-	}}
-	return err
 }
 
 // project returns what the spec of a PublishedResource makes of a source and of what has been published, from memory if

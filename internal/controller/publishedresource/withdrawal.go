@@ -28,6 +28,30 @@ type withdrawal struct {
 	syncing   *syncing
 }
 
+// recall finds out what has been published. Without a source the schema tells, and there are no copies.
+func (u *publisher) recall(ctx context.Context, p *pass) error {
+	err := u.desire(ctx, p)
+	name := p.resource.Status.ResourceSchemaName
+	r, ok := kcp.ResourceOf(name)
+	if !errors.Is(err, errSourceMissing) || !ok {
+		return err
+	}
+	stored, err := storedKind(ctx, p.workspace, r)
+	if err != nil {
+		return err
+	}
+	p.resource = p.resource.DeepCopy()
+	p.resource.Spec.Related = nil // Their definitions may have gone, too. States tell what was copied.
+	above, err := findAbove(ctx, p, stored)
+	below := above
+	below.Group, below.Kind = p.resource.Spec.Resource.APIGroup, p.resource.Spec.Resource.Kind
+	p.wanted = &desiredAPI{projected: projected{
+		schema: name, resource: r, kind: stored.GroupVersion().WithKind(above.Kind),
+		pair: objectsync.Pair{Workspace: above, Service: below},
+	}}
+	return err
+}
+
 // messageUnknown is what is said if nobody can tell whether an API is used.
 const messageUnknown = "cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await"
 

@@ -34,7 +34,7 @@ func provide(t *testing.T) client.Client {
 	})
 }
 
-// A tenant is a namespace with a connection and some Objects, each of which keeps a ConfigMap.
+// A tenant is a namespace with a connection and some Objects. Each Object keeps a ConfigMap.
 type tenant struct {
 	namespace, target string
 	config            client.Object
