@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -104,6 +105,26 @@ func TestDialledAddress(t *testing.T) {
 		err := c.Ready(t.Context())
 		if !IsInvalidConnection(err) || !strings.Contains(err.Error(), "--denied-target-cidrs") {
 			t.Errorf("%s: the error names the rule and the flag: got %v", name, err)
+		}
+	}
+}
+
+// TestTokensOfTenants shows that the address of a token endpoint is checked as that of a server is.
+func TestTokensOfTenants(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	routes := newRoutes(Addresses{Denied: networks(t, "127.0.0.0/8")}, nil)
+	for by, want := range map[identity.Writer]string{
+		identity.WriterOperator: "the token endpoint answers 404 Not Found",
+		identity.WriterTenant: "cannot reach the token endpoint: its address is in 127.0.0.0/8, which " +
+			"--denied-target-cidrs denies: a namespaced ProviderConfig may not use it",
+	} {
+		e := identity.NewExchange(routes[by].forTokens(t.Context()))
+		if res, err := e.Client().Get(s.URL); err == nil {
+			_ = res.Body.Close()
+		}
+		if diff := cmp.Diff(want, e.Reason("")); diff != "" {
+			t.Errorf("writer %d: -want, +got:\n%s", by, diff)
 		}
 	}
 }

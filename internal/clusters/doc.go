@@ -48,7 +48,8 @@
 //     would count as gone. Whoever reads content asks informer.Unreadable first.
 //   - The credentials of tenants reach only addresses that the operator allows. The check is in the dialer, where DNS
 //     cannot change the address any more; who has written credentials is part of their digest, so that tenants and
-//     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check.
+//     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check, and
+//     their tokens come from the clouds' own hosts, by the same dialer.
 //
 // # Allowed namespaces
 //

@@ -31,7 +31,6 @@ const (
 type route struct {
 	dialer *transport.DialHolder // part of what client-go shares connections by
 	direct bool                  // the proxies of the provider's environment are not used
-	tokens *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
 	// How long answers may be, in bytes: one object, one page of a list, a list.
 	maxObject, maxPage, maxList int64
 	skip                        int64 // how many times as much is read of an object or a page as passes
@@ -44,14 +43,13 @@ type route struct {
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
-	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
 		identity.WriterOperator: {
-			dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, skip: skipMost,
-			fence: f,
+			dialer: &transport.DialHolder{Dial: newDialer().DialContext}, fence: f,
+			maxObject: maxObject, maxPage: maxList, maxList: maxList, skip: skipMost,
 		},
 		identity.WriterTenant: {
-			dialer: a.dialer(), tokens: own, direct: true, fence: f,
+			dialer: a.dialer(), direct: true, fence: f,
 			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, skip: skipTenant,
 			page: tenantPage, cache: maxTenantCache,
 			large: make(chan struct{}, largeBodies),
@@ -63,13 +61,16 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	return routes
 }
 
-// forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written
-// the identity: its content names no address unless an operator has written it.
+// forTokens returns a context whose token sources use the route.
 func (r route) forTokens(ctx context.Context) context.Context {
-	return identity.WithTransport(ctx, &http.Transport{
-		DialContext: r.tokens.Dial, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+	t := &http.Transport{
+		DialContext: r.dialer.Dial, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: maxHeader, TLSHandshakeTimeout: tlsTimeout, DisableKeepAlives: true,
-	})
+	}
+	if !r.direct {
+		t.Proxy = http.ProxyFromEnvironment
+	}
+	return identity.WithTransport(ctx, t)
 }
 
 // client returns a client of a REST configuration. It follows no redirect.

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -59,7 +60,18 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
 			"which a namespaced ProviderConfig may not: write its content there")
 	}
+	if by == identity.WriterTenant && !p.staysAtMicrosoft() {
+		return nil, errors.New("authorityHost of Azure credentials is none of Microsoft's, " +
+			"as it must be in a namespaced ProviderConfig: use that of your cloud, or leave it out")
+	}
 	return source{p, p.asServicePrincipal}, nil
+}
+
+// staysAtMicrosoft reports whether what authenticates is sent to a cloud of Microsoft's, or to that of the environment.
+func (p *principal) staysAtMicrosoft() bool {
+	return slices.Contains([]string{
+		"", "https://login.microsoftonline.com", "https://login.microsoftonline.us", "https://login.chinacloudapi.cn",
+	}, strings.TrimSuffix(p.AuthorityHost, "/"))
 }
 
 // Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the

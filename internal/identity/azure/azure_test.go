@@ -106,6 +106,29 @@ func TestPrincipals(t *testing.T) {
 			exec:    plugin,
 			by:      identity.WriterOperator,
 		},
+		"OwnAuthority": {
+			reason:  "What authenticates is sent to Microsoft alone.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c","authorityHost":"https://login.microsoftonline.com.a/"}`,
+			exec:    plugin,
+			err:     "authorityHost of Azure credentials",
+		},
+		"OtherCaseAuthority": {
+			reason:  "A name in another case is the same one.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c","AuthorityHost":"https://10.0.0.1/"}`,
+			exec:    plugin,
+			err:     "authorityHost of Azure credentials",
+		},
+		"China": {
+			reason:  "Microsoft has several clouds.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c","authorityHost":"https://login.chinacloudapi.cn/"}`,
+			exec:    plugin,
+		},
+		"PrivateCloud": {
+			reason:  "Operators may have one of their own.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c","authorityHost":"https://login.example.org/"}`,
+			exec:    plugin,
+			by:      identity.WriterOperator,
+		},
 		"WithoutExec": {
 			reason:  "The kubeconfig says for which server.",
 			content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`,

@@ -1,8 +1,8 @@
 // Package google mints tokens for GKE from Google application credentials.
 //
 // Credentials are the JSON that Google hands out, or a bare access token. What a tenant writes is limited to the kinds
-// of JSON that hold all they need: the others name files, programs, URLs or the surroundings of their user, which here
-// are those of the provider.
+// of JSON that hold all they need, and to addresses of Google: the other kinds name files, programs or the surroundings
+// of their user, which here are those of the provider.
 package google
 
 import (
@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	"golang.org/x/oauth2"
@@ -26,12 +27,16 @@ func scopes() []string {
 	return []string{"https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"}
 }
 
-// A content is what decides whether credentials may be used.
+// A content is what decides whether credentials may be used. Its fields have the types that they have in the library,
+// so that both read the same from a field that is given twice.
 type content struct {
-	Type      google.CredentialsType `json:"type"`
-	Source    json.RawMessage        `json:"source_credentials"`
-	Web       json.RawMessage        `json:"web"`
-	Installed json.RawMessage        `json:"installed"`
+	Type             google.CredentialsType `json:"type"`
+	TokenURI         string                 `json:"token_uri"`
+	ImpersonationURL string                 `json:"service_account_impersonation_url"`
+	UniverseDomain   string                 `json:"universe_domain"`
+	Source           *content               `json:"source_credentials"`
+	Web              json.RawMessage        `json:"web"`
+	Installed        json.RawMessage        `json:"installed"`
 }
 
 // New returns a Source of tokens for credentials that somebody has written.
@@ -44,14 +49,17 @@ func New(credentials []byte, by identity.Writer) (identity.Source, error) {
 		}
 		return s, nil
 	}
-	kind, err := check(credentials, by, 0)
-	if err != nil {
+	given := &content{}
+	if err := json.Unmarshal(credentials, given); err != nil {
+		return nil, errors.New("Google credentials are not a JSON object of strings")
+	}
+	if err := given.check(by, 0); err != nil {
 		return nil, err
 	}
 	return source(func(ctx context.Context) (oauth2.TokenSource, error) {
-		c, err := google.CredentialsFromJSONWithType(ctx, credentials, kind, scopes()...)
+		c, err := google.CredentialsFromJSONWithType(ctx, credentials, given.Type, scopes()...)
 		if err != nil {
-			return nil, errors.Errorf("Google credentials are not as their type %q needs them", kind)
+			return nil, errors.Errorf("Google credentials are not as their type %q needs them", given.Type)
 		}
 		return c.TokenSource, nil
 	}), nil
@@ -69,31 +77,48 @@ func Default() identity.Source {
 	})
 }
 
-// check returns the type of credentials, or why they cannot be used. No error repeats more of them than the type.
-func check(credentials []byte, by identity.Writer, depth int) (google.CredentialsType, error) {
-	var c content
-	if err := json.Unmarshal(credentials, &c); err != nil {
-		return "", errors.New("Google credentials are not a JSON object")
-	}
+// check returns why credentials cannot be used. No error repeats more of them than the type.
+func (c *content) check(by identity.Writer, depth int) error {
 	if c.Web != nil || c.Installed != nil {
-		return "", errors.New("Google credentials are those of an OAuth client: use the key of a service account")
+		return errors.New("Google credentials are those of an OAuth client: use the key of a service account")
 	}
 	if depth > maxDepth {
-		return "", errors.New("Google credentials are nested too deep")
+		return errors.New("Google credentials are nested too deep")
 	}
 	own := []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ImpersonatedServiceAccount}
 	foreign := []google.CredentialsType{google.ExternalAccount, google.ExternalAccountAuthorizedUser}
 	switch {
 	case slices.Contains(foreign, c.Type) && by == identity.WriterTenant:
-		return "", errors.Errorf("Google credentials of type %s name files or addresses, "+
+		return errors.Errorf("Google credentials of type %s name files or addresses, "+
 			"which a namespaced ProviderConfig may not: use the key of a service account", c.Type)
 	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
-		return "", errors.New("Google credentials are of an unknown type: use the key of a service account")
+		return errors.New("Google credentials are of an unknown type: use the key of a service account")
+	case by == identity.WriterTenant && c.leavesGoogle() != nil:
+		return c.leavesGoogle()
+	case c.Type == google.ImpersonatedServiceAccount && c.Source == nil:
+		return errors.New("Google credentials have no source_credentials, which their type needs")
 	case c.Type == google.ImpersonatedServiceAccount:
-		_, err := check(c.Source, by, depth+1)
-		return c.Type, errors.Wrap(err, "source_credentials")
+		return errors.Wrap(c.Source.check(by, depth+1), "source_credentials")
 	}
-	return c.Type, nil
+	return nil
+}
+
+// leavesGoogle returns an error that names a field by which a token, or what it is exchanged for, goes elsewhere.
+func (c *content) leavesGoogle() error {
+	begins, field := strings.HasPrefix, ""
+	switch {
+	case c.TokenURI != "" && !begins(c.TokenURI, "https://oauth2.googleapis.com/") &&
+		!begins(c.TokenURI, "https://accounts.google.com/"): // It is in old keys.
+		field = "token_uri"
+	case c.ImpersonationURL != "" && !begins(c.ImpersonationURL, "https://iamcredentials.googleapis.com/"):
+		field = "service_account_impersonation_url"
+	case c.UniverseDomain != "" && c.UniverseDomain != "googleapis.com":
+		field = "universe_domain"
+	default:
+		return nil
+	}
+	return errors.Errorf("%s of Google credentials is none of Google's, as it must be in a namespaced ProviderConfig: "+
+		"leave it as Google has written it", field)
 }
 
 // A source makes a token source of Google's library.

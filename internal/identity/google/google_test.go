@@ -9,9 +9,12 @@ import (
 
 func TestCheck(t *testing.T) {
 	const external = `{"type":"external_account","credential_source":{"file":"/var/run/secrets/token"}}`
-	nested := func(source string) string {
-		return `{"type":"impersonated_service_account","source_credentials":` + source + `}`
+	nestedAt := func(url, source string) string {
+		return `{"type":"impersonated_service_account","service_account_impersonation_url":"` + url +
+			`","source_credentials":` + source + `}`
 	}
+	nested := func(source string) string { return nestedAt("", source) }
+	at := func(url string) string { return `{"type":"service_account","token_uri":"` + url + `"}` }
 	for name, tc := range map[string]struct {
 		reason  string
 		content string
@@ -52,7 +55,61 @@ func TestCheck(t *testing.T) {
 		"NoSource": {
 			reason:  "So is whom to act for.",
 			content: `{"type":"impersonated_service_account"}`,
-			err:     "not a JSON object",
+			err:     "no source_credentials",
+		},
+		"GoogleHosts": {
+			reason: "Google writes its own addresses into credentials.",
+			content: nestedAt("https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken",
+				`{"type":"service_account","token_uri":"https://oauth2.googleapis.com/token",`+
+					`"universe_domain":"googleapis.com"}`),
+		},
+		"OldKey": {
+			reason:  "Those of old keys are no others.",
+			content: `{"type":"service_account","token_uri":"https://accounts.google.com/o/oauth2/token"}`,
+		},
+		"TokenURI":      {reason: "A token is of Google.", content: at("http://169.254.169.254/"), err: "token_uri of Google"},
+		"PlainTokenURI": {reason: "It is encrypted.", content: at("http://oauth2.googleapis.com/"), err: "token_uri"},
+		"LongerHost":    {reason: "The host is whole.", content: at("https://oauth2.googleapis.com.a/"), err: "token_uri"},
+		"UserInfo":      {reason: "And at its place.", content: at("https://oauth2.googleapis.com@a/"), err: "token_uri"},
+		"Port":          {reason: "With its own port.", content: at("https://oauth2.googleapis.com:8/"), err: "token_uri"},
+		"TokenURIOperator": {
+			reason: "Operators may use any.", content: at("https://token.example.org/"), by: identity.WriterOperator,
+		},
+		"TokenURIOtherCase": {
+			reason:  "The library takes a name in any case.",
+			content: `{"type":"authorized_user","Token_URI":"https://a/"}`,
+			err:     "token_uri",
+		},
+		"TokenURIInside": {
+			reason:  "What another one is exchanged for is not the tenant's.",
+			content: nested(at("https://a/")),
+			err:     "source_credentials: token_uri",
+		},
+		"TokenURITwice": {
+			reason: "The library merges what is given twice.",
+			content: `{"type":"impersonated_service_account","source_credentials":` + at("https://a/") +
+				`,"source_credentials":{"type":"authorized_user"}}`,
+			err: "source_credentials: token_uri",
+		},
+		"ImpersonationURL": {
+			reason:  "The token of the source is sent there.",
+			content: nestedAt("https://a/", `{"type":"service_account"}`),
+			err:     "service_account_impersonation_url of Google",
+		},
+		"Universe": {
+			reason:  "Another universe has hosts of its own.",
+			content: `{"type":"service_account","universe_domain":"example.org"}`,
+			err:     "universe_domain of Google",
+		},
+		"URLOfMetadata": {
+			reason:  "A credential_source names an address, too.",
+			content: `{"type":"external_account","credential_source":{"url":"http://169.254.169.254/"}}`,
+			err:     "name files or addresses",
+		},
+		"OnPremises": {
+			reason: "What Google's own clouds do not have is not used at all.", by: identity.WriterOperator,
+			content: `{"type":"gdch_service_account","token_uri":"https://a/"}`,
+			err:     "unknown type",
 		},
 		"Token":   {reason: "A token may be bare.", content: "ya29.token\n"},
 		"Garbage": {reason: "But it is one.", content: "two words", err: "neither JSON nor an access token"},

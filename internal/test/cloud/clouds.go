@@ -61,8 +61,11 @@ func (c *Clouds) Start() {
 	mux.HandleFunc("login.microsoft.com/", c.azureAuthority)
 	mux.HandleFunc("auth.upbound.io/apis/tokenexchange.upbound.io/v1alpha1/orgscopedtokens", c.upboundToken)
 	mux.HandleFunc("sts.eu-west-1.amazonaws.com/", c.awsToken)
-	cert, pem := certificate("oauth2.googleapis.com", "login.microsoftonline.com", "login.microsoft.com",
-		"auth.upbound.io", "sts.eu-west-1.amazonaws.com")
+	hosts := []string{
+		"oauth2.googleapis.com", "login.microsoftonline.com", "login.microsoft.com", "auth.upbound.io",
+		"sts.eu-west-1.amazonaws.com",
+	}
+	cert, pem := certificate(hosts...)
 	c.web = httptest.NewUnstartedServer(mux)
 	c.web.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	c.web.StartTLS()
@@ -72,6 +75,7 @@ func (c *Clouds) Start() {
 	setenv("SSL_CERT_FILE", roots)
 	setenv("AWS_CA_BUNDLE", roots)
 	setenv("HTTPS_PROXY", c.proxy.URL)
+	c.listen(hosts)
 }
 
 // Add makes a principal known to its cloud, and returns a way to change it.

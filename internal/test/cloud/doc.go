@@ -16,6 +16,6 @@
 // they do is decided by Principals: each may be refused, or get tokens that end soon. A cluster that has TokenWebhook
 // knows who has a token, as a cluster in a cloud does, and does not know him any more when the token has ended.
 //
-// The process reaches the endpoints through a proxy that its environment names. It stands for all of the Internet:
-// other names are refused.
+// The process reaches the endpoints through a proxy that its environment names, and without it at 127.0.0.1:443, which
+// takes root. Both stand for all of the Internet: other names are refused.
 package cloud
