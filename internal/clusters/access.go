@@ -21,6 +21,7 @@ type access struct {
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
 	route  route
+	tenant string // the namespace of who connects first
 }
 
 // access returns how the cluster of credentials is reached, but for the route.

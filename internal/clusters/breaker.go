@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -29,8 +30,10 @@ const (
 const (
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
-	// probeInterval is the pause between probes of a target that does not answer.
+	// probeInterval is the pause between probes of an address that does not answer, and probeJitter the part of it by
+	// which it varies, so that connections to one address take turns.
 	probeInterval = time.Second
+	probeJitter   = 0.2
 	// connectPatience is how long a user waits for the first probe.
 	connectPatience = 250 * time.Millisecond
 )
@@ -58,6 +61,8 @@ type breaker struct {
 	down   func()          // called when the target has stopped answering, or does not answer at first
 	health func()          // called when the target may have begun to accept the credentials, or not to
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
+	turns  *probeTurns
+	tenant string // whose turn it takes
 
 	mu      sync.Mutex
 	seen    sight
@@ -71,6 +76,7 @@ func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
+		turns: &probeTurns{},
 	}
 	b.spell, b.endSpell = context.WithCancelCause(context.Background())
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
@@ -184,12 +190,20 @@ func (b *breaker) await(ctx context.Context) {
 	}
 }
 
-// watchOver probes until the target answers.
+// watchOver probes until the target answers: at once, and then when it is its turn.
 func (b *breaker) watchOver(decided chan struct{}) {
-	decide := sync.OnceFunc(func() { close(decided) })
+	again, decide := false, sync.OnceFunc(func() { close(decided) })
 	defer decide()
-	_ = wait.PollUntilContextCancel(b.ctx, probeInterval, true, func(context.Context) (answers bool, _ error) {
+	pauses := wait.Backoff{Duration: probeInterval, Factor: 1, Jitter: probeJitter, Steps: math.MaxInt}
+	_ = pauses.DelayFunc().Until(b.ctx, true, false, func(context.Context) (answers bool, _ error) {
+		if !b.turns.take(b.tenant) && again {
+			return false, nil
+		}
 		version, err := b.probe()
+		if again && err == nil {
+			b.turns.lift()
+		}
+		again = true
 		if b.ctx.Err() == nil {
 			tell := b.learn(version, err)
 			decide()
@@ -220,6 +234,47 @@ func (b *breaker) learn(version string, err error) (tell func()) {
 		b.seen.err = failure(err, b.seen.since)
 	}
 	return tell
+}
+
+// probeTurns are shared by all connections to one address. While it does not answer, one of them probes it in
+// probeInterval. Tenants take turns, so that nobody who names the address of another keeps that one from noticing that
+// it is back.
+type probeTurns struct {
+	host string
+
+	mu     sync.Mutex
+	last   time.Time // when a turn was taken
+	tenant string    // whose it was
+	next   *string   // another tenant that has asked since, nil for none
+	lifted time.Time // until when all may probe
+}
+
+// take reports whether a connection of a tenant may probe now. One that may not asks again after probeInterval.
+func (t *probeTurns) take(tenant string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, due := time.Now(), t.last.Add(probeInterval)
+	if t.next != nil && *t.next != tenant {
+		due = due.Add(2 * probeInterval) // It may have gone.
+	}
+	switch {
+	case now.Before(t.lifted):
+	case now.Before(due):
+		if t.next == nil && tenant != t.tenant {
+			t.next = &tenant
+		}
+		return false
+	default:
+		t.last, t.tenant, t.next = now, tenant, nil
+	}
+	return true
+}
+
+// lift lets all probe that have waited for a turn, as the address answers again.
+func (t *probeTurns) lift() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lifted = time.Now().Add(2 * probeInterval)
 }
 
 // probe asks the target for its version. Any whole answer will do, a refusal included.

@@ -81,6 +81,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		}
 	}
 	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
+	c.breaker.turns, c.breaker.tenant = r.turnsAt(host.Host), a.tenant
 	// Each client copies the configuration, and so shares its limiter. There is none.
 	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
 	a.config.Wrap(limitHeaders)

@@ -167,7 +167,7 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 	r.mu.Lock()
 	var c *Cluster
 	if err == nil {
-		c, err = r.cluster(digest, creds)
+		c, err = r.cluster(digest, creds, o.Namespace)
 	}
 	switch {
 	case err == nil || IsInvalidConnection(err):
@@ -182,8 +182,18 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 	return c, c.Ready(ctx)
 }
 
-// cluster returns the cluster of credentials, connected if need be. The caller holds the lock.
-func (r *Registry) cluster(digest string, creds credentials) (*Cluster, error) {
+// turnsAt returns the turns of all connections to an address. The caller holds the lock.
+func (r *Registry) turnsAt(host string) *probeTurns {
+	for _, c := range r.clusters {
+		if c.breaker.turns.host == host {
+			return c.breaker.turns
+		}
+	}
+	return &probeTurns{host: host}
+}
+
+// cluster returns the cluster of credentials, connected for a tenant if need be. The caller holds the lock.
+func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cluster, error) {
 	if c, ok := r.clusters[digest]; ok {
 		return c, nil
 	}
@@ -191,7 +201,7 @@ func (r *Registry) cluster(digest string, creds credentials) (*Cluster, error) {
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
-	a.route = r.routes[creds.writer]
+	a.route, a.tenant = r.routes[creds.writer], tenant
 	c, err := newCluster(a, r)
 	if err != nil {
 		return nil, invalidConnectionError{err}

@@ -27,6 +27,8 @@
 // condition until the first use was rejected, because kubectl wait and function-auto-ready then wait for ever. So was
 // to ask again at intervals, which only what is wrong does: once a minute, as a server may come to accept credentials.
 //
+// Namespaces take turns, by package fairqueue: to connect to a server that hangs takes a worker seconds.
+//
 // A deleted ProviderConfig stays while resources refer to it, recorded or not: the records of use in a namespace that
 // is going away may go first. A finalizer on each record was rejected: it would cost a write for each resource that
 // goes, and strand records of resources that are forced away.

@@ -1,6 +1,7 @@
 package providerconfig
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -56,7 +58,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Control
 	g := &deletionGuard{client: mgr.GetClient(), registry: o.Registry, config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(o.ForControllerRuntime()).
+		WithOptions(inTurns(o)).
 		For(c.New(), builder.WithPredicates(changed(o.Registry))).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
@@ -64,6 +66,15 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Control
 		Build(g)
 	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
 		errors.Wrapf(err, "cannot set up controller %s", name)
+}
+
+// inTurns returns the options of a controller in which namespaces take turns. A ProviderConfig without one is alone.
+func inTurns(o targetresource.Options) ctrlcontroller.Options {
+	opts := o.ForControllerRuntime()
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) (fairqueue.Lane, bool) {
+		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, r.Name)}, false
+	})
+	return opts
 }
 
 // Follow makes the controller heed users of a kind, which the control plane must serve.
