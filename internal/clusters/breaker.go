@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -61,8 +62,7 @@ type breaker struct {
 	down   func()          // called when the target has stopped answering, or does not answer at first
 	health func()          // called when the target may have begun to accept the credentials, or not to
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
-	turns  *probeTurns
-	tenant string // whose turn it takes
+	probes *rate.Limiter   // of repeated ones, which connections to one address may share
 
 	mu      sync.Mutex
 	seen    sight
@@ -76,7 +76,7 @@ func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *
 	b := &breaker{
 		seen: sight{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
-		turns: &probeTurns{},
+		probes: rate.NewLimiter(rate.Inf, 1),
 	}
 	b.spell, b.endSpell = context.WithCancelCause(context.Background())
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
@@ -190,20 +190,22 @@ func (b *breaker) await(ctx context.Context) {
 	}
 }
 
-// watchOver probes until the target answers: at once, and then when it is its turn.
+// watchOver probes until the target answers: at once, and then as often as the limiter allows.
 func (b *breaker) watchOver(decided chan struct{}) {
 	again, decide := false, sync.OnceFunc(func() { close(decided) })
 	defer decide()
 	pauses := wait.Backoff{Duration: probeInterval, Factor: 1, Jitter: probeJitter, Steps: math.MaxInt}
 	_ = pauses.DelayFunc().Until(b.ctx, true, false, func(context.Context) (answers bool, _ error) {
-		if !b.turns.take(b.tenant) && again {
+		if !b.probes.Allow() && again {
 			return false, nil
 		}
 		version, err := b.probe()
-		if again && err == nil {
-			b.turns.lift()
-		}
 		again = true
+		limit := rate.Inf // If it answers one, all may ask.
+		if err != nil {
+			limit = rate.Every(probeInterval)
+		}
+		b.probes.SetLimit(limit)
 		if b.ctx.Err() == nil {
 			tell := b.learn(version, err)
 			decide()
@@ -234,47 +236,6 @@ func (b *breaker) learn(version string, err error) (tell func()) {
 		b.seen.err = failure(err, b.seen.since)
 	}
 	return tell
-}
-
-// probeTurns are shared by all connections to one address. While it does not answer, one of them probes it in
-// probeInterval. Tenants take turns, so that nobody who names the address of another keeps that one from noticing that
-// it is back.
-type probeTurns struct {
-	host string
-
-	mu     sync.Mutex
-	last   time.Time // when a turn was taken
-	tenant string    // whose it was
-	next   *string   // another tenant that has asked since, nil for none
-	lifted time.Time // until when all may probe
-}
-
-// take reports whether a connection of a tenant may probe now. One that may not asks again after probeInterval.
-func (t *probeTurns) take(tenant string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now, due := time.Now(), t.last.Add(probeInterval)
-	if t.next != nil && *t.next != tenant {
-		due = due.Add(2 * probeInterval) // It may have gone.
-	}
-	switch {
-	case now.Before(t.lifted):
-	case now.Before(due):
-		if t.next == nil && tenant != t.tenant {
-			t.next = &tenant
-		}
-		return false
-	default:
-		t.last, t.tenant, t.next = now, tenant, nil
-	}
-	return true
-}
-
-// lift lets all probe that have waited for a turn, as the address answers again.
-func (t *probeTurns) lift() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lifted = time.Now().Add(2 * probeInterval)
 }
 
 // probe asks the target for its version. Any whole answer will do, a refusal included.

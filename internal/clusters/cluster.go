@@ -41,6 +41,7 @@ type Cluster struct {
 	*retries
 
 	server      string       // as it may be shown
+	place       string       // its address, and the tenant who has connected first
 	credentials *credentials // what it was connected with, which its users share
 
 	config    *rest.Config // only to make further clients of http
@@ -81,7 +82,8 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		}
 	}
 	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
-	c.breaker.turns, c.breaker.tenant = r.turnsAt(host.Host), a.tenant
+	c.place = host.Host + " of " + a.tenant
+	c.breaker.probes = r.probesOf(c)
 	// Each client copies the configuration, and so shares its limiter. There is none.
 	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
 	a.config.Wrap(limitHeaders)

@@ -37,13 +37,14 @@ type Mapping struct {
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
-	client rest.Interface
-	found  func(informer.Owner) // called for who has waited for a kind
-	life   context.Context      //nolint:containedctx // The life of the cluster, which the search shares.
-	flight singleflight.Group   // one request for each path at a time
+	client  rest.Interface
+	found   func(informer.Owner) // called for who has waited for a kind
+	explain func(informer.Owner, error) error
+	life    context.Context    //nolint:containedctx // The life of the cluster, which the search shares.
+	flight  singleflight.Group // one request for each kind or path at a time
 
 	lock      sync.Mutex
-	known     map[schema.GroupVersionKind]Mapping
+	known     map[schema.GroupVersionKind]Mapping // of kinds that somebody has asked for, not of all that are served
 	waiting   map[waiter][]schema.GroupVersionKind
 	sought    map[schema.GroupVersionKind]int // how many wait for a kind
 	searching bool
@@ -58,7 +59,7 @@ type waiter struct {
 
 func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner)) *kinds {
 	return &kinds{
-		client: c, found: found, life: ctx,
+		client: c, found: found, life: ctx, explain: func(_ informer.Owner, err error) error { return err },
 		known: map[schema.GroupVersionKind]Mapping{}, waiting: map[waiter][]schema.GroupVersionKind{},
 		sought: map[schema.GroupVersionKind]int{},
 	}
@@ -83,8 +84,8 @@ func (k *kinds) Mappings(
 		if k.isSettled(gvk) {
 			continue
 		}
-		if err := k.discoverOnce(ctx, gvk); err != nil {
-			return nil, err
+		if err := k.discoverOnce(ctx, gvk, gvks...); err != nil {
+			return nil, k.explain(o, err)
 		}
 	}
 	k.lock.Lock()
@@ -110,7 +111,8 @@ func (k *kinds) Mappings(
 func (k *kinds) Locate(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, bool, error) {
 	m, err := k.Mapping(ctx, o, gvk)
 	if IsNoKind(err) {
-		return k.findKind(ctx, gvk.GroupKind())
+		m, served, err := k.findKind(ctx, gvk.GroupKind())
+		return m, served, k.explain(o, err)
 	}
 	return m, err == nil, err
 }
@@ -214,13 +216,14 @@ func (k *kinds) listed(sought map[schema.GroupVersion]struct{}) []schema.GroupVe
 	})
 }
 
-// discoverOnce discovers the group and version of a kind, unless the kind is known when its turn comes.
-func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
-	_, err := k.once(ctx, gvk.GroupVersion().String(), func() (any, error) {
+// discoverOnce discovers the group and version of a kind, unless the kind is known when its turn comes. Of other kinds
+// there it keeps those that are wanted, too.
+func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind, more ...schema.GroupVersionKind) error {
+	_, err := k.once(ctx, gvk.String(), func() (any, error) {
 		if _, known := k.mapping(gvk); known {
 			return nil, nil //nolint:nilnil // The error is all that counts.
 		}
-		return nil, k.discover(gvk.GroupVersion())
+		return nil, k.discover(gvk.GroupVersion(), append(more, gvk)...)
 	})
 	return err
 }
@@ -237,9 +240,9 @@ func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (
 	}
 }
 
-// discover asks for the resources of one group and version, and wakes who waits for one of them. It returns no error if
-// the list of groups confirms that it is not served.
-func (k *kinds) discover(gv schema.GroupVersion) error {
+// discover asks for the resources of one group and version, keeps those of the kinds that are wanted or waited for, and
+// wakes who waits. It returns no error if the list of groups confirms that it is not served.
+func (k *kinds) discover(gv schema.GroupVersion, wanted ...schema.GroupVersionKind) error {
 	list := &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
@@ -256,8 +259,10 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	}
 	k.lock.Lock()
 	for _, r := range list.APIResources {
-		if !strings.Contains(r.Name, "/") { // It is no subresource.
-			k.known[gv.WithKind(r.Kind)] = Mapping{
+		gvk := gv.WithKind(r.Kind)
+		used := k.sought[gvk] > 0 || slices.Contains(wanted, gvk)
+		if used && !strings.Contains(r.Name, "/") { // It is no subresource.
+			k.known[gvk] = Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,
 				Readable:   slices.Contains(r.Verbs, "get"),

@@ -65,3 +65,39 @@ func TestSearchIsOneRequest(t *testing.T) {
 	served.Store(true)
 	eventually(t, "the kind to be found", func() bool { _, ok := c.mapping(late); return ok })
 }
+
+// TestDiscoveryKeepsWhatIsUsed shows that of all that a server says it serves only those kinds are kept that somebody
+// asks for, and that those of one group and version cost one request.
+func TestDiscoveryKeepsWhatIsUsed(t *testing.T) {
+	const served = 1000
+	var requests atomic.Int64
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		list := &metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "example.org/v1",
+		}
+		for i := range served {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: fmt.Sprintf("resources%d", i), Kind: fmt.Sprintf("Kind%d", i), Verbs: metav1.Verbs{"get"},
+			})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	o := informer.Owner{NamespacedName: types.NamespacedName{Namespace: "team", Name: "user"}}
+	kind := func(i int) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: fmt.Sprintf("Kind%d", i)}
+	}
+	for range 2 {
+		found, err := c.Mappings(t.Context(), o, "references", kind(1), kind(2), kind(3))
+		if err != nil || len(found) != 3 || found[kind(2)].Resource.Resource != "resources2" {
+			t.Fatalf("want three kinds, got %v, %v", found, err)
+		}
+	}
+	if got := requests.Load(); got != 1 || len(c.known) != 3 {
+		t.Errorf("want one request and three kinds, got %d and %v", got, c.known)
+	}
+	if m, err := c.Mapping(t.Context(), o, kind(4)); err != nil || m.Resource.Resource != "resources4" {
+		t.Errorf("a kind that nobody has asked for before: got %v, %v", m, err)
+	}
+}

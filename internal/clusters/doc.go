@@ -12,10 +12,11 @@
 // cancelled, new ones fail at once with ErrUnreachable, and the first answer to a probe wakes all users. A request that
 // has failed returns when the probe has decided, so that its error tells an outage from a fault of the request. We
 // rejected deadlines alone: an admission webhook may rightly take 30 seconds, and workers that wait for a dead cluster
-// that long are lost to the living ones. Connections to one address take turns to probe it again, once a second; we
-// rejected sharing the result of a probe, because certificates and proxies differ. We rejected a bound of the requests
-// that wait for a cluster which answers nothing but probes: package fairqueue bounds the workers that do, and one
-// webhook that hangs would end all other requests.
+// that long are lost to the living ones. Connections of a tenant to one address take turns to probe it again, once a
+// second. We rejected sharing the result of a probe, because certificates and proxies differ, and turns of all tenants,
+// because one could delay how another's target is found to be back. We rejected a bound of the requests that wait for a
+// cluster which answers nothing but probes: package fairqueue bounds the workers that do, and one webhook that hangs
+// would end all other requests.
 //
 // The ProviderConfigs of a target hear of its outage at once. Its users are woken if the outage lasts 10 s, 50 in a
 // second of all targets together, because each of them writes to the control plane. We rejected a delay in each
@@ -67,9 +68,9 @@
 //
 // # Discovery
 //
-// Kinds are discovered one group and version at a time, as manifests name them. We rejected a mapper that discovers a
-// whole cluster: it costs megabytes and seconds on targets with many CRDs:
-// https://github.com/crossplane-contrib/provider-kubernetes/issues/541
+// Kinds are discovered one group and version at a time, as manifests name them, and only those named are kept: a server
+// may serve any number. We rejected a mapper that discovers a whole cluster: it costs megabytes and seconds on targets
+// with many CRDs: https://github.com/crossplane-contrib/provider-kubernetes/issues/541
 //
 // # Credentials
 //

@@ -26,7 +26,8 @@ const (
 )
 
 // ErrUnauthorized means that a target does not accept the credentials of a ProviderConfig.
-var ErrUnauthorized = errors.New("target does not accept the credentials")
+var ErrUnauthorized = errors.New("target does not accept the credentials: " +
+	"renew the Secret, or other source, that the ProviderConfig names")
 
 // A Health is what is known of the targets of a ProviderConfig.
 type Health struct {

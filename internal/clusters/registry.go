@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -182,14 +185,14 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 	return c, c.Ready(ctx)
 }
 
-// turnsAt returns the turns of all connections to an address. The caller holds the lock.
-func (r *Registry) turnsAt(host string) *probeTurns {
-	for _, c := range r.clusters {
-		if c.breaker.turns.host == host {
-			return c.breaker.turns
+// probesOf returns what limits the probes of a new cluster, which those of its place share. The caller holds the lock.
+func (r *Registry) probesOf(c *Cluster) *rate.Limiter {
+	for _, other := range r.clusters {
+		if other.place == c.place {
+			return other.breaker.probes
 		}
 	}
-	return &probeTurns{host: host}
+	return c.breaker.probes
 }
 
 // cluster returns the cluster of credentials, connected for a tenant if need be. The caller holds the lock.
@@ -206,7 +209,7 @@ func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cl
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
-	c.credentials = &creds
+	c.credentials, c.kinds.explain = &creds, r.explain
 	r.clusters[digest] = c
 	return c, nil
 }
@@ -233,6 +236,21 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
 		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
 	}
+}
+
+// explain adds to the refusal of a target to say what it serves by which ProviderConfig it is used, and the cure.
+func (r *Registry) explain(o informer.Owner, err error) error {
+	r.mu.Lock()
+	kind, name, bound := strings.Cut(r.uses[o].config, "/")
+	r.mu.Unlock()
+	cure := map[metav1.StatusReason]string{
+		metav1.StatusReasonUnauthorized: "renew the Secret, or other source, that it names",
+		metav1.StatusReasonForbidden:    "its user needs ClusterRole system:discovery, or in kcp access to the workspace",
+	}[apierrors.ReasonForError(err)]
+	if !bound || cure == "" {
+		return err
+	}
+	return errors.Wrapf(err, "target refuses the credentials of %s %q: %s", kind, strings.TrimPrefix(name, "/"), cure)
 }
 
 // Wake wakes all owners bound to a ProviderConfig.

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -278,6 +279,45 @@ func TestRefusalIsReported(t *testing.T) {
 				proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
 				awaitCondition(t, c, o, failed(x.want))
 
+				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
+				awaitReady(t, c, o)
+			})
+		})
+	}
+}
+
+// TestRefusedCredentialsNameTheirConfig shows that an Object whose target does not tell what it serves names its
+// ProviderConfig, and the cure.
+func TestRefusedCredentialsNameTheirConfig(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	wrong := rest.AnonymousClientConfig(target.Config())
+	wrong.BearerToken = "wrong"
+	for name, x := range map[string]struct {
+		cfg    *rest.Config
+		reason xpv2.ConditionReason
+		cure   string
+	}{
+		"WrongToken": {
+			cfg: wrong, reason: commonv1.ReasonUnauthorized, cure: "renew the Secret, or other source, that it names",
+		},
+		"NoToken": {
+			cfg: rest.AnonymousClientConfig(target.Config()), reason: commonv1.ReasonForbidden,
+			cure: "its user needs ClusterRole system:discovery",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
+				w := newWorldOf(t, c, s, x.cfg)
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				kube.Create(t, c, o)
+				kube.Await(t, c, o, "the cure", func() (bool, string) {
+					synced := o.GetCondition(xpv2.TypeSynced)
+					named := strings.Contains(synced.Message, "cannot find kind of manifest: ") &&
+						strings.Contains(synced.Message, "of ProviderConfig.kubernetes.") &&
+						strings.Contains(synced.Message, w.config+`"`) && strings.Contains(synced.Message, x.cure)
+					return named && synced.Reason == x.reason, string(synced.Reason) + ": " + synced.Message
+				})
 				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
 				awaitReady(t, c, o)
 			})

@@ -62,7 +62,7 @@ func TestReady(t *testing.T) {
 			was:    lost, health: clusters.Health{Known: true, Err: clusters.ErrUnauthorized},
 			want: want{
 				is: condition(corev1.ConditionFalse, commonv1.ReasonUnauthorized,
-					"target does not accept the credentials"),
+					clusters.ErrUnauthorized.Error()),
 				known: true,
 			},
 		},

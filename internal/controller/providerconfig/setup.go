@@ -71,9 +71,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Control
 // inTurns returns the options of a controller in which namespaces take turns. A ProviderConfig without one is alone.
 func inTurns(o targetresource.Options) ctrlcontroller.Options {
 	opts := o.ForControllerRuntime()
-	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) (fairqueue.Lane, bool) {
+	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
 		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, r.Name)}, false
-	})
+	}
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
 	return opts
 }
 

@@ -28,6 +28,11 @@ import (
 // aksServer is the application that AKS clusters are known by: https://azure.github.io/kubelogin/concepts/aks.html
 const aksServer = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
+// authorities are those of Microsoft's clouds. Empty is the provider's own.
+var authorities = []string{
+	"", "https://login.microsoftonline.com", "https://login.microsoftonline.us", "https://login.chinacloudapi.cn",
+}
+
 // A login is how one kind of credentials is exchanged for a token.
 type login func(azcore.ClientOptions) (azcore.TokenCredential, error)
 
@@ -60,18 +65,11 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
 			"which a namespaced ProviderConfig may not: write its content there")
 	}
-	if by == identity.WriterTenant && !p.staysAtMicrosoft() {
+	if by == identity.WriterTenant && !slices.Contains(authorities, strings.TrimSuffix(p.AuthorityHost, "/")) {
 		return nil, errors.New("authorityHost of Azure credentials is none of Microsoft's, " +
-			"as it must be in a namespaced ProviderConfig: use that of your cloud, or leave it out")
+			"which a namespaced ProviderConfig may not have: use that of your cloud, or leave it out")
 	}
 	return source{p, p.asServicePrincipal}, nil
-}
-
-// staysAtMicrosoft reports whether what authenticates is sent to a cloud of Microsoft's, or to that of the environment.
-func (p *principal) staysAtMicrosoft() bool {
-	return slices.Contains([]string{
-		"", "https://login.microsoftonline.com", "https://login.microsoftonline.us", "https://login.chinacloudapi.cn",
-	}, strings.TrimSuffix(p.AuthorityHost, "/"))
 }
 
 // Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the

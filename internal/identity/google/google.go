@@ -9,8 +9,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 	"golang.org/x/oauth2"
@@ -21,6 +21,10 @@ import (
 
 // maxDepth is how many credentials may be nested in each other, as those which impersonate are.
 const maxDepth = 3
+
+// googles are the addresses that Google writes into credentials, and its domain. The second host is in old keys.
+var googles = regexp.MustCompile(
+	`^(https://(oauth2\.googleapis|iamcredentials\.googleapis|accounts\.google)\.com/.*|googleapis\.com|)$`)
 
 // scopes are what GKE needs.
 func scopes() []string {
@@ -85,6 +89,15 @@ func (c *content) check(by identity.Writer, depth int) error {
 	if depth > maxDepth {
 		return errors.New("Google credentials are nested too deep")
 	}
+	for _, f := range [][2]string{
+		{"token_uri", c.TokenURI}, {"service_account_impersonation_url", c.ImpersonationURL},
+		{"universe_domain", c.UniverseDomain},
+	} {
+		if by == identity.WriterTenant && !googles.MatchString(f[1]) {
+			return errors.Errorf("%s of Google credentials is none of Google's, "+
+				"which a namespaced ProviderConfig may not have: leave it as Google has written it", f[0])
+		}
+	}
 	own := []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ImpersonatedServiceAccount}
 	foreign := []google.CredentialsType{google.ExternalAccount, google.ExternalAccountAuthorizedUser}
 	switch {
@@ -93,32 +106,12 @@ func (c *content) check(by identity.Writer, depth int) error {
 			"which a namespaced ProviderConfig may not: use the key of a service account", c.Type)
 	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
 		return errors.New("Google credentials are of an unknown type: use the key of a service account")
-	case by == identity.WriterTenant && c.leavesGoogle() != nil:
-		return c.leavesGoogle()
 	case c.Type == google.ImpersonatedServiceAccount && c.Source == nil:
 		return errors.New("Google credentials have no source_credentials, which their type needs")
 	case c.Type == google.ImpersonatedServiceAccount:
 		return errors.Wrap(c.Source.check(by, depth+1), "source_credentials")
 	}
 	return nil
-}
-
-// leavesGoogle returns an error that names a field by which a token, or what it is exchanged for, goes elsewhere.
-func (c *content) leavesGoogle() error {
-	begins, field := strings.HasPrefix, ""
-	switch {
-	case c.TokenURI != "" && !begins(c.TokenURI, "https://oauth2.googleapis.com/") &&
-		!begins(c.TokenURI, "https://accounts.google.com/"): // It is in old keys.
-		field = "token_uri"
-	case c.ImpersonationURL != "" && !begins(c.ImpersonationURL, "https://iamcredentials.googleapis.com/"):
-		field = "service_account_impersonation_url"
-	case c.UniverseDomain != "" && c.UniverseDomain != "googleapis.com":
-		field = "universe_domain"
-	default:
-		return nil
-	}
-	return errors.Errorf("%s of Google credentials is none of Google's, as it must be in a namespaced ProviderConfig: "+
-		"leave it as Google has written it", field)
 }
 
 // A source makes a token source of Google's library.

@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 			reason:  "Those of old keys are no others.",
 			content: `{"type":"service_account","token_uri":"https://accounts.google.com/o/oauth2/token"}`,
 		},
-		"TokenURI":      {reason: "A token is of Google.", content: at("http://169.254.169.254/"), err: "token_uri of Google"},
+		"TokenURI":      {reason: "Tokens are Google's.", content: at("http://169.254.169.254/"), err: "token_uri of Google"},
 		"PlainTokenURI": {reason: "It is encrypted.", content: at("http://oauth2.googleapis.com/"), err: "token_uri"},
 		"LongerHost":    {reason: "The host is whole.", content: at("https://oauth2.googleapis.com.a/"), err: "token_uri"},
 		"UserInfo":      {reason: "And at its place.", content: at("https://oauth2.googleapis.com@a/"), err: "token_uri"},
