@@ -219,11 +219,12 @@ func (k *kinds) listed(sought map[schema.GroupVersion]struct{}) []schema.GroupVe
 // discoverOnce discovers the group and version of a kind, unless the kind is known when its turn comes. Of other kinds
 // there it keeps those that are wanted, too.
 func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind, more ...schema.GroupVersionKind) error {
+	wanted := append(slices.Clip(more), gvk)
 	_, err := k.once(ctx, gvk.String(), func() (any, error) {
 		if _, known := k.mapping(gvk); known {
 			return nil, nil //nolint:nilnil // The error is all that counts.
 		}
-		return nil, k.discover(gvk.GroupVersion(), append(more, gvk)...)
+		return nil, k.discover(gvk.GroupVersion(), wanted...)
 	})
 	return err
 }
