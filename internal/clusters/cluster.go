@@ -96,7 +96,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, usable, health)
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	if err := c.dial(ctx, a.route, r); err != nil {
+	if err := c.dial(ctx, a, r); err != nil {
 		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
 	}
 	c.breaker.suspect()
@@ -104,8 +104,8 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 }
 
 // dial makes the clients of the cluster, which share one of http.
-func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) {
-	if c.http, err = way.client(c.config); err != nil {
+func (c *Cluster) dial(ctx context.Context, a access, r *Registry) (err error) {
+	if c.http, err = a.route.client(c.config, a.tokens); err != nil {
 		return err
 	}
 	var m metadata.Interface
@@ -118,7 +118,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) },
-		PageSize: way.page, MaxBytes: way.cache, Interner: r.interner,
+		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })

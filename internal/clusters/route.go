@@ -11,6 +11,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -73,17 +74,16 @@ func (r route) forTokens(ctx context.Context) context.Context {
 	return identity.WithTransport(ctx, t)
 }
 
-// client returns a client of a REST configuration. It follows no redirect.
-func (r route) client(cfg *rest.Config) (*http.Client, error) {
-	if cfg.ExecProvider != nil {
-		cfg.Dial = r.dialer.Dial // A plugin wraps it.
-	}
+// client returns a client of a REST configuration, which a plugin may authenticate. It follows no redirect.
+func (r route) client(cfg *rest.Config, by identity.Source) (*http.Client, error) {
 	t, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ExecProvider == nil {
-		t.DialHolder = r.dialer
+	t.DialHolder = r.dialer
+	if p, ok := by.(*plugin); ok {
+		t.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: p.clientCertificate}
+		t.DialHolder = &transport.DialHolder{Dial: connrotation.NewDialerWithTracker(r.dialer.Dial, p.conns).DialContext}
 	}
 	if r.direct && t.Proxy == nil && proxied() {
 		t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // It means no proxy.
