@@ -172,6 +172,10 @@ const notesMost = 1024
 
 func notesOf(p *projection.Projection) string {
 	var notes []string
+	if len(p.Losses) > 0 {
+		notes = append(notes, "Lost in versions that are not stored, as kcp does not convert: "+
+			strings.Join(p.Losses, "; ")+": publish one version by spec.resource.versions")
+	}
 	if len(p.Skipped) > 0 {
 		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
 	}
