@@ -115,9 +115,9 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 	return v
 }
 
-// needGone returns why an API cannot be published anew whose former schema is gone, empty if it can: all workspaces
-// store its objects in versions that it still has. Where others are not in view, or have been, that is not known.
-func (c *consumers) needGone(ctx context.Context, p *pass, full *projection.Projection) string {
+// cannotRepublish returns why an API cannot be published anew whose former schema is gone, empty if it can: all
+// workspaces store its objects in versions that it still has. If some are not in view, or have been, that is not known.
+func (c *consumers) cannotRepublish(ctx context.Context, p *pass, full *projection.Projection) string {
 	v, was := c.view(ctx, p), p.resource.Status.Workspaces
 	stored, known := kcp.StorageVersions(v.bindings, full.Resource())
 	if !known || !v.complete() || slices.ContainsFunc(v.endpoints, func(e endpoint) bool { return !e.Listed }) ||

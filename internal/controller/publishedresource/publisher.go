@@ -107,7 +107,7 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 		}
 	}
 	if !got.has.HasAny(published...) {
-		if why := (&consumers{connections: u.connections}).needGone(ctx, p, full); why != "" {
+		if why := (&consumers{connections: u.connections}).cannotRepublish(ctx, p, full); why != "" {
 			return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
 				"and %s: restore it. Without %s in APIExport %q the API is published anew, and objects of other versions "+
 				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
