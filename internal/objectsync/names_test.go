@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -37,6 +38,28 @@ func TestLongAnnotations(t *testing.T) {
 			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
 				t.Errorf("%v: %s: %v", tc, key, wrong)
 			}
+		}
+	}
+}
+
+// TestNamesOfNamespaces shows that a spec is refused whose namespaces no server would make.
+func TestNamesOfNamespaces(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for name, tc := range map[string]struct {
+		labels, annotations map[string]string
+		fails               bool
+	}{
+		"Names":           {labels: map[string]string{"a.b/c": "d"}, annotations: map[string]string{"a": long + "/"}},
+		"Template":        {labels: map[string]string{"a": "{{ .ClusterPath | replace \":\" \".\" }}"}},
+		"LongLabel":       {labels: map[string]string{long: "a"}, fails: true},
+		"LongValue":       {labels: map[string]string{"a": long}, fails: true},
+		"AnnotationSpace": {annotations: map[string]string{"a b": "a"}, fails: true},
+	} {
+		_, err := New(Config{Spec: &v1alpha1.PublishedResourceSpec{
+			CreatedNamespaces: &v1alpha1.CreatedNamespaces{Labels: tc.labels, Annotations: tc.annotations},
+		}})
+		if errors.Is(err, ErrInvalidSpec) != tc.fails {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
