@@ -35,7 +35,7 @@ func TestAgentsNames(t *testing.T) {
 	}
 	for _, name := range []string{ // In rows with others of the same domain.
 		objectsync.LabelNamespaceHash, objectsync.LabelNameHash, objectsync.AnnotationName, objectsync.AnnotationPath,
-		objectsync.AnnotationRelatedObject,
+		objectsync.AnnotationRelatedObject, objectsync.FieldManagerRelated + "<hash>",
 	} {
 		if _, short, _ := strings.Cut(name, "/"); !strings.Contains(tables, short+"`") {
 			t.Errorf("the tables do not name %s", name)

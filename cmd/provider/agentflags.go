@@ -20,17 +20,17 @@ func (f *flags) addAgentFlags(app *kingpin.Application) {
 	renamed("metrics-address", "metrics-bind-address").StringVar(&f.metricsAddress)
 	renamed("health-address", "health-probe-bind-addr").StringVar(&f.healthAddress)
 	renamed("log-debug", "debug").BoolVar(&f.debug)
-	for name, why := range map[string]string{
-		"kcp-kubeconfig":              "a ProviderConfig has spec.credentials",
-		"agent-name":                  "a ProviderConfig has spec.kcp.agentName",
-		"apiexportendpointslice-ref":  "a ProviderConfig has spec.kcp.apiExport.endpointSlice",
-		"apiexport-ref":               "a ProviderConfig has spec.kcp.apiExport.name",
-		"apiexport-hostport-override": "URLs of an APIExportEndpointSlice are used as they are",
-		"kubeconfig-host-override":    "the kubeconfig is used as it is",
-		"kubeconfig-ca-file-override": "the kubeconfig is used as it is",
-		"disabled-controllers":        "a PublishedResource has spec.synchronization.enabled",
+	for _, is := range [][2]string{
+		{"agent-name", "a ProviderConfig has spec.kcp.agentName"},
+		{"apiexport-hostport-override", "URLs of an APIExportEndpointSlice are used as they are"},
+		{"apiexport-ref", "a ProviderConfig has spec.kcp.apiExport.name"},
+		{"apiexportendpointslice-ref", "a ProviderConfig has spec.kcp.apiExport.endpointSlice"},
+		{"disabled-controllers", "a PublishedResource has spec.synchronization.enabled"},
+		{"kcp-kubeconfig", "a ProviderConfig has spec.credentials"},
+		{"kubeconfig-ca-file-override", "the kubeconfig is used as it is"},
+		{"kubeconfig-host-override", "the kubeconfig is used as it is"},
 	} {
-		f.ignore(app, name, why).NoEnvar().Strings()
+		f.ignore(app, is[0], is[1]).NoEnvar().Strings()
 	}
 }
 

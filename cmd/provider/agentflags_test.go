@@ -90,6 +90,25 @@ func TestFlagsOfTheAgent(t *testing.T) {
 	}
 }
 
+// TestAgentFlagsInOrder shows that the flags of api-syncagent that have no effect stand in one order in the help.
+func TestAgentFlagsInOrder(t *testing.T) {
+	var got []string
+	app := kingpin.New("provider", "")
+	newFlags(app)
+	for _, flag := range app.Model().Flags {
+		if flag.Envar == "" && !flag.Hidden {
+			got = append(got, flag.Name)
+		}
+	}
+	want := []string{
+		"help", "version", "agent-name", "apiexport-hostport-override", "apiexport-ref", "apiexportendpointslice-ref",
+		"disabled-controllers", "kcp-kubeconfig", "kubeconfig-ca-file-override", "kubeconfig-host-override",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flags without a variable: -want, +got:\n%s", diff)
+	}
+}
+
 // TestBadLogFormat shows that an unknown format of the log is refused.
 func TestBadLogFormat(t *testing.T) {
 	app := kingpin.New("provider", "")

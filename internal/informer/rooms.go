@@ -84,7 +84,7 @@ func (s *store) inPart(list cache.ListWithContextFunc) cache.ListWithContextFunc
 		if all, ok := page.(*unstructured.UnstructuredList); ok && err == nil {
 			for i := range all.Items {
 				u := &all.Items[i]
-				u.SetManagedFields(nil)
+				StripManagedFields(u)
 				all.Items[i] = *next.fit(s.name(u), nil, u, isWhole(s.get(s.name(u))))
 			}
 		}

@@ -123,7 +123,7 @@ func (s *store) kept(o any) *unstructured.Unstructured {
 	switch x := o.(type) {
 	case *unstructured.Unstructured:
 		if s.rooms != nil {
-			x.SetManagedFields(nil)
+			StripManagedFields(x)
 		}
 		return s.interner.intern(packed(x))
 	case *metav1.PartialObjectMetadata:

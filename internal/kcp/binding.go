@@ -160,16 +160,37 @@ func Binds(binding *unstructured.Unstructured, export, cluster string) bool {
 // SchemasBound returns the names of the schemas that bindings of v1alpha2 use.
 func SchemasBound(bindings []*unstructured.Unstructured) map[string]bool {
 	bound := map[string]bool{}
+	for _, r := range boundResources(bindings) {
+		bound[textOf(r, "schema", "name")] = true
+	}
+	return bound
+}
+
+// StorageVersions returns the versions in which the workspaces of bindings of v1alpha2 store a resource, sorted, and
+// whether all that have bound it say so.
+func StorageVersions(bindings []*unstructured.Unstructured, r schema.GroupResource) (versions []string, known bool) {
+	known = true
+	for _, bound := range boundResources(bindings) {
+		if textOf(bound, "group") == r.Group && textOf(bound, "resource") == r.Resource {
+			in, _, _ := unstructured.NestedStringSlice(bound, "storageVersions")
+			versions, known = append(versions, in...), known && len(in) > 0
+		}
+	}
+	slices.Sort(versions)
+	return slices.Compact(versions), known
+}
+
+// boundResources returns the resources that bindings of v1alpha2 have bound.
+func boundResources(bindings []*unstructured.Unstructured) (all []map[string]any) {
 	for _, u := range bindings {
 		resources, _, _ := unstructured.NestedSlice(u.Object, "status", "boundResources")
 		for _, r := range resources {
 			if m, ok := r.(map[string]any); ok {
-				name, _, _ := unstructured.NestedString(m, "schema", "name")
-				bound[name] = true
+				all = append(all, m)
 			}
 		}
 	}
-	return bound
+	return all
 }
 
 // Endpoints returns the URLs of an APIExportEndpointSlice, sorted: one for each shard with a consumer.

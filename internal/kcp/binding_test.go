@@ -144,3 +144,39 @@ func TestConsumersOf(t *testing.T) {
 		})
 	}
 }
+
+// TestStorageVersions shows in which versions workspaces store a resource, and that one that does not say is noticed.
+func TestStorageVersions(t *testing.T) {
+	stores := func(resource string, versions ...any) *unstructured.Unstructured {
+		return bindingOf("c", "root:c", []any{
+			map[string]any{"group": group, "resource": resource, "storageVersions": versions},
+		}, nil)
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		bindings []*unstructured.Unstructured
+		want     []string
+		known    bool
+	}{
+		"Nobody": {reason: "Nobody stores anything.", known: true},
+		"Another": {
+			reason: "Others count for nothing.", bindings: []*unstructured.Unstructured{stores("coats", "v1")}, known: true,
+		},
+		"Several": {
+			reason:   "All versions that any workspace has count.",
+			bindings: []*unstructured.Unstructured{stores("hats", "v2", "v1"), stores("hats", "v1")},
+			want:     []string{"v1", "v2"}, known: true,
+		},
+		"Silent": {
+			reason:   "A workspace that has bound it and does not say may store it in any.",
+			bindings: []*unstructured.Unstructured{stores("hats", "v1"), stores("hats")}, want: []string{"v1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, known := kcp.StorageVersions(tc.bindings, schema.GroupResource{Group: group, Resource: "hats"})
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || known != tc.known {
+				t.Errorf("%s Known %t, -want, +got:\n%s", tc.reason, known, diff)
+			}
+		})
+	}
+}

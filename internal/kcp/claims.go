@@ -1,6 +1,7 @@
 package kcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -39,6 +40,10 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.entries(fieldClaims)
 	if entry := find(claims, "resource", c.GroupResource); entry == nil {
 		claims = append(claims, claimEntry(c))
+		slices.SortFunc(claims, func(a, b map[string]any) int { // As api-syncagent has them.
+			return cmp.Or(cmp.Compare(textOf(a, "group"), textOf(b, "group")),
+				cmp.Compare(textOf(a, "resource"), textOf(b, "resource")))
+		})
 		d.setAdded(append(d.addedClaims(), c.String()))
 	} else if err := d.widen(entry, c, kept); err != nil {
 		return err

@@ -169,8 +169,8 @@ func isOf(entry map[string]any, field string, r schema.GroupResource) bool {
 	return textOf(entry, "group") == r.Group && textOf(entry, field) == r.Resource
 }
 
-func textOf(entry map[string]any, field string) string {
-	s, _, _ := unstructured.NestedString(entry, field)
+func textOf(entry map[string]any, field ...string) string {
+	s, _, _ := unstructured.NestedString(entry, field...)
 	return s
 }
 

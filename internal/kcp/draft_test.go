@@ -90,6 +90,21 @@ func TestChange(t *testing.T) {
 			args:   args{base: exportOf("", claimed), change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) }},
 			want:   want{claims: claims("old")},
 		},
+		"Sorted": {
+			reason: "Claims are written as api-syncagent writes them: sorted by group and resource.",
+			args: args{base: exportOf("", claimed), change: func(d *kcp.Draft) error {
+				for _, r := range []string{"secrets", "events"} {
+					c := kcp.Claim{GroupResource: schema.GroupResource{Resource: r}, Verbs: []string{"*"}}
+					if err := d.AddClaim(c, nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
+			want: want{changed: true, claims: []kcp.Claim{
+				events(), {GroupResource: schema.GroupResource{Resource: "secrets"}, Verbs: []string{"*"}}, claims("old")[0],
+			}},
+		},
 		"Policy": {
 			reason: "A policy that is there is left.",
 			args: args{

@@ -7,7 +7,9 @@ import (
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -122,9 +124,19 @@ func (v *view) generationOf(ofCopy int64, soFar any) int64 {
 
 // planAnnotations returns the patch of the object whose annotations tell the consumer which objects of the workspace
 // have come from the service cluster, nil for none. What they tell of identifiers stays whose objects are not all
-// known.
+// known. Those that a server would refuse are left out: they take half of the room that others leave to the consumer.
 func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *state) map[string]any {
-	want, index := map[string]any{}, map[string]int{}
+	has, want, index := map[string]any{}, map[string]any{}, map[string]int{}
+	room := apivalidation.TotalAnnotationSizeLimitB
+	for key, value := range p.view.source.GetAnnotations() {
+		is, ok := strings.CutPrefix(key, AnnotationRelatedPrefix)
+		if ok && !unknown[is[:max(0, strings.LastIndex(is, "."))]] {
+			has[key] = value
+			continue
+		}
+		room -= len(key) + len(value)
+	}
+	room /= 2
 	for _, c := range all {
 		if c.rule.origin != v1alpha1.OriginService || c.origin == nil || !s.isMade(c.record()) {
 			continue
@@ -135,14 +147,11 @@ func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *st
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 		}{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
-		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, c.rule.identifier, index[c.rule.identifier])] = string(value)
+		name := fmt.Sprintf("%s.%d", c.rule.identifier, index[c.rule.identifier])
 		index[c.rule.identifier]++
-	}
-	has := map[string]any{}
-	for key, value := range p.view.source.GetAnnotations() {
-		is, ok := strings.CutPrefix(key, AnnotationRelatedPrefix)
-		if ok && !unknown[is[:max(0, strings.LastIndex(is, "."))]] {
-			has[key] = value
+		room -= len(AnnotationRelatedPrefix) + len(name) + len(value)
+		if room >= 0 && len(name) <= validation.LabelValueMaxLength { // So long is the name of a key, too.
+			want[AnnotationRelatedPrefix+name] = string(value)
 		}
 	}
 	if change := diff(has, want); change != nil {

@@ -3,6 +3,7 @@ package objectsync
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,8 +18,11 @@ import (
 const (
 	// LabelRelatedCluster is on each copy of a related object there, with the logical cluster that the object is in.
 	LabelRelatedCluster = "syncagent.kcp.io/related-cluster"
-	// AnnotationRelatedObject is on each copy of a related object, on both sides, and tells which one it is of.
+	// AnnotationRelatedObject is on each copy of a related object there, and tells which one it is of.
 	AnnotationRelatedObject = "syncagent.kcp.io/related-object"
+	// FieldManagerRelated begins the name of the field manager that makes the copy of a related object in a workspace. A
+	// hash follows, which tells which one it is of.
+	FieldManagerRelated = "syncagent.kcp.io/related-object."
 )
 
 // A copySync is one copy in one pass, as it has been read: that of the object itself or, if its rule has names, of a
@@ -97,21 +101,29 @@ func clusterOf(o v1alpha1.Origin, workspace string) string {
 	return ""
 }
 
-// markOf returns what the copy of a related object says that it is of. In a workspace that tells nothing of the service
-// cluster.
+// markOf returns what the copy of a related object says that it is of: in an annotation or, in a workspace, as its
+// field manager, which tells nothing of the service cluster.
 func markOf(r Record) string {
 	text := r.From.groupKind().String() + " " + r.From.NamespacedName().String()
 	if r.Origin == v1alpha1.OriginService {
-		return gotemplate.SHA1(text)
+		return FieldManagerRelated + gotemplate.SHA1(text)
 	}
 	return text
+}
+
+// isMadeBy reports whether an object has been made by a field manager whose name begins so.
+func isMadeBy(u *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(u.GetManagedFields(),
+		func(e metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(e.Manager, manager) })
 }
 
 // isMarked reports whether an object says that it is the copy of a related object of a workspace. Consumers cannot have
 // that written on the service cluster: labels and annotations of our domain never pass.
 func isMarked(r Record, u *unstructured.Unstructured, workspace string) bool {
-	return u.GetAnnotations()[AnnotationRelatedObject] == markOf(r) &&
-		(r.Origin == v1alpha1.OriginService || u.GetLabels()[LabelRelatedCluster] == workspace)
+	if r.Origin == v1alpha1.OriginService {
+		return isMadeBy(u, markOf(r))
+	}
+	return u.GetAnnotations()[AnnotationRelatedObject] == markOf(r) && u.GetLabels()[LabelRelatedCluster] == workspace
 }
 
 // isRecorded reports whether an object in a recorded place is the copy: it has the UID that was recorded, or says that

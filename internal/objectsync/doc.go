@@ -65,7 +65,8 @@
 // A copy is where the state records it, and says that it is the copy or has the UID that is recorded. What says so
 // elsewhere was written by somebody else, and what neither says so nor has the UID was made by somebody when there was
 // no copy: it is neither written nor deleted. The place is recorded before the copy is made, the UID with the next
-// write.
+// write. A related copy in a workspace says so by the field manager that has made it: it carries no more than one of
+// api-syncagent.
 //
 // Without a state a copy is only where naming has it, or the rule for related objects. A state that does not say where
 // the copy is lets it be found by what it says: that of api-syncagent, and one that is rebuilt while related objects

@@ -155,11 +155,14 @@ func (p planner) marks(c *copySync) map[string]any {
 	if c.isPrimary() {
 		return map[string]any{"labels": fromTexts(p.view.id.Labels()), "annotations": fromTexts(p.view.id.Annotations())}
 	}
-	out := at([]string{"annotations", AnnotationRelatedObject}, markOf(c.record()))
-	if c.rule.origin == v1alpha1.OriginKCP {
-		out["labels"] = map[string]any{LabelRelatedCluster: p.view.id.Cluster}
+	mark := markOf(c.record())
+	if c.rule.origin == v1alpha1.OriginService {
+		return map[string]any{"managedFields": []any{map[string]any{"manager": mark}}}
 	}
-	return out
+	return map[string]any{
+		"annotations": map[string]any{AnnotationRelatedObject: mark},
+		"labels":      map[string]any{LabelRelatedCluster: p.view.id.Cluster},
+	}
 }
 
 // adopt decides whether what has the name of a new copy becomes the copy of the object itself, and returns the patch

@@ -3,6 +3,7 @@ package objectsync_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,11 +71,12 @@ func TestRelatedFromService(t *testing.T) {
 		[]map[string]int{above, below}); diff != "" {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
-	got := &corev1.Secret{}
+	got, manager := &corev1.Secret{}, objectsync.FieldManagerRelated
 	kube.Get(t, w.above, types.NamespacedName{Namespace: ns, Name: "tls"}, got)
 	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" ||
-		len(got.Annotations) != 1 || got.Annotations[objectsync.AnnotationRelatedObject] == "" || len(got.Finalizers) != 0 {
-		t.Errorf("a copy says that it is one, and no more: %s %v %v", diff, got.Annotations, got.Finalizers)
+		len(got.Annotations)+len(got.Finalizers) != 0 || !strings.HasPrefix(got.ManagedFields[0].Manager, manager) {
+		t.Errorf("only its field manager says that it is a copy: %s %v %v %v", diff, got.Annotations, got.Finalizers,
+			got.ManagedFields)
 	}
 	annotation := w.source(w.input).GetAnnotations()["related-resources.syncagent.kcp.io/tls.0"]
 	if want := `{"namespace":"` + ns + `","name":"tls","apiVersion":"v1","kind":"Secret"}`; annotation != want {

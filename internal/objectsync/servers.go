@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -199,8 +201,15 @@ func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespac
 	texts := map[string]map[string]string{"annotations": c.Annotations, "labels": c.Labels}
 	for _, field := range slices.Sorted(maps.Keys(texts)) {
 		for _, key := range slices.Sorted(maps.Keys(texts[field])) {
+			text, wrong := texts[field][key], validation.IsQualifiedName(key)
+			if field == "labels" && !strings.Contains(text, "{{") {
+				wrong = append(wrong, validation.IsValidLabelValue(text)...)
+			}
+			if len(wrong) > 0 {
+				return nil, errors.Errorf("spec.createdNamespaces.%s: %q: %s", field, key, wrong[0])
+			}
 			var err error
-			if t[field][key], err = gotemplate.Parse(texts[field][key]); err != nil {
+			if t[field][key], err = gotemplate.Parse(text); err != nil {
 				return nil, errors.Wrapf(err, "spec.createdNamespaces.%s: %q", field, key)
 			}
 		}

@@ -35,7 +35,7 @@ type Cache interface {
 
 // A Writer writes to one workspace or to the service cluster.
 type Writer interface {
-	// Create makes an object.
+	// Create makes an object as the field manager that it names, if any.
 	Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error
 	// Patch sends a JSON merge patch for an object, or for a subresource of it if one is named.
 	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error

@@ -159,7 +159,7 @@ func (p *pass) run(ctx context.Context) error {
 // isRelatedCopy reports whether an object has come from the service cluster as related to another one: it says so or,
 // as one of api-syncagent does not, is recorded. A copy is an origin of nothing.
 func isRelatedCopy(all Holders, v *view) bool {
-	return v.source.GetAnnotations()[AnnotationRelatedObject] != "" ||
+	return isMadeBy(v.source, FieldManagerRelated) ||
 		slices.ContainsFunc(all.Holdings(v.id.Cluster, v.ref), func(h Holding) bool {
 			return h.Kept && h.Origin == v1alpha1.OriginService
 		})

@@ -28,6 +28,9 @@ type Projection struct {
 	Skipped []string
 	// Repairs says what of the schemas had to change, sorted. It is empty as a rule.
 	Repairs []string
+	// Losses are the fields of versions that are lost, as kcp converts nothing: those that they and the version that is
+	// stored do not share.
+	Losses []string
 	// PlatformFields are the paths of fields that belong to the platform, such as spec.crossplane, sorted. The schemas do
 	// not have them, and consumers have no say in them.
 	PlatformFields []string
@@ -62,6 +65,9 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	p.hidePlatformFields()
 	if err := p.sanitize(); err != nil {
 		return nil, err
+	}
+	if c := crd.Spec.Conversion; c != nil && c.Strategy != apiextensionsv1.NoneConverter {
+		p.findLosses()
 	}
 	return p, p.fit()
 }

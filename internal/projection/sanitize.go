@@ -93,11 +93,16 @@ func refused(version string, complaints field.ErrorList) error {
 		// Without the value, which may be the whole schema.
 		messages = append(messages, fmt.Sprintf("%s: %s: %s", c.Field, c.Type, c.Detail))
 	}
-	slices.Sort(messages)
-	if more := len(messages) - maxMessages; more > 0 {
-		messages = append(messages[:maxMessages], fmt.Sprintf("and %d more", more))
+	return failf(InvalidSchema, "kcp would refuse the schema of version %s: %s", version, firstOf(messages, "; "))
+}
+
+// firstOf joins the first of many texts.
+func firstOf(texts []string, separator string) string {
+	slices.Sort(texts)
+	if more := len(texts) - maxMessages; more > 0 {
+		texts = append(texts[:maxMessages], fmt.Sprintf("and %d more", more))
 	}
-	return failf(InvalidSchema, "kcp would refuse the schema of version %s: %s", version, strings.Join(messages, "; "))
+	return strings.Join(texts, separator)
 }
 
 // complaints says what Kubernetes, and so kcp, would refuse of a version of a new CustomResourceDefinition. Names are

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -128,6 +129,60 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 		VersionOf(p.CRD, highest.Name).Storage = true
 	}
 	return nil
+}
+
+// maxWarning is how long a warning about a version may be.
+const maxWarning = 256
+
+// findLosses finds the fields that are lost, as kcp stores all objects in one version and converts none: those that
+// only one of two versions has, unless the other takes any. kcp is to warn who uses such a version.
+func (p *Projection) findLosses() {
+	stored := p.Kind().Version
+	kept := fieldsOf(map[string]string{}, "", VersionOf(p.CRD, stored).Schema.OpenAPIV3Schema)
+	for i := range p.CRD.Spec.Versions {
+		v := &p.CRD.Spec.Versions[i]
+		has, lost := fieldsOf(map[string]string{}, "", v.Schema.OpenAPIV3Schema), map[string]bool{}
+		for _, x := range [][2]map[string]string{{has, kept}, {kept, has}} {
+			for path, is := range x[0] {
+				parent := path[:max(0, strings.LastIndex(path, "."))]
+				_, isOpen := x[1][parent+anyField]
+				if _, both := x[1][parent]; both && !isOpen && x[1][path] != is {
+					lost[strings.TrimPrefix(path, ".")] = true
+				}
+			}
+		}
+		if len(lost) == 0 {
+			continue
+		}
+		fields := firstOf(slices.Collect(maps.Keys(lost)), ", ")
+		p.Losses = append(p.Losses, v.Name+": "+fields)
+		warning := fmt.Sprintf("use version %s, in which objects are stored: version %s loses %s", stored, v.Name, fields)
+		v.Deprecated = true
+		v.DeprecationWarning = new(strings.ToValidUTF8(warning[:min(maxWarning, len(warning))], ""))
+	}
+}
+
+// anyField stands for the fields of an object that its schema does not name.
+const anyField = ".*"
+
+// fieldsOf adds the types of the fields of a schema, by their paths.
+func fieldsOf(types map[string]string, path string, s *apiextensionsv1.JSONSchemaProps) map[string]string {
+	types[path] = cmp.Or(s.Type, "any")
+	for name, field := range s.Properties {
+		if path != "" || !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			fieldsOf(types, path+"."+name, &field)
+		}
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		fieldsOf(types, path+".[]", s.Items.Schema)
+	}
+	switch {
+	case s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields:
+		types[path+anyField] = "any"
+	case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
+		fieldsOf(types, path+anyField, s.AdditionalProperties.Schema)
+	}
+	return types
 }
 
 // Keep adds versions that have been published and are no more: kcp reads what it stores in a version only while the

@@ -149,7 +149,7 @@ func (rd reader) whole(t *informer.Table, u *unstructured.Unstructured) (*unstru
 		}
 		return nil, err
 	}
-	read.SetManagedFields(nil) // They are held of nothing.
+	informer.StripManagedFields(read)
 	t.Put(read)
 	return read, rd.usable(read)
 }
@@ -298,14 +298,18 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 	}
 }
 
-// Create makes an object. The namespace of states is made if it is missing.
+// Create makes an object as the field manager that it names. The namespace of states is made if it is missing.
 func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	if n := u.GetNamespace(); s.endpoint == nil && n != "" && n != s.pass.worker.config.Sync.StateNamespace {
 		lock := s.pass.worker.config.shared.locks.of(n)
 		lock.RLock()
 		defer lock.RUnlock()
 	}
-	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	options := metav1.CreateOptions{}
+	for _, by := range u.GetManagedFields() { // The server finds the fields.
+		options.FieldManager = by.Manager
+	}
+	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, options)
 	n := keyOf(u)
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.worker.streams.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -314,7 +318,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, options)
 	}
 	if err == nil {
 		s.put(r, answer)

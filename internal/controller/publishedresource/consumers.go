@@ -18,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 )
 
@@ -112,6 +113,22 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 		}
 	}
 	return v
+}
+
+// cannotRepublish returns why an API cannot be published anew whose former schema is gone, empty if it can: all
+// workspaces store its objects in versions that it still has. If some are not in view, or have been, that is not known.
+func (c *consumers) cannotRepublish(ctx context.Context, p *pass, full *projection.Projection) string {
+	v, was := c.view(ctx, p), p.resource.Status.Workspaces
+	stored, known := kcp.StorageVersions(v.bindings, full.Resource())
+	if !known || !v.complete() || slices.ContainsFunc(v.endpoints, func(e endpoint) bool { return !e.Listed }) ||
+		len(v.endpoints) == 0 && was != nil && was.Bound > 0 {
+		return "it is not known in which versions kcp stores objects"
+	}
+	stored = slices.DeleteFunc(stored, func(is string) bool { return projection.VersionOf(full.CRD, is) != nil })
+	if len(stored) == 0 {
+		return ""
+	}
+	return "kcp stores objects in what only it has, version " + strings.Join(stored, ", ")
 }
 
 // connect returns the endpoints that kcp names, and ends the connections to those that are none any more.

@@ -9,6 +9,7 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,8 +83,8 @@ func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 	update(t, kcp.Client(t, s.admin), e, func() { change(e) })
 }
 
-// TestSchemaIsDeleted shows that a schema which somebody deletes comes back. If it was another one than that which is
-// to be, and nobody knows it any more, nothing is published: kcp may store objects in versions that only it had.
+// TestSchemaIsDeleted shows that a schema which somebody deletes comes back. One that was another than that which is to
+// be is replaced, unless kcp stores objects in versions that only it had.
 func TestSchemaIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -102,16 +103,33 @@ func TestSchemaIsDeleted(t *testing.T) {
 	})
 	awaitPublished(t, s.c, o)
 
-	remove(t, s.c, o)
-	kube.Delete(t, in, &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: was.GetName()}})
-	redefine(t, s.c, "hats."+s.group, addBrim)
-	o = s.published("hats", "Hat")
-	kube.Create(t, s.c, o)
-	gone := xpv2.ConditionReason("InvalidSchema")
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, gone), was.GetName()+`" is gone`)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, gone))
-	s.edit(t, func(e *apisv1alpha2.APIExport) { e.Spec.Resources = nil })
+	// lose has the schema deleted while nobody publishes, and adds a field to the source.
+	lose := func(field string, versions map[string]v1alpha1.VersionName) string {
+		t.Helper()
+		lost := s.awaitSchema(t, "hats", "")
+		remove(t, s.c, o)
+		kube.Delete(t, in, &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: lost}})
+		redefine(t, s.c, "hats."+s.group,
+			func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, field, true) })
+		o = s.published("hats", "Hat")
+		o.Spec.Projection = &v1alpha1.ResourceProjection{Versions: versions}
+		kube.Create(t, s.c, o)
+		return lost
+	}
+	lose("brim", nil)
 	awaitPublished(t, s.c, o)
+
+	consumer := s.consumer(t, exportName)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, ""))
+	kcp.CreateServed(t, consumer.cfg, s.object("Hat", "bowler"))
+	lost := lose("feather", map[string]v1alpha1.VersionName{"v1": "v2"})
+	gone := xpv2.ConditionReason("InvalidSchema")
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, gone),
+		lost+`" is gone, and kcp stores objects in what only it has, version v1`)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, gone))
+	update(t, s.c, o, func() { o.Spec.Projection = nil })
+	awaitPublished(t, s.c, o)
+	kube.Get(t, consumer, client.ObjectKeyFromObject(s.object("Hat", "bowler")), s.object("Hat", "bowler"))
 }
 
 // TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and

@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -66,6 +68,10 @@ func planOf(spec *v1alpha1.PublishedResourceSpec, config *commonv1.KCPConnection
 	p.create = create != nil && *create
 	p.policy = own.MaximalPermissionPolicy != nil || shared.MaximalPermissionPolicy != nil
 	p.agent = cmp.Or(spec.AgentName, config.AgentName, p.slice+"-syncagent")
+	if most := validation.LabelValueMaxLength; len(p.agent) > most { // It is the value of a label.
+		end := "-" + gotemplate.SHA1(p.slice)[:8] + "-syncagent"
+		p.agent = p.slice[:most-len(end)] + end
+	}
 	return p, nil
 }
 
@@ -172,6 +178,10 @@ const notesMost = 1024
 
 func notesOf(p *projection.Projection) string {
 	var notes []string
+	if len(p.Losses) > 0 {
+		notes = append(notes, "Lost in versions that are not stored, as kcp does not convert: "+
+			strings.Join(p.Losses, "; ")+": publish one version by spec.resource.versions")
+	}
 	if len(p.Skipped) > 0 {
 		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
 	}

@@ -3,6 +3,7 @@ package publishedresource
 import (
 	stdcmp "cmp"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -28,6 +30,7 @@ func TestPlanOf(t *testing.T) {
 			Name: "shared", EndpointSlice: "slice", Create: new(true), ClaimVerbs: commonv1.ClaimVerbsNeeded,
 		},
 	}
+	long := strings.Repeat("x", 54)
 	for name, tc := range map[string]struct {
 		reason string
 		agent  string
@@ -55,6 +58,13 @@ func TestPlanOf(t *testing.T) {
 			reason: "An endpoint slice tells its APIExport, and names the agent.",
 			export: &commonv1.APIExport{EndpointSlice: "east"},
 			want:   plan{slice: "east", agent: "east-syncagent"},
+		},
+		"LongSlice": {
+			reason: "An agent is the value of a label, also where a slice has more characters than such a value.",
+			export: &commonv1.APIExport{Name: long},
+			want: plan{
+				export: long, slice: long, agent: long[:44] + "-" + gotemplate.SHA1(long)[:8] + "-syncagent",
+			},
 		},
 		"Policy": {
 			reason: "A policy for an APIExport that is made comes from either side.",

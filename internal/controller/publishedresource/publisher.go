@@ -107,9 +107,11 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 		}
 	}
 	if !got.has.HasAny(published...) {
-		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
-			"so that it is not known in which versions kcp stores objects: restore it. Without %s in APIExport %q the API is "+
-			"published anew, and objects of other versions are lost", published[0], got.resource, p.workspace.plan.export)}
+		if why := (&consumers{connections: u.connections}).cannotRepublish(ctx, p, full); why != "" {
+			return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
+				"and %s: restore it. Without %s in APIExport %q the API is published anew, and objects of other versions "+
+				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
+		}
 	}
 	got.kept = slices.DeleteFunc(got.kept,
 		func(v apisv1alpha1.APIResourceVersion) bool { return apihelpers.HasServedCRDVersion(full.CRD, v.Name) })

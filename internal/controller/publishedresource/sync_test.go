@@ -2,6 +2,7 @@ package publishedresource_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,7 +163,7 @@ func TestSyncNamespaceLabels(t *testing.T) {
 func TestSyncRelated(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.publishCerts(t)
+	o := s.publishCerts(t)
 	in := s.tenant(t)
 	web := s.naming("web", "first")
 	kube.Create(t, in, web)
@@ -177,6 +178,26 @@ func TestSyncRelated(t *testing.T) {
 	awaitValue(t, s.c, ns, "first", "c")
 	kube.Patch(t, s.c, tls, `{"stringData":{"key":"d"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "d")
+	above := secretIn(metav1.NamespaceDefault, "web-tls", "")
+	kube.Get(t, in, client.ObjectKeyFromObject(above), above)
+	if !slices.ContainsFunc(above.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(e.Manager, objectsync.FieldManagerRelated)
+	}) || strings.Contains(fmt.Sprint(above.Labels, above.Annotations), "syncagent.kcp.io") {
+		t.Errorf("want nothing but a field manager to say that it is a copy, got %v", above)
+	}
+	// If the state is lost, the copy is known by that.
+	if err := s.c.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(o.Spec.StateNamespace),
+		client.HasLabels{objectsync.LabelState}); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, "another state", func() (bool, string) {
+		states := &corev1.SecretList{}
+		err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace))
+		return len(states.Items) == 1 && strings.Contains(string(states.Items[0].Data["related"]), "web-tls"),
+			fmt.Sprint(err)
+	})
+	kube.Patch(t, s.c, tls, `{"stringData":{"key":"f"}}`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "f")
 
 	kube.Create(t, in, secretIn(metav1.NamespaceDefault, "second", "e"))
 	kube.Patch(t, in, web, `{"spec":{"keyName":"second"}}`)

@@ -72,7 +72,7 @@ func TestWithdraw(t *testing.T) {
 	for _, c := range e.Spec.PermissionClaims {
 		claims = append(claims, c.Resource)
 	}
-	if schemaOf(e, "hats") != "" || schemaOf(e, "coats") == "" || strings.Join(claims, " ") != "secrets events" {
+	if schemaOf(e, "hats") != "" || schemaOf(e, "coats") == "" || strings.Join(claims, " ") != "events secrets" {
 		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, "+
 			"got resources %v and claims %v", e.Spec.Resources, claims)
 	}

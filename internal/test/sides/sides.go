@@ -96,7 +96,11 @@ type writer struct{ client dynamic.Interface }
 
 // Create is that of a writer.
 func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	_, err := w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	options := metav1.CreateOptions{}
+	for _, by := range u.GetManagedFields() {
+		options.FieldManager = by.Manager
+	}
+	_, err := w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, options)
 	return err
 }
 

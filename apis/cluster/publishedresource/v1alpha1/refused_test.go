@@ -150,6 +150,21 @@ func TestRefused(t *testing.T) {
 			spec:   related("identifier: a/b, origin: service, kind: Secret, " + byPath),
 			want:   "identifier",
 		},
+		"LongIdentifier": {
+			reason: "It is part of an annotation's key, with a number.",
+			spec:   related("identifier: " + strings.Repeat("a", 62) + ", origin: service, kind: Secret, " + byPath),
+			want:   "identifier can have 61 characters with origin service",
+		},
+		"LongKind": {
+			reason: "The list kind is as long as a name can be.",
+			spec:   projection("kind: " + strings.Repeat("A", 60)),
+			want:   "spec.projection.kind",
+		},
+		"LongGroup": {
+			reason: "The name of the schema is as long as a name can be.",
+			spec:   projection("group: " + strings.Repeat("a.", 89) + "aa"),
+			want:   "spec.projection.group",
+		},
 		"Origin": {
 			reason: "There are two sides.",
 			spec:   related("identifier: a, origin: moon, kind: Secret, " + byPath),

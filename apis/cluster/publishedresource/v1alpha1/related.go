@@ -24,6 +24,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || (has(self.group) && has(self.version) && has(self.resource))",message="identityHash can only be set beside group, version and resource"
 // +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.reference)",message="exactly one of object and reference must be set: use object"
 // +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
+// +kubebuilder:validation:XValidation:rule="self.origin != 'service' || !has(self.identifier) || size(self.identifier) <= 61",message="identifier can have 61 characters with origin service: consumers find it, and a number, in the key of an annotation"
 type RelatedResource struct {
 	// identifier is what consumers know the related resource by, for example tls-secret. It is unique among those of
 	// the PublishedResource. Only beside reference it may be left out, and is then the kind in lower case.

@@ -119,9 +119,10 @@ type VersionName string
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.version) || self.version == "" || !has(self.versions) || size(self.versions) == 0`,message="version and versions cannot both be set: use versions"
 type ResourceProjection struct {
-	// group is the API group in kcp, for example certs.example.com. It must contain a dot.
+	// group is the API group in kcp, for example certs.example.com. It must contain a dot. It has at most 179 characters,
+	// so that the name of an APIResourceSchema has room for the plural and a hash.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=179
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+)?$`
 	Group string `json:"group,omitempty"`
 
@@ -140,9 +141,9 @@ type ResourceProjection struct {
 	Scope ResourceScope `json:"scope,omitempty"`
 
 	// kind in kcp. It also decides about the list kind (List appended), the singular (in lower case) and the plural
-	// (the singular with s appended).
+	// (the singular with s appended). It has at most 59 characters, so that List can be appended.
 	// +optional
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=59
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
 	Kind string `json:"kind,omitempty"`
 
