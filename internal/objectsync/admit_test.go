@@ -89,7 +89,10 @@ func TestLearn(t *testing.T) {
 			c: down, h: Holding{Primary: me, State: others, Record: record, Kept: true},
 			want: told{Alike: true, Shared: true},
 		},
-		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}, want: told{Alike: true}},
+		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}}, // Or it has been refused.
+		"Makes": {
+			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record}, want: told{Alike: true},
+		},
 		"StateOnly": { // It may be one's own.
 			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record, Kept: true},
 			want: told{Alike: true},

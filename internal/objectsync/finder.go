@@ -133,7 +133,9 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		case h.Primary.Cluster != cluster:
 			c.originIsForeign, c.othersRefer = c.originIsForeign || h.Kept, true
 		case h.State != f.secret.name && h.plain() == is:
-			c.hasSiblings, c.siblingsKeep = true, c.siblingsKeep || h.Kept && h.Primary.Name != ""
+			// Who only refers to it may have been refused: that a copy is made, or about to be, a state tells.
+			c.hasSiblings = c.hasSiblings || h.Kept || h.Primary.Name == ""
+			c.siblingsKeep = c.siblingsKeep || h.Kept && h.Primary.Name != ""
 		}
 	}
 	if is.Origin == v1alpha1.OriginKCP { // On the other side each workspace has its own.

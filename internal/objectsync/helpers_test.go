@@ -146,7 +146,7 @@ func (w *world) keep(s *objectsync.Syncer, in objectsync.Input, r objectsync.Res
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.holdings[p] = append(r.Related, s.Held(p, state)...)
+	w.holdings[p] = slices.Concat(r.Related, s.Held(p, state), objectsync.HeldBy(state))
 }
 
 // Drop forgets what a sync has resolved.
