@@ -19,8 +19,8 @@ type known []Holding
 // Holdings returns all.
 func (k known) Holdings(string, Ref) []Holding { return k }
 
-// HasOthers knows of none.
-func (known) HasOthers(string, string) (bool, error) { return false, nil }
+// HasCopies knows of none.
+func (known) HasCopies(string, string) (bool, error) { return false, nil }
 
 // IsCopy knows of none.
 func (known) IsCopy(Ref) (bool, error) { return false, nil }

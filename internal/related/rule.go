@@ -41,6 +41,10 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	return r, errors.Wrap(err, "object.namespace")
 }
 
+// NamespaceBy returns who decides on namespaces of the service cluster. Without a rule of their own they are those of
+// copies.
+func (r *Rule) NamespaceBy() naming.Who { return r.namespaceBy }
+
 // A locator finds names at the origin, and makes those of the copies.
 type locator interface {
 	locate(o v1alpha1.Origin, v View, find finder) ([]pairing, error)
