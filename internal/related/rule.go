@@ -34,6 +34,9 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	located := spec.Located()
 	var err error
 	r.object, r.nameBy, err = newLocator(&located.RelatedResourceObjectSpec, r.origin)
+	if located.Selector != nil && r.origin == v1alpha1.OriginService && r.nameBy == naming.Workspace {
+		r.nameBy = naming.Consumer // Operators pass labels on, so that other workspaces can have any.
+	}
 	if err != nil || located.Namespace == nil {
 		return r, errors.Wrap(err, "object")
 	}
