@@ -2,6 +2,7 @@ package objectsync_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +28,8 @@ func withoutServers(t *testing.T) (*world, *memory) {
 			Side: newMemory().side(), ShowsAll: sides.ShowsAll,
 			Workspace: gotemplate.Workspace{Cluster: w.cluster, Path: "root:org"},
 		},
-		Service: below.side(), Holders: w, Object: types.NamespacedName{Namespace: "default", Name: "web"},
+		Service: below.side(), Holders: w, Claimed: &sync.Map{},
+		Object: types.NamespacedName{Namespace: "default", Name: "web"},
 	}
 	return w, below
 }

@@ -19,8 +19,8 @@ type known []Holding
 // Holdings returns all.
 func (k known) Holdings(string, Ref) []Holding { return k }
 
-// HasOthers knows of none.
-func (known) HasOthers(string, string) (bool, error) { return false, nil }
+// HasCopies knows of none.
+func (known) HasCopies(string, string) (bool, error) { return false, nil }
 
 // IsCopy knows of none.
 func (known) IsCopy(Ref) (bool, error) { return false, nil }
@@ -89,7 +89,10 @@ func TestLearn(t *testing.T) {
 			c: down, h: Holding{Primary: me, State: others, Record: record, Kept: true},
 			want: told{Alike: true, Shared: true},
 		},
-		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}, want: told{Alike: true}},
+		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}}, // Or it has been refused.
+		"Makes": {
+			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record}, want: told{Alike: true},
+		},
 		"StateOnly": { // It may be one's own.
 			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record, Kept: true},
 			want: told{Alike: true},

@@ -139,6 +139,26 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestForeignLabel shows that a Secret which an operator has made for another consumer, with labels of that one's
+// choice, is not let in by them where workspaces share a namespace, while one that the copy owns is.
+func TestForeignLabel(t *testing.T) {
+	w, below := withoutServers(t)
+	enter(w.input, map[string]any{})
+	s := w.syncer(sharing(related(v1alpha1.OriginService, selecting("{{ .Value }}", "{{ .ClusterName }}"))))
+	below.secretIn("shared", "foreign", "dHdv", func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"app": w.cluster})
+	})
+	w.isRefused(s, w.input, objectsync.ErrClosed)
+	below.drop(objectsync.Secrets, types.NamespacedName{Namespace: "shared", Name: "foreign"})
+	below.secretIn("shared", "tls", "b25l", func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"app": w.cluster})
+		u.SetOwnerReferences(ownedBy(w.theCopy(w.cluster)))
+	})
+	if err := w.resync(s, w.input); err != nil || workspaceOf(w.input).valueOf("default", "tls") != "b25l" {
+		t.Errorf("want the Secret that the copy owns, got %v", err)
+	}
+}
+
 // TestHiddenIsNotGone shows that what a workspace hides stays as it is on both sides, and goes on when it is shown
 // again.
 func TestHiddenIsNotGone(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
@@ -74,6 +75,16 @@ func (c *copySync) named(err error) error {
 
 // isHere reports whether the object at the origin is there to be copied.
 func (c *copySync) isHere() bool { return c.origin != nil && c.origin.GetDeletionTimestamp() == nil }
+
+// claims reports whether the namespace of the copy is the workspace's by that, where it was made for the copy or was
+// there. One that the owner names for related objects is not, nor one that was there and that he has opened.
+func (c *copySync) claims(made bool) bool {
+	by := naming.Workspace
+	if !c.isPrimary() {
+		by = c.rule.names.NamespaceBy()
+	}
+	return c.rule.origin == v1alpha1.OriginKCP && (by == naming.Workspace || made && by == naming.Consumer)
+}
 
 // isMade reports whether this object has recorded that the copy has been made.
 func (c *copySync) isMade() bool { return c.recorded != nil && !c.recorded.Pending }

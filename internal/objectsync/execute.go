@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
@@ -104,7 +104,7 @@ func (p *pass) expect(plan copyPlan) error {
 func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	c := plan.of
 	_, other := p.in.of(c.rule.origin)
-	err := p.createIn(ctx, other, c.to.GVR(), plan.create)
+	err := p.createIn(ctx, other, plan)
 	switch {
 	case !apierrors.IsAlreadyExists(err):
 	case c.isPrimary():
@@ -131,10 +131,12 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 
 // createIn creates an object on a side, and its namespace if that is missing: as configured on the service cluster,
 // without anything in a workspace.
-func (p *pass) createIn(ctx context.Context, side Side, r schema.GroupVersionResource,
-	u *unstructured.Unstructured,
-) error {
-	err := side.create(ctx, r, u)
+func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) error {
+	r, u := plan.of.to.GVR(), plan.create
+	err := p.claim(ctx, plan.of)
+	if err == nil {
+		err = side.create(ctx, r, u)
+	}
 	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
 		return err
 	}
@@ -146,10 +148,47 @@ func (p *pass) createIn(ctx context.Context, side Side, r schema.GroupVersionRes
 	if err != nil {
 		return err
 	}
-	if err := side.create(ctx, Namespaces, ns); err != nil && !apierrors.IsAlreadyExists(err) {
+	claims := plan.of.claims(true)
+	if claims {
+		ns.Object = merged(ns.Object, at([]string{"metadata", "labels", LabelCopiesOf}, p.view.id.Cluster))
+	}
+	err = side.create(ctx, Namespaces, ns)
+	if err == nil && claims {
+		p.in.Claimed.Store(u.GetNamespace(), p.view.id.Cluster)
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
 	}
 	return side.create(ctx, r, u)
+}
+
+// claim labels the namespace of a copy with its workspace, or as one of several workspaces, before the copy is made.
+// The error says if there is no such namespace.
+func (p *pass) claim(ctx context.Context, c *copySync) error {
+	name, cluster := c.to.Namespace, p.view.id.Cluster
+	if is, known := p.in.Claimed.Load(name); name == "" || !c.claims(false) || known && (is == cluster || is == "") {
+		return nil
+	}
+	o := Resource{GroupVersionResource: Namespaces, Kind: "Namespace"}.ref(types.NamespacedName{Name: name})
+	ns, err := p.in.Service.Writer.Live(ctx, o)
+	if err != nil {
+		return errors.Wrapf(p.in.Service.explain(err, Namespaces, nil), "cannot tell whose namespace %q is", name)
+	}
+	of, claimed := ns.GetLabels()[LabelCopiesOf]
+	switch {
+	case !claimed:
+		of = cluster
+	case of != cluster:
+		of = ""
+	}
+	if body := needed(at([]string{"metadata", "labels", LabelCopiesOf}, of), ns.Object); body != nil {
+		body = merged(body, at([]string{"metadata", "resourceVersion"}, ns.GetResourceVersion()))
+		if err := p.in.Service.patch(ctx, o, body); err != nil {
+			return err
+		}
+	}
+	p.in.Claimed.Store(name, of)
+	return nil
 }
 
 // meet makes what has the name of a new copy the copy, if it may.
@@ -233,6 +272,9 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	}
 	plans := p.planAll(all, &p.state)
 	errs = append(errs, p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx), p.holdOrigins(ctx, plans))
+	if p.view.agents {
+		errs = append(errs, p.claim(ctx, p.primary(p.syncer.copyRef(nameOf(both.Service)))))
+	}
 	if body := p.planAnnotations(all, unknown, &p.state); body != nil {
 		errs = append(errs, p.in.Workspace.patchOf(ctx, p.view.ref, p.view.source, body))
 	}

@@ -61,13 +61,30 @@ func newFinder(p *pass, both related.View) *finder {
 		HasOthers: func(namespace string) (is bool, err error) {
 			is, known := others[namespace]
 			if !known {
-				if is, err = p.in.Holders.HasOthers(namespace, p.view.id.Cluster); err == nil {
+				if is, err = p.hasOthers(namespace); err == nil {
 					others[namespace] = is
 				}
 			}
 			return is, err
 		},
 	}}
+}
+
+// hasOthers reports whether a namespace of the service cluster has, or was made for, copies of other workspaces alone,
+// as its label tells. To look at it is a watch.
+func (p *pass) hasOthers(namespace string) (bool, error) {
+	if p.in.MayLook != nil && !p.in.MayLook(namespace) {
+		return false, ErrTooManyNamespaces
+	}
+	u, err := p.in.Service.Cache(Namespaces).Get(types.NamespacedName{Name: namespace})
+	if err != nil || u == nil {
+		return false, errors.Wrapf(err, "cannot tell whose namespace %q is", namespace)
+	}
+	if of, is := u.GetLabels()[LabelCopiesOf]; !is || of == p.view.id.Cluster {
+		return false, nil
+	}
+	has, err := p.in.Holders.HasCopies(namespace, p.view.id.Cluster)
+	return !has, err
 }
 
 // find returns the related objects that a rule names, and notes those that the consumer may name. A copy from the other
@@ -133,7 +150,9 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 		case h.Primary.Cluster != cluster:
 			c.originIsForeign, c.othersRefer = c.originIsForeign || h.Kept, true
 		case h.State != f.secret.name && h.plain() == is:
-			c.hasSiblings, c.siblingsKeep = true, c.siblingsKeep || h.Kept && h.Primary.Name != ""
+			// Who only refers to it may have been refused: that a copy is made, or about to be, a state tells.
+			c.hasSiblings = c.hasSiblings || h.Kept || h.Primary.Name == ""
+			c.siblingsKeep = c.siblingsKeep || h.Kept && h.Primary.Name != ""
 		}
 	}
 	if is.Origin == v1alpha1.OriginKCP { // On the other side each workspace has its own.
@@ -168,6 +187,10 @@ func (f *finder) read(c *copySync) (isCopy bool, err error) {
 	}
 	below, u := c.onService()
 	c.owned = owns(f.view.copied, u)
+	if u != nil && isOfOther(u, f.view.id.Cluster) {
+		c.originIsForeign = true
+		c.copyIsForeign = c.rule.origin == v1alpha1.OriginKCP
+	}
 	refused, err := c.rule.names.Admits(f.tenant, below.NamespacedName(), c.owned)
 	if c.closed = err; refused != nil {
 		c.closed = errors.Wrapf(ErrClosed, "%s: %v", below, refused)
@@ -206,6 +229,8 @@ func (f *finder) checkNamespace(r *copyRule, namespace string) (refused, err err
 	}
 	refused, err = r.names.AdmitsNamespace(f.tenant, namespace)
 	switch {
+	case errors.Is(err, ErrTooManyNamespaces):
+		return err, nil
 	case err != nil:
 		return nil, err
 	case refused != nil:

@@ -165,16 +165,21 @@ func TestForgedLost(t *testing.T) {
 }
 
 // TestForgedInPlace shows that a Secret with the marks of a copy is not taken for one where the state does not say that
-// there is or will be one: it was there before, and does not get what the consumer names next.
+// there is or will be one: it was there before, and does not get what the consumer names next, by however many objects.
 func TestForgedInPlace(t *testing.T) {
 	f, s, at := newForger(t)
 	f.syncs("when it is made", s, at, "S", "b25l")
 	workspaceOf(f.input).secretIn("default", "next", "dHdv")
 	f.secretAt("shared", "next", "next")
 	enter(f.input, map[string]any{"secretName": "next"})
-	if err := f.resync(s, f.input); !errors.Is(err, objectsync.ErrForeign) {
-		t.Errorf("want ErrForeign, got %v", err)
+	second := f.second()
+	enter(second, map[string]any{"secretName": "next"})
+	for _, in := range []objectsync.Input{f.input, second, f.input, second} {
+		if err := f.resync(s, in); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("%s: want ErrForeign, got %v", in.Object.Name, err)
+		}
 	}
+	f.remove(s, second)
 	f.ends(s, at)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,7 +85,7 @@ func newWorld(t *testing.T) *world {
 			Side: side(t, &workspaces), ShowsAll: sides.ShowsAll,
 			Workspace: gotemplate.Workspace{Cluster: w.cluster, Path: "root:org"},
 		},
-		Service: side(t, &service), Holders: w,
+		Service: side(t, &service), Holders: w, Claimed: &sync.Map{},
 		Object: types.NamespacedName{Namespace: ns, Name: "web"},
 	}
 	return w
@@ -114,21 +115,16 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 	return out
 }
 
-// HasOthers tells who has copies in a namespace, of all kinds of the tests.
-func (w *world) HasOthers(namespace, cluster string) (bool, error) {
-	var owners []string
+// HasCopies tells who has copies in a namespace, of all kinds of the tests.
+func (w *world) HasCopies(namespace, cluster string) (bool, error) {
+	of := labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster})
 	for _, pair := range []objectsync.Pair{things, plains} {
-		all, err := w.input.Service.Cache(pair.Service.GroupVersionResource).Select(namespace, labels.Everything())
-		if err != nil {
-			return false, err
-		}
-		for _, u := range all {
-			if owner := u.GetLabels()[objectsync.LabelCluster]; owner != "" {
-				owners = append(owners, owner)
-			}
+		all, err := w.input.Service.Cache(pair.Service.GroupVersionResource).Select(namespace, of)
+		if err != nil || len(all) > 0 {
+			return len(all) > 0, err
 		}
 	}
-	return len(owners) > 0 && !slices.Contains(owners, cluster), nil
+	return false, nil
 }
 
 // IsCopy tells what says that it is a copy.
@@ -146,7 +142,7 @@ func (w *world) keep(s *objectsync.Syncer, in objectsync.Input, r objectsync.Res
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.holdings[p] = append(r.Related, s.Held(p, state)...)
+	w.holdings[p] = slices.Concat(r.Related, s.Held(p, state), objectsync.HeldBy(state))
 }
 
 // Drop forgets what a sync has resolved.

@@ -44,7 +44,21 @@ const (
 	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the
 	// owner.
 	LabelCreatedFor = "syncagent.kcp.io/created-for"
+	// LabelCopiesOf is on each namespace that was made for copies, or has got one. Its value is the logical cluster of
+	// their workspace, and empty if there have been several. It tells whose the namespace is to who does not serve them.
+	LabelCopiesOf = "syncagent.kcp.io/copies-of"
 )
+
+// isOfOther reports whether an object of the service cluster says that it is, or came with, a copy of another
+// workspace: nothing else tells of one that this process does not serve.
+func isOfOther(u *unstructured.Unstructured, cluster string) bool {
+	for _, key := range []string{LabelCluster, LabelRelatedCluster} {
+		if is := u.GetLabels()[key]; is != "" && is != cluster {
+			return true
+		}
+	}
+	return false
+}
 
 // IsOrphaned reports whether a copy has been left behind by its workspace.
 func IsOrphaned(copied *unstructured.Unstructured) bool {

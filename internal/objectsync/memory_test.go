@@ -63,6 +63,10 @@ func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *uns
 	if m.get(r, client.ObjectKeyFromObject(u)) != nil {
 		return apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
 	}
+	ns := types.NamespacedName{Name: u.GetNamespace()}
+	if ns.Name != "" && ns.Name != "states" && m.get(objectsync.Namespaces, ns) == nil {
+		return apierrors.NewNotFound(objectsync.Namespaces.GroupResource(), ns.Name)
+	}
 	u = u.DeepCopy()
 	u.SetUID(m.nextUID())
 	m.put(r, u)
@@ -148,8 +152,8 @@ type nobody struct{}
 // Holdings is that of holders.
 func (nobody) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
-// HasOthers is that of holders.
-func (nobody) HasOthers(string, string) (bool, error) { return false, nil }
+// HasCopies is that of holders.
+func (nobody) HasCopies(string, string) (bool, error) { return false, nil }
 
 // IsCopy is that of holders.
 func (nobody) IsCopy(objectsync.Ref) (bool, error) { return false, nil }

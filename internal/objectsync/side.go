@@ -85,9 +85,9 @@ type Holders interface {
 	// service cluster if cluster is empty. They come from Result.Related and, after a start, from the records of the
 	// states.
 	Holdings(cluster string, o Ref) []Holding
-	// HasOthers reports whether a namespace of the service cluster has copies of other logical clusters than this one
-	// alone. An error means that it is not known yet.
-	HasOthers(namespace, cluster string) (bool, error)
+	// HasCopies reports whether a namespace of the service cluster has copies of objects of a logical cluster. An error
+	// means that it is not known yet.
+	HasCopies(namespace, cluster string) (bool, error)
 	// IsCopy reports whether an object of the service cluster is the copy of an object of a consumer. An error means that
 	// it is not known yet.
 	IsCopy(o Ref) (bool, error)

@@ -1,8 +1,10 @@
 package objectsync
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +32,9 @@ type Input struct {
 	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
 	// been undone, which is no reason to delete their copies.
 	Undone bool
+	// Claimed has the values of LabelCopiesOf that namespaces of the service cluster are known to have, by their names.
+	// Nil knows none.
+	Claimed *sync.Map
 }
 
 // A Result is what one pass has found out.
@@ -115,7 +120,7 @@ type pass struct {
 // begin reads the view of an object. The pass is usable beside an error. A last one gives up what belongs to the
 // object, which may be gone.
 func (s *Syncer) begin(in Input, last bool) (*pass, error) {
-	in.Workspace.ofWorkspace = true
+	in.Workspace.ofWorkspace, in.Claimed = true, cmp.Or(in.Claimed, &sync.Map{})
 	v, secret, err := s.look(in, last)
 	p := &pass{planner: planner{syncer: s, view: v}, in: in, secret: secret, state: v.stored.clone()}
 	if v.copied != nil && err == nil {

@@ -86,8 +86,10 @@ func TestTakeover(t *testing.T) {
 	copied := left(w)
 	s := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName")))
 	above, below := w.writes(func() { w.mustSync(s, w.input) })
-	// The state alone is written, once, and only of an object with related objects: it is to tell what belongs to it.
-	if diff := cmp.Diff([]map[string]int{nil, {"patch secrets": 1}}, []map[string]int{above, below}); diff != "" {
+	// The state is written once, and only of an object with related objects: it is to tell what belongs to it. The
+	// namespace is labelled once for all of its copies.
+	want := []map[string]int{nil, {"patch secrets": 1, "get namespaces": 1, "patch namespaces": 1}}
+	if diff := cmp.Diff(want, []map[string]int{above, below}); diff != "" {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	if is := w.theCopy(w.cluster); is.GetResourceVersion() != copied.GetResourceVersion() {
@@ -100,8 +102,8 @@ func TestTakeover(t *testing.T) {
 	}
 	w.patch(w.above, thing(w.input.Object), `{"spec":{"size":null,"new":true}}`)
 	w.mustSync(s, w.input)
-	want := map[string]any{"secretName": "tls", "new": true, "defaulted": "by a webhook"}
-	if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
+	spec := map[string]any{"secretName": "tls", "new": true, "defaulted": "by a webhook"}
+	if diff := cmp.Diff(spec, w.theCopy(w.cluster).Object["spec"]); diff != "" {
 		t.Errorf("spec after a change: -want, +got:\n%s", diff)
 	}
 	w.delete(w.input)

@@ -114,7 +114,8 @@ func (s *streams) join(url string, cluster *clusters.Cluster, added func(objects
 	s.endpoints[url] = e
 	s.mu.Unlock()
 	for _, pair := range s.config.Sync.Related {
-		_, _ = s.relatedBy(streamOf(url, "", pair.Workspace.GroupVersionResource)) // The endpoint may have gone.
+		k := streamOf(url, types.NamespacedName{}, pair.Workspace.GroupVersionResource)
+		_, _ = s.relatedBy(k) // The endpoint may have gone.
 	}
 	return e
 }
@@ -138,9 +139,9 @@ func (s *streams) leave(wanted map[string]*clusters.Cluster) (shown []objectsync
 }
 
 // streamOf is the need of a stream of related resources: of an endpoint or, without a URL, of a namespace of the
-// service cluster.
-func streamOf(url, namespace string, r schema.GroupVersionResource) need {
-	k := lookAt(types.NamespacedName{Namespace: namespace}, url, r)
+// service cluster, or of one resource there.
+func streamOf(url string, n types.NamespacedName, r schema.GroupVersionResource) need {
+	k := lookAt(n, url, r)
 	k.use = useStream
 	return k
 }
@@ -155,6 +156,9 @@ func (s *streams) relatedBy(k need) (*informer.Table, error) {
 	cluster := s.config.Service
 	r := k.resource.Value()
 	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamBySelector}
+	if k.Name != "" {
+		i.Stream = informer.StreamByName
+	}
 	changed := func(n types.NamespacedName) { s.changed(lookAt(n, "", r)) }
 	if k.cluster != "" {
 		e := s.endpoints[k.cluster]

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -17,7 +18,8 @@ import (
 // and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
 // methods may be called concurrently.
 type shared struct {
-	locks namespaceLocks
+	locks   namespaceLocks
+	claimed sync.Map // See objectsync.Input.
 
 	mu   sync.Mutex
 	open set[*holders]
@@ -107,25 +109,24 @@ func (h *holders) open() {
 	h.shared.open[h] = struct{}{}
 }
 
-// HasOthers reports whether a namespace has copies of other logical clusters, in whatever publication, and none of this
-// one. Who writes a label could open the namespace by that: a copy of this one is one that a state does not deny.
-func (h *holders) HasOthers(namespace, cluster string) (others bool, err error) {
+// HasCopies reports whether a namespace has copies of objects of a logical cluster, in whatever publication. Who writes
+// a label could open the namespace by that: a copy is one that a state does not deny. A kind that is not served has
+// none.
+func (h *holders) HasCopies(namespace, cluster string) (is bool, unknown error) {
 	h.shared.mu.Lock()
 	defer h.shared.mu.Unlock()
 	for o := range h.shared.open {
-		if err := o.streams.copies.Ready(); err != nil {
-			return false, err
-		}
 		for _, u := range o.streams.copies.Select(namespace, labels.Everything()) {
-			is := u.GetLabels()[objectsync.LabelCluster]
 			item, _ := objectsync.SourceOf(u)
-			if is == cluster && objectsync.IsAt(o.streams.state(item), u) {
-				return false, nil
+			if item.Cluster == cluster && objectsync.IsAt(o.streams.state(item), u) {
+				return true, nil
 			}
-			others = others || is != "" && is != cluster
+		}
+		if err := o.streams.copies.Ready(); err != nil && !clusters.IsUnserved(err) {
+			unknown = err
 		}
 	}
-	return others, nil
+	return false, unknown
 }
 
 // IsCopy reports whether an object of the service cluster is the copy of one of a consumer, by whatever publication.

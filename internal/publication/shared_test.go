@@ -139,23 +139,24 @@ func stateOfWeb(p *publication, cluster string) *unstructured.Unstructured {
 	}}
 }
 
-// TestHasOthers shows that each publication knows whether a namespace has copies of other workspaces alone, by whatever
-// publication, and that who labels an object there as a copy of its own has none.
-func TestHasOthers(t *testing.T) {
+// TestHasCopies shows that each publication knows whether a namespace has copies of a workspace, by whatever
+// publication, that who labels an object there as a copy of its own has none, and that one whose kind is not served any
+// more keeps nobody.
+func TestHasCopies(t *testing.T) {
 	forged := copyOfWebIn("thief").(map[string]any)
 	maps.Copy(forged["metadata"].(map[string]any), map[string]any{"namespace": "victim", "name": "forged"})
 	s := &server{copies: []any{copyOfWebIn("victim"), forged}}
 	p, _ := newThings(t, s)
 	open(t, p)
-	other := &holders{shared: p.worker.config.shared, name: "other"}
-	for namespace, want := range map[string]bool{"victim": true, "free": false} {
-		if got, err := other.HasOthers(namespace, "thief"); got != want || err != nil {
-			t.Errorf("namespace %s: want %t, got %t, %v", namespace, want, got, err)
-		}
-	}
 	p.worker.streams.states.Put(stateOfWeb(p, "victim"))
-	if got, err := other.HasOthers("victim", "victim"); got || err != nil {
-		t.Errorf("want none but its own for whom a state has the copy there, got %t, %v", got, err)
+	gone, _ := newThings(t, &server{answers: map[string]http.HandlerFunc{"/apis/example.org/v1/things": http.NotFound}})
+	gone.worker.holders.shared = p.worker.config.shared
+	open(t, gone)
+	other := &holders{shared: p.worker.config.shared, name: "other"}
+	for cluster, want := range map[string]bool{"victim": true, "thief": false} {
+		if got, err := other.HasCopies("victim", cluster); got != want || err != nil {
+			t.Errorf("workspace %s: want %t, got %t, %v", cluster, want, got, err)
+		}
 	}
 }
 

@@ -56,12 +56,16 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 	return inCluster(s.cluster, n)
 }
 
-// streamOf is the need of the stream of related resources of a namespace.
-func (s *side) streamOf(r schema.GroupVersionResource, namespace string) need {
+// streamOf is the need of the stream that carries a related resource: that of a namespace of the service cluster, or of
+// the namespace itself, or all of an endpoint.
+func (s *side) streamOf(r schema.GroupVersionResource, n types.NamespacedName) need {
 	if s.endpoint != nil {
-		return streamOf(s.endpoint.url, "", r)
+		return streamOf(s.endpoint.url, types.NamespacedName{}, r)
 	}
-	return streamOf("", namespace, r)
+	if r != objectsync.Namespaces {
+		n.Name = ""
+	}
+	return streamOf("", n, r)
 }
 
 // own returns the stream of the objects, copies or states, if it carries a resource.
@@ -92,7 +96,7 @@ func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]
 			return all, nil
 		}
 	}
-	k := s.streamOf(r, n.Namespace)
+	k := s.streamOf(r, n)
 	if s.endpoint == nil {
 		s.pass.need(k) // So that nobody closes it.
 	}
@@ -102,7 +106,7 @@ func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]
 
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
-	all := []*informer.Table{s.own(r, n), s.pass.worker.streams.relatedIfOpen(s.streamOf(r, n.Namespace))}
+	all := []*informer.Table{s.own(r, n), s.pass.worker.streams.relatedIfOpen(s.streamOf(r, n))}
 	return slices.DeleteFunc(all, func(t *informer.Table) bool { return t == nil })
 }
 

@@ -84,6 +84,7 @@ func (w *syncWorker) copyChanged(n types.NamespacedName) {
 	u := w.streams.copies.Get(n)
 	if u == nil {
 		w.namespaces.left(n.Namespace)
+		w.config.shared.claimed.Delete(n.Namespace) // It may go, and be made again by others.
 	}
 	if item, ok := objectsync.SourceOf(u); ok {
 		w.objects.add(item)
@@ -231,7 +232,7 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 			Side: emptySide, Workspace: gotemplate.Workspace{Cluster: p.item.Cluster, Path: p.home.Path},
 		},
 		Service: (&side{pass: p, client: w.config.Service.Dynamic()}).of(),
-		Holders: w.holders, Object: p.item.NamespacedName,
+		Holders: w.holders, Object: p.item.NamespacedName, Claimed: &w.config.shared.claimed,
 	}
 	if p.endpoint == nil || !p.home.shown {
 		return nil, nil //nolint:nilnil // So is none told.

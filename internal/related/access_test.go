@@ -129,10 +129,13 @@ func TestAccess(t *testing.T) {
 			at:     "c1-any", want: true, looked: true,
 		},
 		"OwnLabel": {
-			reason: "And a label.", origin: service, object: selector("{{ .Value }}", map[string]string{
-				"tenant": "{{ .ClusterName }}", "app": "{{ .RemoteObject.spec.name }}",
-			}),
-			at: "any", want: true, looked: true,
+			reason: "But no label, which others can have written.", origin: service,
+			object: selector("{{ .Value }}", map[string]string{"tenant": "{{ .ClusterName }}"}), at: "any", looked: true,
+		},
+		"OwnLabelOfNamespace": {
+			reason: "Unless it is one of namespaces.", origin: service, object: named,
+			namespace: new(selector("", map[string]string{"tenant": "{{ .ClusterName }}"})), at: "shared/any",
+			want: true, looked: true,
 		},
 		"OwnWithoutNamespace": {
 			reason: "What has no namespace is in none of its own.", origin: service, object: named,

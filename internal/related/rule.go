@@ -34,12 +34,19 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	located := spec.Located()
 	var err error
 	r.object, r.nameBy, err = newLocator(&located.RelatedResourceObjectSpec, r.origin)
+	if located.Selector != nil && r.origin == v1alpha1.OriginService && r.nameBy == naming.Workspace {
+		r.nameBy = naming.Consumer // Operators pass labels on, so that other workspaces can have any.
+	}
 	if err != nil || located.Namespace == nil {
 		return r, errors.Wrap(err, "object")
 	}
 	r.namespace, r.namespaceBy, err = newLocator(located.Namespace, r.origin)
 	return r, errors.Wrap(err, "object.namespace")
 }
+
+// NamespaceBy returns who decides on namespaces of the service cluster. Without a rule of their own they are those of
+// copies.
+func (r *Rule) NamespaceBy() naming.Who { return r.namespaceBy }
 
 // A locator finds names at the origin, and makes those of the copies.
 type locator interface {
