@@ -41,20 +41,24 @@ func (p planner) statusOf(r *copyRule, from, to *unstructured.Unstructured) (any
 	return r.platform.without(statusField, with).Object[statusField], err
 }
 
-// statusPatch returns the patch that gives an object a status, nil if it has that or there is none.
+// statusPatch returns the patch that gives an object a status, or none if that is nil. It is nil if nothing differs.
 func statusPatch(u *unstructured.Unstructured, status any) map[string]any {
-	if status == nil {
-		return nil
+	has, wants := map[string]any{statusField: u.Object[statusField]}, map[string]any{statusField: status}
+	for _, m := range []map[string]any{has, wants} {
+		maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
 	}
-	return diff(map[string]any{statusField: u.Object[statusField]}, map[string]any{statusField: status})
+	return diff(has, wants)
 }
 
 // planStatus returns the patch that the object needs for the status of its copy, if that is a subresource on both
-// sides, nil for none.
+// sides, nil for none. Without a copy there is no status.
 func (p planner) planStatus() (map[string]any, error) {
 	r, v := &p.syncer.primary, p.view
-	if v.copied == nil || !r.from.Status || !r.to.Status {
+	switch {
+	case !r.from.Status, !r.to.Status:
 		return nil, nil //nolint:nilnil // None is needed.
+	case v.copied == nil:
+		return statusPatch(v.source, nil), nil
 	}
 	status, err := p.statusOf(r, v.copied, v.source)
 	return statusPatch(v.source, v.translated(status)), err
@@ -195,7 +199,6 @@ func empowers(content map[string]any) bool {
 // identity and, where that is a subresource, its status. It shares values with the object.
 func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
 	out := maps.Clone(u.Object)
-	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		delete(out, field)
 	}
@@ -216,7 +219,7 @@ func content(u *unstructured.Unstructured, hasStatus bool) map[string]any {
 	return out
 }
 
-// changed returns the JSON merge patch that makes one content of another, nil if they are the same. Labels and
+// changed returns the patch that makes one content of another, nil if they are the same. Labels and
 // annotations go by their names, also the last of them: a copy has others.
 func changed(from, to map[string]any) map[string]any {
 	metadata := map[string]any{}

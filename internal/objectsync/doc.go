@@ -49,12 +49,18 @@
 // is. Else what the workspace shows stays. A table of both generations was rejected, as each change by an operator
 // would be a write.
 //
+// A JSON merge patch cannot set nulls. Where one is to be set, a JSON patch writes whole fields of the object as it was
+// read. We rejected an update, which would send all of the object.
+//
 // # State
 //
 // What is remembered of an object is one Secret, by the agent's name, in the agent's layout. It is found by its labels
 // and the kind in it, as its name has the version of the API in it. What is about to be created is remembered before,
 // and what was patched after: a program that ends in between loses nothing, and repeats at most a patch that changes
 // nothing. A copy that a server refuses stays remembered so: to forget it would be a write for each try.
+//
+// After a restore of the service cluster copies or states may be shown for a while as they were before. So a state is
+// written only over the version that was read. A copy that seems to have a change is patched with its version.
 //
 // A state that is lost is rebuilt. What others have changed of copies stays then, and what the consumer has changed
 // meanwhile comes with the next change. A state of another owner or publication is not read, and a Secret that is none

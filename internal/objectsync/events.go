@@ -219,9 +219,12 @@ func (s Side) delete(ctx context.Context, o Ref, uid types.UID) error {
 	return s.explain(s.Writer.Delete(ctx, o, uid), o.GVR(), nil)
 }
 
-// patch sends a JSON merge patch. It is a conflict if another object has taken the place of the one it is for.
-func (s Side) patch(ctx context.Context, o Ref, body map[string]any, subresources ...string) error {
-	err := s.Writer.Patch(ctx, o, encoded(body), subresources...)
+// patch sends a patch of an object as it was read, nil if that does not matter. It is a conflict if another object has
+// taken the place of the one it is for.
+func (s Side) patch(
+	ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any, subresources ...string,
+) error {
+	err := s.Writer.Patch(ctx, o, patchFor(u, body), subresources...)
 	var status apierrors.APIStatus
 	if apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
 		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }) {

@@ -71,7 +71,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	}
 	p.state.remember(c, plan.remembered, false)
 	if c.isPrimary() {
-		if plan.patch != nil {
+		if needed(plan.patch, c.copied.Object) != nil {
 			// References are to be followed from what the copy is now.
 			p.view.copied = &unstructured.Unstructured{Object: merged(c.copied.Object, plan.patch)}
 			p.view.patched = true
@@ -201,7 +201,7 @@ func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	if err != nil || body == nil {
 		return err
 	}
-	return p.in.Service.patch(ctx, plan.of.to, body)
+	return p.in.Service.patchOf(ctx, plan.of.to, found, body)
 }
 
 // holdOrigins keeps related objects of the workspace from going before their copies. These are remembered first: if the
@@ -216,11 +216,17 @@ func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
 	return oneOf(errs...)
 }
 
-// syncStatus copies the status of the copy up.
+// syncStatus copies the status of the copy up. That there is no copy is asked before its status goes: the watch does
+// not show one that has lost our labels.
 func (p *pass) syncStatus(ctx context.Context) error {
 	body, err := p.planStatus()
 	if err != nil || body == nil {
 		return err
+	}
+	if p.view.copied == nil {
+		if is, err := p.isThere(ctx); err != nil || is {
+			return err
+		}
 	}
 	w, ref, source := p.in.Workspace, p.view.ref, p.view.source
 	if err := w.patchStatus(ctx, ref, source, body); err != nil {
@@ -234,9 +240,12 @@ func (p *pass) syncStatus(ctx context.Context) error {
 	return nil
 }
 
-// isThere asks the service cluster whether the copy is where the state says.
+// isThere asks the service cluster whether the copy is where it is looked for.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
-	at := p.syncer.copyRef(p.view.stored.copy.NamespacedName)
+	at := p.syncer.copyRef(p.view.place(p.syncer.namer))
+	if at.Name == "" {
+		return false, nil
+	}
 	u, err := p.in.Service.Writer.Live(ctx, at)
 	if IsMissing(err, at.Name) {
 		return false, nil

@@ -83,20 +83,38 @@ func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...s
 	if err != nil {
 		return err
 	}
-	is, err := jsonpatch.MergePatch(was, patch)
+	is, err := applied(was, patch)
 	if err != nil {
 		return err
 	}
+	version := u.GetResourceVersion()
 	u = &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(is); err != nil {
 		return err
 	}
+	if u.GetResourceVersion() != version {
+		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errBoom)
+	}
+	m.made++
+	u.SetResourceVersion(fmt.Sprint(m.made))
 	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
 		m.drop(o.GVR(), o.NamespacedName())
 		return nil
 	}
 	m.put(o.GVR(), u)
 	return nil
+}
+
+// applied returns what a patch makes of a document.
+func applied(document, patch []byte) ([]byte, error) {
+	if objectsync.PatchType(patch) == types.MergePatchType {
+		return jsonpatch.MergePatch(document, patch)
+	}
+	steps, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	return steps.Apply(document)
 }
 
 // Delete is that of a writer.

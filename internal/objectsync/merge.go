@@ -1,34 +1,43 @@
 package objectsync
 
 import (
+	"bytes"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// diff returns the JSON merge patch that makes one JSON object of another, nil if they are the same. It shares values
-// with both.
+// A null in a patch sets a field to null, which a JSON merge patch cannot say: nil there removes the field.
+type null struct{}
+
+// diff returns the patch that makes one JSON object of another, nil if they are the same. It is a JSON merge patch but
+// for nulls. It shares values with both.
 func diff(from, to map[string]any) map[string]any {
 	patch := map[string]any{}
 	for field, want := range to {
-		if want == nil {
-			continue // A merge patch cannot set null; a server drops it.
-		}
-		is, _ := from[field].(map[string]any)
+		is, has := from[field]
+		was, _ := is.(map[string]any)
 		inner, _ := want.(map[string]any)
-		if is == nil || inner == nil {
-			if !same(from[field], want) {
-				patch[field] = want
+		switch {
+		case want == nil && (!has || is != nil):
+			patch[field] = null{}
+		case inner == nil && !same(is, want):
+			patch[field] = want
+		case inner == nil:
+		case was == nil && len(inner) == 0:
+			patch[field] = inner
+		default:
+			if p := diff(was, inner); p != nil {
+				patch[field] = p
 			}
-		} else if p := diff(is, inner); p != nil {
-			patch[field] = p
 		}
 	}
-	for field, is := range from {
-		if is != nil && to[field] == nil {
+	for field := range from {
+		if _, ok := to[field]; !ok {
 			patch[field] = nil
 		}
 	}
@@ -38,17 +47,18 @@ func diff(from, to map[string]any) map[string]any {
 	return patch
 }
 
-// needed returns the part of a JSON merge patch that would change an object, nil if nothing would. It shares values
-// with both.
+// needed returns the part of a patch that would change an object, nil if nothing would. It shares values with both.
 func needed(patch, object map[string]any) map[string]any {
 	is := make(map[string]any, len(patch))
 	for field := range patch {
-		is[field] = object[field]
+		if v, ok := object[field]; ok {
+			is[field] = v
+		}
 	}
 	return diff(is, merged(is, patch))
 }
 
-// same reports whether two JSON values are the same to a reader of JSON: 1 is 1.0, and a null field is none.
+// same reports whether two JSON values are the same to a reader of JSON: 1 is 1.0.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -69,8 +79,8 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// merged returns what a JSON merge patch makes of an object, which it does not change. A patch that only removes makes
-// no object where there was none.
+// merged returns what a patch makes of an object, which it does not change. A patch that only removes makes no object
+// where there was none.
 func merged(object, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(object)+len(patch))
 	maps.Copy(out, object)
@@ -79,6 +89,8 @@ func merged(object, patch map[string]any) map[string]any {
 		switch inner, ok := want.(map[string]any); {
 		case want == nil:
 			delete(out, field)
+		case want == (null{}):
+			out[field] = nil
 		case !ok:
 			out[field] = want
 		case out[field] != nil || len(inner) == 0:
@@ -90,6 +102,54 @@ func merged(object, patch map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+// setsNull reports whether a JSON merge patch cannot say a patch: it sets a null, or one in a list, which servers drop.
+func setsNull(v any, inList bool) bool {
+	sets := func(v any) bool { return setsNull(v, inList) }
+	switch x := v.(type) {
+	case null:
+		return true
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(x)), sets)
+	case []any:
+		inList = true
+		return slices.ContainsFunc(x, sets)
+	}
+	return inList && v == nil
+}
+
+// patchFor returns a patch as it is sent for an object as it was read: as it is or, if it sets nulls, as a JSON patch of
+// whole fields, which is a conflict if the object has changed since.
+func patchFor(u *unstructured.Unstructured, patch map[string]any) []byte {
+	if u == nil || !setsNull(patch, false) {
+		return encoded(patch)
+	}
+	patch = merged(patch, at([]string{"metadata", "resourceVersion"}, u.GetResourceVersion()))
+	var steps []any
+	set := func(path string, patch, is map[string]any) {
+		for _, field := range slices.Sorted(maps.Keys(patch)) {
+			pointer := path + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+			value, ok := is[field]
+			steps = append(steps, map[string]any{"op": "add", "path": pointer, "value": value})
+			if !ok { // Only what is there can be removed.
+				steps = append(steps, map[string]any{"op": "remove", "path": pointer})
+			}
+		}
+	}
+	is := merged(u.Object, patch)
+	set("/metadata/", asMap(patch["metadata"]), asMap(is["metadata"]))
+	delete(patch, "metadata")
+	set("/", patch, is)
+	return encoded(steps)
+}
+
+// PatchType returns the type of a patch for a Writer.
+func PatchType(patch []byte) types.PatchType {
+	if bytes.HasPrefix(patch, []byte("[")) {
+		return types.JSONPatchType
+	}
+	return types.MergePatchType
 }
 
 func asMap(v any) map[string]any {
@@ -129,14 +189,14 @@ func (f platformFields) without(field string, u *unstructured.Unstructured) *uns
 	return u
 }
 
-// change returns the JSON merge patch that makes one content of another, as changed does, but takes away no field of
+// change returns the patch that makes one content of another, as changed does, but takes away no field of
 // the platform, and no object with one: a copy keeps what it has there. Others may have made it, and what a consumer
 // once could write there may be what the copy lives by.
 func (f platformFields) change(from, to map[string]any) map[string]any {
 	for _, path := range f {
 		for i := 1; i < len(path); i++ {
 			_, was := valueAt(from, path[:i])
-			if _, is := valueAt(to, path[:i]); was && !is {
+			if v, is := valueAt(to, path[:i]); v == nil && (was || is) {
 				to = merged(to, at(path[:i], map[string]any{}))
 			}
 		}

@@ -28,8 +28,11 @@ func TestDiff(t *testing.T) {
 			from: object{"a": int64(9007199254740992)}, to: object{"a": int64(9007199254740993)},
 			want: object{"a": int64(9007199254740993)},
 		},
-		"Null is none.":     {from: object{}, to: object{"a": nil}},
-		"And becomes none.": {from: object{"a": "b"}, to: object{"a": nil}, want: object{"a": nil}},
+		"Null is a value.": {from: object{}, to: object{"a": nil}, want: object{"a": null{}}},
+		"Also within a new object.": {
+			from: object{}, to: object{"a": object{"b": nil}}, want: object{"a": object{"b": null{}}},
+		},
+		"It goes like others.": {from: object{"a": nil}, to: object{}, want: object{"a": nil}},
 	} {
 		if d := cmp.Diff(tc.want, diff(tc.from, tc.to)); d != "" {
 			t.Errorf("%s\n-want, +got:\n%s", reason, d)
@@ -42,6 +45,8 @@ func TestDiff(t *testing.T) {
 func FuzzDiff(f *testing.F) {
 	f.Add(`{"a":{"b":1,"c":[1,2]},"d":"e"}`, `{"a":{"b":1.5},"f":{"g":{}}}`, `{"a":{"local":true}}`)
 	f.Add(`{}`, `{"a":null,"b":{"c":null}}`, `{"b":"x"}`)
+	f.Add(`{"a":1,"b":null}`, `{"a":null}`, `{"b":{"c":null}}`)                  // Nulls come and go.
+	f.Add(`{"a":[1]}`, `{"a":[{"b":null,"c":[null]}]}`, `{}`)                    // They are in lists.
 	f.Add(`{"a":{"b":"c"}}`, `{"a":{}}`, `{}`)                                   // What is gone is not removed.
 	f.Add(`{}`, `{"a":{}}`, `{"a":{"x":"y"}}`)                                   // An empty object is there.
 	f.Add(`{"a":{"b":"c","d":"e"}}`, `{"a":{"d":"e"}}`, `{}`)                    // A field is gone.
@@ -87,7 +92,7 @@ func full(o object) object {
 	return out
 }
 
-// applyPatch applies a patch as a server does.
+// applyPatch applies a patch to a field of an object as a server does.
 func applyPatch(t *testing.T, o, patch object) object {
 	t.Helper()
 	if o == nil {
@@ -96,23 +101,23 @@ func applyPatch(t *testing.T, o, patch object) object {
 	if patch == nil {
 		return o
 	}
-	doc, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := json.Marshal(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := &unstructured.Unstructured{Object: object{"metadata": object{"labels": object{"a": "b"}}, "x": o}}
+	doc, p := encoded(u.Object), patchFor(u, object{"x": patch})
 	out, err := jsonpatch.MergePatch(doc, p)
-	if err != nil {
-		t.Fatal(err)
+	if PatchType(p) == types.JSONPatchType {
+		var steps jsonpatch.Patch
+		if steps, err = jsonpatch.DecodePatch(p); err == nil {
+			out, err = steps.Apply(doc)
+		}
 	}
 	var got object
-	if err := utiljson.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = utiljson.Unmarshal(out, &got)
 	}
-	return got
+	if err != nil {
+		t.Fatalf("%s of %s: %v", p, doc, err)
+	}
+	return asMap(got["x"])
 }
 
 // agentsKey is where api-syncagent remembers object web of namespace default in cluster1.

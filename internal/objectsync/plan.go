@@ -18,9 +18,9 @@ type copyPlan struct {
 	content    map[string]any             // what the copy is to have of the object at the origin
 	remembered []byte                     // what is to be remembered of the content, nil if it is
 	create     *unstructured.Unstructured // the copy to be made, nil for none
-	patch      map[string]any             // a JSON merge patch of the copy, nil for none
+	patch      map[string]any             // of the copy, see diff; nil for none
 	hold       bool                       // The related object of the workspace gets our finalizer.
-	status     map[string]any             // a JSON merge patch of the status of the copy, nil for none
+	status     map[string]any             // likewise of the status of the copy
 	noStatus   error                      // why the status is not known, nil if it is
 }
 
@@ -98,6 +98,10 @@ func (p planner) plan(c *copySync, s *state) copyPlan {
 		change := c.rule.platform.change(last, out.content)
 		isNew = isNew || change != nil
 		out.patch = p.bodyFor(c, c.copied, change)
+		if last != nil && !same(change, needed(change, c.copied.Object)) {
+			// The copy is said to have what it is not known to have got: it counts if it is still the one that was read.
+			out.patch = merged(out.patch, at([]string{"metadata", "resourceVersion"}, c.copied.GetResourceVersion()))
+		}
 	}
 	if isNew {
 		out.remembered = c.encode(out.content)

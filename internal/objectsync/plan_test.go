@@ -89,9 +89,12 @@ func TestPlanRelated(t *testing.T) {
 			}),
 		},
 		"AsItIs": {
-			reason: "A change that the copy has is remembered.",
-			change: both(func(_ planner, c *copySync, _ *state) { c.copied = is("new") }),
-			want:   planned{Remember: true, Hold: true},
+			reason: "A change that the copy is said to have is remembered if it is the one that was read.",
+			change: both(func(_ planner, c *copySync, _ *state) {
+				c.copied = is("new")
+				c.copied.SetResourceVersion("7")
+			}),
+			want: planned{Remember: true, Hold: true, Patch: at([]string{"metadata", "resourceVersion"}, "7")},
 		},
 		"Unanswered": {
 			reason: "Of one that was about to be made nobody knows what it has.",
@@ -126,6 +129,15 @@ func TestPlanRelated(t *testing.T) {
 				c.copied.Object["status"] = map[string]any{"phase": "Pending"}
 			}),
 			want: planned{Hold: true, Status: map[string]any{"status": map[string]any{"phase": "Ready"}}},
+		},
+		"StatusGone": {
+			reason: "So is that there is none.",
+			change: both(func(_ planner, c *copySync, s *state) {
+				remembered(s, c, data("new"))
+				c.rule.syncStatus, c.rule.to.Status = true, true
+				c.copied.Object["status"] = map[string]any{"phase": "Ready"}
+			}),
+			want: planned{Hold: true, Status: map[string]any{"status": nil}},
 		},
 		"Refused": {
 			reason: "What may not be copied is not about to be made any more.",

@@ -42,6 +42,12 @@ func (p *pass) leave(ctx context.Context) error {
 	if !done {
 		return p.syncStatus(ctx) // So that the consumer sees what keeps the object, as long as it lasts.
 	}
+	if p.view.source.GetDeletionTimestamp() == nil {
+		p.view.copied = nil
+		if err := p.syncStatus(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.in.letGo(ctx, p.view.ref, p.view.source); err != nil {
 		return err
 	}

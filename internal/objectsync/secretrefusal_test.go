@@ -75,7 +75,7 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 			o := Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "n", Name: "s"}
 			for verb, err := range map[string]error{
 				"create": side.create(t.Context(), Secrets, u),
-				"patch":  side.patch(t.Context(), o, u.Object),
+				"patch":  side.patch(t.Context(), o, u, u.Object),
 				"delete": side.delete(t.Context(), o, "uid"),
 			} {
 				if text := errors.Wrap(err, "cannot sync").Error(); strings.Contains(text, hunter2) ||
@@ -99,7 +99,7 @@ func TestOfAnother(t *testing.T) {
 	uid := field.Invalid(field.NewPath("metadata", "uid"), "b", "field is immutable")
 	answer := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{uid})
 	side := Side{Writer: refusingWriter{answer: answer}}
-	err := side.patch(t.Context(), Ref{Resource: "secrets", Name: "s"}, map[string]any{})
+	err := side.patch(t.Context(), Ref{Resource: "secrets", Name: "s"}, nil, map[string]any{})
 	if !apierrors.IsConflict(err) || RefusalOf(err) != nil {
 		t.Errorf("want a conflict, got %v", err)
 	}

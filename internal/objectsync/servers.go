@@ -57,7 +57,7 @@ func (in Input) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) 
 }
 
 func (in Input) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
-	return in.Workspace.patch(ctx, o, map[string]any{"metadata": map[string]any{
+	return in.Workspace.patch(ctx, o, u, map[string]any{"metadata": map[string]any{
 		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
 	}})
 }
@@ -118,9 +118,9 @@ func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// patchOf sends a JSON merge patch of an object as it was read. It is a conflict if another one has taken its place.
+// patchOf sends a patch of an object as it was read. It is a conflict if another one has taken its place.
 func (s Side) patchOf(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any) error {
-	return s.patch(ctx, o, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
+	return s.patch(ctx, o, u, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
 }
 
 // patchStatus does the same with a status. Servers compare versions there, and not always UIDs.
@@ -133,7 +133,7 @@ func (s Side) patchStatus(ctx context.Context, o Ref, u *unstructured.Unstructur
 		return awaited(o)
 	}
 	body = merged(body, at([]string{"metadata", "resourceVersion"}, now.GetResourceVersion()))
-	return s.patch(ctx, o, body, statusField)
+	return s.patch(ctx, o, now, body, statusField)
 }
 
 // confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.

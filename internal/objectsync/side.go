@@ -37,7 +37,7 @@ type Cache interface {
 type Writer interface {
 	// Create makes an object as the field manager that it names, if any.
 	Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error
-	// Patch sends a JSON merge patch for an object, or for a subresource of it if one is named.
+	// Patch sends a patch, of the PatchType that it is, for an object, or for a subresource of it if one is named.
 	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error
 	// Delete deletes an object if it has a UID.
 	Delete(ctx context.Context, o Ref, uid types.UID) error

@@ -24,7 +24,8 @@ type stateSecret struct {
 	id      Identity
 	name    types.NamespacedName
 	exists  bool
-	marked  bool // It tells whose it is.
+	marked  bool   // It tells whose it is.
+	version string // that was read, empty if it has been written since
 	stored  state
 }
 
@@ -49,6 +50,9 @@ func (s *stateSecret) find(states Cache) (*unstructured.Unstructured, error) {
 // whether or not there is room for it.
 func (s *stateSecret) read(secret *unstructured.Unstructured, mayUse func(bytes int) bool) (state, error) {
 	s.exists, s.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
+	if s.exists {
+		s.version = secret.GetResourceVersion()
+	}
 	var err error
 	if s.stored, err = readState(secret); err == nil {
 		s.stored.mayUse = mayUse
@@ -91,7 +95,7 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, changed b
 	if err := write(ctx, secret); err != nil {
 		return errors.Wrap(err, "cannot write the Secret with the state of the object")
 	}
-	s.exists, s.marked, s.stored = true, true, next.clone()
+	s.exists, s.marked, s.version, s.stored = true, true, "", next.clone()
 	return nil
 }
 
@@ -117,13 +121,18 @@ func (s *stateSecret) notOurs() error {
 	return errors.Wrapf(ErrForeign, "Secret %s is to hold the state of the object", s.name)
 }
 
-// patch writes the values that differ from those the Secret has.
+// patch writes the values that differ from those the Secret has. It is a conflict if it is not the one that was read, as
+// after a restore: what it is to remember may not have reached the copies of that time.
 func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructured) error {
-	body := map[string]any{"data": diff(s.stored.data(), asMap(secret.Object["data"]))}
+	metadata := map[string]any{}
 	if !s.marked {
-		body["metadata"] = map[string]any{"labels": secret.GetLabels(), "annotations": secret.GetAnnotations()}
+		metadata["labels"], metadata["annotations"] = secret.GetLabels(), secret.GetAnnotations()
 	}
-	return s.service.patch(ctx, s.ref(), body)
+	if s.version != "" {
+		metadata["resourceVersion"] = s.version
+	}
+	body := map[string]any{"data": diff(s.stored.data(), asMap(secret.Object["data"])), "metadata": metadata}
+	return s.service.patch(ctx, s.ref(), nil, body)
 }
 
 // detach takes the publication off the Secret.
@@ -131,7 +140,7 @@ func (s *stateSecret) detach(ctx context.Context) error {
 	if !s.exists || !s.marked {
 		return nil
 	}
-	return s.service.patch(ctx, s.ref(), at([]string{"metadata", "annotations", AnnotationPublication}, nil))
+	return s.service.patch(ctx, s.ref(), nil, at([]string{"metadata", "annotations", AnnotationPublication}, nil))
 }
 
 // remove deletes the Secret.

@@ -153,12 +153,18 @@ func (p *pass) run(ctx context.Context) error {
 		p.result.Waiting = "the deletion of the copy"
 		return p.syncStatus(ctx)
 	}
-	both, err := p.syncCopy(ctx)
-	if err != nil {
-		return err
+	var errs []error
+	if v.copied == nil && HasFinalizer(v.source) { // A new copy is not ready before its operator says so.
+		errs = append(errs, p.syncStatus(ctx))
 	}
-	// What cannot be related is no reason to keep the status from the consumer.
-	return oneOf(p.relate(ctx, both), p.syncStatus(ctx))
+	both, err := p.syncCopy(ctx)
+	if errs = append(errs, err); err == nil {
+		errs = append(errs, p.relate(ctx, both))
+	}
+	if err == nil && v.copied != nil { // What cannot be related is no reason to keep the status from the consumer.
+		errs = append(errs, p.syncStatus(ctx))
+	}
+	return oneOf(errs...)
 }
 
 // isRelatedCopy reports whether an object has come from the service cluster as related to another one: it says so or,
@@ -266,11 +272,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 // it: what says elsewhere that it is the copy was written by somebody else. Only a state that does not say where, as
 // that of api-syncagent, lets a copy that an earlier rule has named be found by what it says.
 func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.Unstructured, error) {
-	at := v.stored.copy.NamespacedName
-	if at.Name == "" {
-		at, _ = v.name(s.namer) // Where it fails there is no such place.
-	}
-	if at.Name != "" {
+	if at := v.place(s.namer); at.Name != "" {
 		if u, err := copies.Get(at); err != nil || u != nil && v.isCopy(u) {
 			return u, err
 		}
@@ -287,6 +289,16 @@ func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.U
 		return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(all), v.id.Primary)
 	}
 	return all[0], nil
+}
+
+// place returns where the copy is looked for: where the state says or, if it does not, where a rule has it. It has no
+// name if that fails.
+func (v *view) place(by *naming.Namer) types.NamespacedName {
+	at := v.stored.copy.NamespacedName
+	if at.Name == "" {
+		at, _ = v.name(by)
+	}
+	return at
 }
 
 // isCopy reports whether an object that is where the copy is to be is the copy: it says so or, if it says nothing, has

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -115,6 +116,74 @@ func TestMerge(t *testing.T) {
 	w.mustSync(s, w.input)
 	if got := w.theCopy(w.cluster).GetLabels()["syncagent.kcp.io/agent-name"]; got != "agent" {
 		t.Errorf("a label that tells whose copy it is: want it repaired, got %q", got)
+	}
+}
+
+// TestNulls shows that nulls reach a copy and come up whenever they are set, by one write as ever: a copy that has got
+// them later is what a new one is.
+func TestNulls(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	fields := func() map[string]any {
+		return map[string]any{
+			"limits": map[string]any{"most": nil}, "list": []any{map[string]any{"a": nil}, nil}, "secretName": nil,
+			"values": map[string]any{"first": nil, "in": map[string]any{"deep": nil, "x": int64(1)}},
+		}
+	}
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	for range 2 { // The second time each replaces a value.
+		change(t, w.above, w.source(w.input), "spec", fields())
+		_, below := w.writes(func() { w.mustSync(s, w.input) })
+		if diff := gocmp.Diff(map[string]int{"patch things.example.org": 1, "patch secrets": 1}, below); diff != "" {
+			t.Errorf("requests: -want, +got:\n%s", diff)
+		}
+		if diff := gocmp.Diff(fields(), w.theCopy(w.cluster).Object["spec"]); diff != "" {
+			t.Errorf("spec that gets nulls: -want, +got:\n%s", diff)
+		}
+		change(t, w.below, w.theCopy(w.cluster), "status", fields())
+		above, _ := w.writes(func() { w.mustSync(s, w.input) })
+		if diff := gocmp.Diff(map[string]int{"patch things.ws.example.com/status": 1}, above); diff != "" {
+			t.Errorf("requests for the status: -want, +got:\n%s", diff)
+		}
+		if diff := gocmp.Diff(fields(), w.source(w.input).Object["status"]); diff != "" {
+			t.Errorf("status: -want, +got:\n%s", diff)
+		}
+		w.writesNothing("at rest", s, w.input)
+		change(t, w.above, w.source(w.input), "spec", map[string]any{
+			"limits": map[string]any{}, "list": []any{}, "secretName": "x", "values": "x",
+		})
+		w.mustSync(s, w.input)
+		got, _, _ := unstructured.NestedInt64(w.theCopy(w.cluster).Object, "spec", "limits", "most")
+		if got != 5 {
+			t.Errorf("want the default of what the consumer does not set, got %d", got)
+		}
+		change(t, w.below, w.theCopy(w.cluster), "status", map[string]any{"list": "x", "values": "x"})
+		w.mustSync(s, w.input)
+	}
+	second := w.second()
+	w.create(w.above, thing(second.Object, func(u *unstructured.Unstructured) { u.Object["spec"] = fields() }))
+	w.mustSync(s, second)
+	for _, c := range w.copies(w.cluster) {
+		if diff := gocmp.Diff(fields(), c.Object["spec"]); c.GetAnnotations()[objectsync.AnnotationName] == "second" &&
+			diff != "" {
+			t.Errorf("spec of a new copy: -want, +got:\n%s", diff)
+		}
+	}
+}
+
+// change replaces the spec or the status of an object, which has none for nil.
+func change(t *testing.T, c client.Client, u *unstructured.Unstructured, field string, value any) {
+	t.Helper()
+	write := func() error { return c.Update(t.Context(), u) }
+	if field == "status" {
+		write = func() error { return c.Status().Update(t.Context(), u) }
+	}
+	if u.Object[field] = value; value == nil {
+		delete(u.Object, field)
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -239,15 +308,34 @@ func TestExisting(t *testing.T) {
 	}
 }
 
-// TestRecreation shows that a copy somebody deletes on the service cluster is made again.
+// TestRecreation shows that a copy somebody deletes on the service cluster is made again, and that its object has no
+// status before that, as when the copy loses its own.
 func TestRecreation(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	was := w.theCopy(w.cluster)
-	kube.Delete(t, w.below, was)
-	w.mustSync(s, w.input)
+	for _, gone := range []func(){
+		func() { change(t, w.below, w.theCopy(w.cluster), "status", nil) },
+		func() { kube.Delete(t, w.below, was.DeepCopy()) },
+	} {
+		w.patchStatus(w.below, was.DeepCopy(), `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+		if w.mustSync(s, w.input); w.source(w.input).Object["status"] == nil {
+			t.Error("want the status of the copy")
+		}
+		gone()
+		in := w.input
+		in.Service = before(in.Service, "create", was.GetName(), func() {
+			if status := w.source(in).Object["status"]; status != nil {
+				t.Errorf("when a new copy is made, the object is as ready as its last one: %v", status)
+			}
+		})
+		if w.mustSync(s, in); w.source(in).Object["status"] != nil {
+			t.Errorf("the copy has no status, and the object has %v", w.source(in).Object["status"])
+		}
+		w.writesNothing("without a status", s, in)
+	}
 	if is := w.theCopy(w.cluster); is.GetUID() == was.GetUID() || is.GetName() != was.GetName() {
 		t.Errorf("want a new object of the same name, got %v", is.Object["metadata"])
 	}

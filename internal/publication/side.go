@@ -332,7 +332,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 
 // Patch changes an object.
 func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
+	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
 	switch {
 	case err != nil:

@@ -106,7 +106,7 @@ func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *u
 
 // Patch is that of a writer.
 func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
+	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
 	return err
 }

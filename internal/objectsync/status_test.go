@@ -1,0 +1,89 @@
+package objectsync_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// TestStatusWithoutCopy shows when the status of an object goes with that of its copy, and when it stays.
+func TestStatusWithoutCopy(t *testing.T) {
+	ready := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+	served := &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"served": "yes"}}}
+	type change = func(m *manyRelated, at types.NamespacedName)
+	for name, tc := range map[string]struct {
+		reason string
+		pair   objectsync.Pair
+		change change
+		want   any
+	}{
+		"Deleted": {
+			reason: "A new copy is not ready before its operator says so.", pair: things,
+			change: func(m *manyRelated, at types.NamespacedName) { m.below.drop(things.Service.GroupVersionResource, at) },
+		},
+		"Emptied": {
+			reason: "The copy has none any more.", pair: things,
+			change: func(m *manyRelated, at types.NamespacedName) {
+				u := m.below.get(things.Service.GroupVersionResource, at).DeepCopy()
+				delete(u.Object, "status")
+				m.below.put(things.Service.GroupVersionResource, u)
+			},
+		},
+		"LeavesFilter": {
+			reason: "There is no copy any more.", pair: things,
+			change: func(m *manyRelated, _ types.NamespacedName) {
+				m.above.set(things.Workspace.GroupVersionResource, "default", "web", map[string]any{}, "metadata", "labels")
+			},
+		},
+		"NotShown": {
+			reason: "The watch does not show a copy that has lost our labels.", pair: things, want: ready,
+			change: func(m *manyRelated, at types.NamespacedName) {
+				m.input.Service = through(m.input.Service, things.Service.GroupVersionResource,
+					func(types.NamespacedName, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+						return nil, nil //nolint:nilnil // So is none told.
+					})
+			},
+		},
+		"NoSubresource": {
+			reason: "It is content that goes down.", pair: plains, want: ready,
+			change: func(m *manyRelated, at types.NamespacedName) { m.below.drop(plains.Service.GroupVersionResource, at) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, below := withoutServers(t)
+			m := &manyRelated{world: w, above: workspaceOf(w.input), below: below}
+			s := w.syncerOf(tc.pair, &v1alpha1.PublishedResourceSpec{Filter: served})
+			from, to := tc.pair.Workspace, tc.pair.Service.GroupVersionResource
+			u := objectOf(from, w.input.Object, map[string]any{})
+			u.SetLabels(map[string]string{"served": "yes"})
+			m.above.put(from.GroupVersionResource, u)
+			sync := func() {
+				t.Helper()
+				if err := w.resync(s, m.input); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sync()
+			at := types.NamespacedName{}
+			for at = range below.all[to] {
+				below.set(to, at.Namespace, at.Name, ready, "status")
+			}
+			if !from.Status {
+				m.above.set(from.GroupVersionResource, "default", "web", ready, "status")
+			}
+			sync()
+			tc.change(m, at)
+			sync()
+			got := m.above.get(from.GroupVersionResource, w.input.Object).Object["status"]
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
