@@ -36,6 +36,10 @@
 // names is the manifest's then. To take all that kubectl has written into a list was rejected: containers would go with
 // it.
 //
+// One of ours that leaves a resource makes its applied fields updated ones under its own name, which is taken over like
+// that. A manager with a name for all was rejected: one that returns under its name would not know its fields. To take
+// over from managers whose Objects do not exist was rejected, too: they may be of another control plane.
+//
 // A server that has lost all managed fields gets back those that were seen last. A record of paths of our own was
 // rejected: it would be in each status, and would not tell what others own too.
 package apply

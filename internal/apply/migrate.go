@@ -29,6 +29,11 @@ const (
 )
 
 var (
+	// anybodys are managers whose fields become those of the manifest that gives them: kubectl's, and nobody's.
+	anybodys = map[metav1.ManagedFieldsOperationType][]string{
+		metav1.ManagedFieldsOperationUpdate: {managerOfLost, ManagerOfKubectl, "kubectl-create"},
+		metav1.ManagedFieldsOperationApply:  {"kubectl"}, // with --server-side
+	}
 	// annotations is the path of the map of annotations itself, and lastApplied of the one in which a client-side apply
 	// keeps what it has applied.
 	annotations = fieldpath.MakePathOrDie("metadata", "annotations")
@@ -46,6 +51,10 @@ type Migration struct {
 	Owned bool
 	// Legacy are the managers whose updates are a former client-side apply of the same manifests.
 	Legacy []string
+	// Left are prefixes of managers of ours. Those that have left a resource to others own fields by update; see Leave.
+	Left []string
+	// Former is the prefix of managers from which the manager has the whole resource, empty if there are none.
+	Former string
 	// Signed are managers whose updates are if they own the annotation
 	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
@@ -72,14 +81,37 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 	if err != nil || !changed {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
-	patch := encode([]map[string]any{
-		{"op": "add", "path": "/metadata/managedFields", "value": entries},
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": m.Live.GetResourceVersion()},
-	})
-	_, err = c.Resources.Patch(ctx, m.Live.GetName(), types.JSONPatchType, patch,
-		metav1.PatchOptions{FieldManager: m.Manager})
+	_, err = c.setManagedFields(ctx, m.Live, entries)
 	return true, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
 		m.Live.GetName())
+}
+
+// setManagedFields writes the managed fields of a resource, unless it has changed since it was read.
+func (c Client) setManagedFields(ctx context.Context, live *unstructured.Unstructured,
+	entries []metav1.ManagedFieldsEntry,
+) (*unstructured.Unstructured, error) {
+	patch := encode([]map[string]any{
+		{"op": "add", "path": "/metadata/managedFields", "value": entries},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+	})
+	return c.Resources.Patch(ctx, live.GetName(), types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: c.Manager})
+}
+
+// Leave makes what the manager has applied to a resource what it has updated: the next one that has the whole resource
+// takes over from it what its manifest gives, as from kubectl apply, and the manager itself would take all of it. The
+// server answers with a conflict if the resource has changed since it was read.
+func (c Client) Leave(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	entries := live.GetManagedFields()
+	i := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == c.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+	})
+	if i < 0 {
+		return live, nil
+	}
+	entries[i].Operation = metav1.ManagedFieldsOperationUpdate
+	u, err := c.setManagedFields(ctx, live, entries)
+	return u, errors.Wrapf(c.clean(live, err), "cannot leave the fields of %s %q", live.GetKind(), live.GetName())
 }
 
 // migrated returns the managed fields as they are to be, and whether that changes any. Package csaupgrade moves whole
@@ -129,8 +161,8 @@ func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool
 // move.
 func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Set, err error) {
 	kept = fieldpath.NewSet()
-	keeps := m.keeps(e.Manager)
-	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || keeps == nil {
+	keeps := m.keeps(e)
+	if e.Subresource != "" || keeps == nil {
 		return kept, kept, nil
 	}
 	all, err := fieldsOf(e)
@@ -154,12 +186,17 @@ func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Se
 	return moved, kept, nil
 }
 
-// keeps returns which fields that the manifest does not give a manager keeps, nil if it keeps all of its fields.
-func (m Migration) keeps(manager string) func(fieldpath.Path) bool {
+// keeps returns which fields that the manifest does not give the manager of an entry keeps, nil if it keeps all of its
+// fields.
+func (m Migration) keeps(e metav1.ManagedFieldsEntry) func(fieldpath.Path) bool {
+	updates, begins := e.Operation == metav1.ManagedFieldsOperationUpdate, func(prefix string) bool {
+		return strings.HasPrefix(e.Manager, prefix)
+	}
+	legacy := slices.Contains(m.Legacy, e.Manager) || slices.Contains(m.Signed, e.Manager)
 	switch {
-	case slices.Contains(m.Legacy, manager), slices.Contains(m.Signed, manager):
+	case updates && legacy, m.Former != "" && begins(m.Former):
 		return isBookkeeping
-	case m.Owned && (manager == managerOfLost || manager == ManagerOfKubectl):
+	case m.Owned && (updates && slices.ContainsFunc(m.Left, begins) || slices.Contains(anybodys[e.Operation], e.Manager)):
 		return m.standsBeside()
 	}
 	return nil

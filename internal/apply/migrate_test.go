@@ -117,6 +117,27 @@ func TestMigrated(t *testing.T) {
 			manifest, false,
 			nil,
 		},
+		"KubectlServer": {
+			"So is what kubectl has created, or applied on the server, and what other programs apply is theirs.",
+			fields{"kubectl Apply": both, "kubectl-create Update": a, "flux Apply": a, "kubectl-edit Update": a},
+			manifest, true,
+			fields{ours: a, "kubectl Apply": b, "flux Apply": a, "kubectl-edit Update": a},
+		},
+		"Left": {
+			"What one of ours has left is as what kubectl has applied, and what one applies is its own.",
+			fields{"ours/left Update": both, "ours/there Apply": a},
+			manifest, true,
+			fields{ours: a, "ours/left Update": b, "ours/there Apply": a},
+		},
+		"LeftToOthers": {
+			"A resource of others keeps what one of ours has left.", fields{"ours/left Update": a}, manifest, false, nil,
+		},
+		"Former": {
+			"All goes from former managers to the one that has the resource now.",
+			fields{"former/1 Apply": both, "former/2 Update": a},
+			manifest, true,
+			fields{ours: both},
+		},
 		"Kubectl": {
 			"So it is with what kubectl apply has written, also of items of a list.",
 			fields{kubectl: `{"f:metadata":{` + annotation + `},"f:ports":{".":{},` + port80 + `,` + port81 + `}}`},
@@ -131,6 +152,7 @@ func TestMigrated(t *testing.T) {
 			m := Migration{
 				Live: object(t, `{}`), Manifest: object(t, `{"apiVersion":"v1",`+tc.manifest+`}`),
 				Manager: manager, Owned: tc.owned, Legacy: []string{"legacy"}, Signed: []string{"common"},
+				Left: []string{"ours/"}, Former: "former/",
 			}
 			var entries []metav1.ManagedFieldsEntry
 			for _, by := range slices.Sorted(maps.Keys(tc.is)) {

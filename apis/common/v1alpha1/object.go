@@ -51,9 +51,9 @@ type ObjectSpec struct {
 	// sharedResource decides what becomes of the resource when this Object is deleted while other Objects keep the same
 	// resource, for example an operator that several stacks need: Delete (the default) deletes it with the first of its
 	// Objects; Orphan leaves it to the others, without the fields that only this Object has applied, so that it goes with
-	// the last one. Another Object counts if it shows the resource in status.atProvider.manifest, is not deleted, and
-	// would delete the resource in its turn. The same holds for the former resource when the manifest names another one,
-	// or providerConfigRef another target.
+	// the last one. Another Object counts if it shows the resource in status.atProvider.manifest, uses the same
+	// ProviderConfig or has fields on the resource, is not deleted, and would delete the resource in its turn. The same
+	// holds for the former resource when the manifest names another one, or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:default=Delete
 	SharedResource xpv2.DeletionPolicy `json:"sharedResource,omitempty"`

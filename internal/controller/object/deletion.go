@@ -41,13 +41,10 @@ func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.Externa
 	if e.gone {
 		return managed.ExternalObservation{}, nil
 	}
-	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
-		to, found, err := adopter(ctx, o, e.options.Index)
-		if err != nil {
-			return managed.ExternalObservation{}, err
-		}
-		if found {
-			return managed.ExternalObservation{}, e.transferOwnership(ctx, o, to)
+	// Until then others hold the Object, and with it its resource.
+	if len(o.GetFinalizers()) == 1 && o.Desired().SharedResource == xpv2.DeletionOrphan {
+		if left, err := e.transferOwnership(ctx, o); err != nil || left {
+			return managed.ExternalObservation{}, e.orLeave(o, err)
 		}
 	}
 	// Before the look at the resource: what is gone by now makes it again no more.
@@ -133,29 +130,37 @@ func (e *remote) ours(o Object) bool {
 	return apply.Manages(e.live, e.manager)
 }
 
-// withdraw takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
-// not connect for an Object that may not delete, so this is done when its finalizer is about to be removed.
+// withdraw takes back what a deleted Object has applied to a resource that it leaves to others, or gives it up if it
+// leaves that, too. crossplane-runtime does not connect for an Object that may not delete, so this is done when its
+// finalizer is about to be removed.
 func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 	p, o := reconciliationOf(ctx), obj.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
-	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
+	ending := policy.OfDeleted(o.GetManagementPolicies(), orphans(o))
+	if dryRun(o) || ending == policy.Delete || ending == policy.Leave && !hasApplied(o) {
 		return nil
 	}
 	others := slices.DeleteFunc(slices.Clone(o.GetFinalizers()),
 		func(f string) bool { return f == managed.FinalizerName })
-	if len(others) > 0 {
+	if ending == policy.Withdraw && len(others) > 0 {
 		return p.fail(errors.Wrapf(errDependents, "waiting for finalizers %s", strings.Join(others, ", ")))
 	}
 	e, err := c.open(ctx, o)
 	if err == nil {
-		err = deletion{e.remote}.release(ctx, o)
+		err = deletion{e.remote}.release(ctx, o, ending)
+	}
+	if ending == policy.Leave {
+		return p.fail(unlessLeft(c.events, o, err))
 	}
 	return p.fail(p.orLeave(o, err))
 }
 
-func (e deletion) release(ctx context.Context, o Object) error {
+func (e deletion) release(ctx context.Context, o Object, ending policy.Ending) error {
 	there, err := e.last(ctx, o)
 	if err != nil || !there {
 		return err
+	}
+	if ending == policy.Leave {
+		return e.leave(ctx)
 	}
 	return e.withdraw(ctx, o)
 }

@@ -15,7 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // indexName is the index of Objects by their name, in all namespaces.
@@ -146,29 +148,44 @@ func hasSeen(o Object, uid types.UID) bool {
 // reasonLeftShared is the reason of events about resources that an Object leaves to another.
 const reasonLeftShared event.Reason = "LeftSharedResource"
 
-// adopter returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it:
-// there is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all
-// others are, too, as one cache shows all of them.
-func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, err error) {
-	uid := seenUID(o)
-	if uid == "" || o.Desired().SharedResource != xpv2.DeletionOrphan {
+// adopter returns the Object to which an Object that ends leaves its live resource. If none is found it is to delete
+// it: there is no other, or it does not share. What a status shows may come from any server, also that of another
+// tenant: an Object counts that has the same ProviderConfig, or fields on the resource. Of Objects that are deleted at
+// once the last to be looked at sees that all others are, too, as one cache shows all of them.
+func (e *remote) adopter(ctx context.Context, o Object) (to Object, found bool, err error) {
+	if o.Desired().SharedResource != xpv2.DeletionOrphan {
 		return nil, false, nil
 	}
-	others, err := all.others(ctx, o)
+	others, err := e.options.Index.others(ctx, o)
 	for _, other := range others {
-		if !meta.WasDeleted(other) && !dryRun(other) && hasSeen(other, uid) &&
-			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) == policy.Delete {
+		if !meta.WasDeleted(other) && !dryRun(other) && hasSeen(other, e.live.GetUID()) &&
+			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) == policy.Delete &&
+			(scope.Holder(other) == scope.Holder(o) || e.hasFields(other)) {
 			return other, true, nil
 		}
 	}
 	return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
 }
 
-// transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied.
-func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
-	err := e.orLeave(o, e.release(ctx, o))
-	if err == nil && e.left == nil {
+// hasFields reports whether the live resource has fields of another Object.
+func (e *remote) hasFields(other Object) bool {
+	plain := fieldManager(other)
+	return plain != e.manager && apply.Manages(e.live, plain) || apply.Manages(e.live, ownFieldManager(other))
+}
+
+// transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied,
+// and reports whether there is another.
+func (e deletion) transferOwnership(ctx context.Context, o Object) (bool, error) {
+	there, err := e.last(ctx, o)
+	if err != nil || !there {
+		return false, err
+	}
+	to, found, err := e.adopter(ctx, o)
+	if err != nil || !found {
+		return false, err
+	}
+	if err = e.withdraw(ctx, o); err == nil {
 		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to its remaining owner, Object "+to.GetName()))
 	}
-	return err
+	return true, err
 }

@@ -104,17 +104,17 @@ func (e replacement) arrive() {
 // nothing is left to wait for.
 func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	ending := policy.OfReplaced(o.GetManagementPolicies(), orphans(o))
-	if ending == policy.Leave {
+	if ending == policy.Leave && !hasApplied(o) {
 		return true, nil
 	}
-	_, found, err := adopter(ctx, o, e.options.Index)
-	if err != nil {
-		return false, err
-	}
-	if found {
-		ending = policy.Withdraw
-	}
 	old, there, err := e.old(ctx, o, seen)
+	if ending == policy.Leave {
+		if there {
+			err = old.leave(ctx)
+		}
+		err = unlessLeft(e.events, o, err)
+		return err == nil, err
+	}
 	if releasesResource(o, err) {
 		err = errors.Wrapf(err, "cannot reach %s, which is left as it is", describe(seen))
 		e.events.Event(o, event.Warning(reasonLeft, err))
@@ -123,7 +123,11 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 	if err != nil || !there {
 		return err == nil, errors.Wrapf(waiting(err), "cannot replace %s", describe(seen))
 	}
-	if ending == policy.Withdraw {
+	_, found, err := old.adopter(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	if found || ending == policy.Withdraw {
 		return true, old.withdraw(ctx, o)
 	}
 	if mayApply(o) && !old.applied(o) {

@@ -13,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -158,10 +160,38 @@ func (e *remote) send(ctx context.Context, o Object,
 
 // migration returns what of a resource may become ours.
 func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migration {
-	return apply.Migration{
-		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Owns(o.GetManagementPolicies()),
-		Legacy: append(slices.Clone(e.options.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild},
+	p, legacy := o.GetManagementPolicies(), append(slices.Clone(e.options.LegacyFieldManagers), managerOfImage)
+	if policy.Allows(p, xpv2.ManagementActionUpdate) {
+		legacy = append(legacy, e.manager) // It has created the resource, or left it once.
 	}
+	return apply.Migration{
+		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Owns(p), Legacy: legacy,
+		Signed: []string{managerOfBuild},
+		Left:   []string{commonv1.FieldManagerPrefix, workloadv1alpha1.FieldManagerRemotePrefix},
+	}
+}
+
+// hasApplied reports whether an Object may have to give up fields of a resource that it leaves.
+func hasApplied(o Object) bool {
+	return o.Observed().Applied != nil && policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionUpdate)
+}
+
+// leave gives up the fields of a resource that stays as it is: the next Object or application that has the resource
+// takes over those that it gives.
+func (e *remote) leave(ctx context.Context) error {
+	_, err := e.Write(ctx, func() (*unstructured.Unstructured, error) { return e.Client(e.manager).Leave(ctx, e.live) })
+	return client.IgnoreNotFound(err)
+}
+
+// unlessLeft returns why an Object cannot give up fields yet. If the target does not let it, that is told, and the
+// Object is not kept back.
+func unlessLeft(events event.Recorder, o Object, err error) error {
+	if err == nil || apierrors.IsConflict(err) || clusters.IsBrief(err) {
+		return err // It has changed, or is not known yet.
+	}
+	events.Event(o, event.Warning(reasonFieldsMayStay, errors.Wrap(err, "the fields of the resource cannot be given up: "+
+		"what leaves the manifest of the next Object that has the resource stays there until somebody removes it")))
+	return nil
 }
 
 // remove requests the deletion of the live resource, and reports whether the target says that it is gone.
