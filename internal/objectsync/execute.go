@@ -183,7 +183,7 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 	}
 	if body := needed(at([]string{"metadata", "labels", LabelCopiesOf}, of), ns.Object); body != nil {
 		body = merged(body, at([]string{"metadata", "resourceVersion"}, ns.GetResourceVersion()))
-		if err := p.in.Service.patch(ctx, o, body); err != nil {
+		if err := p.in.Service.patch(ctx, o, ns, body); err != nil {
 			return err
 		}
 	}
