@@ -55,19 +55,10 @@ func (o Options) access(c credentials) (a access, err error) {
 	case c.workspace != "":
 		err = inWorkspace(a.config, c.workspace)
 	}
-	if err == nil && a.config.ExecProvider != nil && !authenticates(a.config) {
-		a.tokens, err = newPlugin(a.config)
-	}
-	a.config.ExecProvider = nil
 	if err != nil {
 		return a, err
 	}
 	return a, impersonate(a.config, c.as)
-}
-
-// authenticates reports whether a REST configuration has credentials itself. No plugin is run beside them.
-func authenticates(c *rest.Config) bool {
-	return c.BearerToken != "" || c.BearerTokenFile != "" || c.Username != "" || c.CertFile != "" || len(c.CertData) > 0
 }
 
 // impersonate makes a REST configuration act as somebody, unless that is nobody.

@@ -92,6 +92,9 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		c.breaker.next = a.route.wall(c.breaker.paths, next)
 		return c.breaker
 	})
+	if err := a.takePlugin(); err != nil {
+		return nil, err
+	}
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, usable, health)
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.

@@ -135,10 +135,11 @@ func (k *kinds) findKind(ctx context.Context, gk schema.GroupKind) (Mapping, boo
 	return Mapping{}, false, nil
 }
 
-// Authorized returns nil if the target shows what it serves. It is asked each time, as credentials may be revoked.
-func (k *kinds) Authorized(ctx context.Context) error {
+// Authorized returns nil if the target shows an owner what it serves. It is asked each time, as credentials may be
+// revoked.
+func (k *kinds) Authorized(ctx context.Context, o informer.Owner) error {
 	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.versions("") })
-	return errors.Wrap(err, "cannot discover groups")
+	return k.explain(o, errors.Wrap(err, "cannot discover groups"))
 }
 
 // InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.

@@ -51,6 +51,17 @@ func newPlugin(cfg *rest.Config) (p *plugin, err error) {
 	return p, errors.Wrap(err, "cannot tell the credential plugin which cluster it is run for")
 }
 
+// takePlugin has the plugin of the REST configuration give tokens, unless there are other credentials.
+func (a *access) takePlugin() (err error) {
+	c := a.config
+	if c.ExecProvider != nil && a.tokens == nil && c.BearerToken == "" && c.BearerTokenFile == "" && c.Username == "" &&
+		c.CertFile == "" && len(c.CertData) == 0 {
+		a.tokens, err = newPlugin(c)
+	}
+	c.ExecProvider = nil
+	return err
+}
+
 // Token runs the plugin, until the context ends.
 func (p *plugin) Token(ctx context.Context) (identity.Token, error) {
 	cmd := exec.CommandContext(ctx, p.Command, p.Args...) //nolint:gosec // The operator allows it.

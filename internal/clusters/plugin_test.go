@@ -25,7 +25,8 @@ import (
 func withPlugin(t *testing.T, server, script string) commonv1.Connection {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	content := "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], " +
+	content := "{apiVersion: v1, kind: Config, current-context: a, " +
+		"contexts: [{name: a, context: {cluster: a, user: a}}], " +
 		"clusters: [{name: a, cluster: {insecure-skip-tls-verify: true, server: '" + server + "'}}], " +
 		"users: [{name: a, user: {exec: {" +
 		"apiVersion: client.authentication.k8s.io/v1, command: sh, args: [-c, " + strconv.Quote(script) + "], " +

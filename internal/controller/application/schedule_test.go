@@ -108,7 +108,7 @@ func TestScheduleWaits(t *testing.T) {
 		},
 		"Refused": {
 			before: func(t *testing.T, w world) { w.connect(t, "refused", refused(t)) },
-			says:   "cannot discover groups",
+			says:   "renew the Secret, or other source, that it names: cannot discover groups",
 			cure: func(t *testing.T, w world) {
 				kube.Update(t, w.c, secret(w.ns, "refused-credentials", "kubeconfig", string(good(t))))
 			},

@@ -143,7 +143,7 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloa
 	if err != nil {
 		return err
 	}
-	return c.Authorized(ctx)
+	return c.Authorized(ctx, o)
 }
 
 // at returns an application as if it was scheduled to a cluster.
