@@ -92,10 +92,11 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if err := (detailsReader{e.remote}).gather(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
+	lack := detailsReader{e.remote}.gather(ctx, o)
 	current, err := e.upToDate(o)
+	if err == nil && current {
+		err = lack // It keeps nothing from being applied.
+	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: current}, err
 }
 
