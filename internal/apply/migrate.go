@@ -49,8 +49,8 @@ type Migration struct {
 	// Signed are managers whose updates are if they own the annotation
 	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
-	// Refused is why the server has refused the manifest. What of kubectl apply is in its way goes to the manager, too.
-	Refused error
+	// InTheWay is why the server refuses the manifest. What others have updated, and is the cause, goes to the manager.
+	InTheWay []metav1.StatusCause
 	// Known are the managed fields that the resource had last, if it has lost all.
 	Known []metav1.ManagedFieldsEntry
 }
@@ -80,6 +80,63 @@ func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
 		metav1.PatchOptions{FieldManager: m.Manager})
 	return true, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
 		m.Live.GetName())
+}
+
+// messageStays says what to do about a manifest that a server refuses for the resource that is there.
+const messageStays = "the target would take the manifest for a new resource, but not for the one that is there: take " +
+	"the change back, or delete the resource on the target, and it is made again as the manifest wants it. All that is " +
+	"deleted with it is lost, such as the data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with " +
+	"kubectl delete --cascade=orphan"
+
+// Insist deals with a refusal of a manifest that is to be all of a resource. What others have updated and is in the way
+// is cleared, and the manifest is sent again. If there is nothing, the error says what to do if the server would take
+// the manifest for a new resource: a creation on a dry run is told what is invalid before what exists.
+func (c Client) Insist(ctx context.Context, m Migration, refused error,
+	send func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	if !apierrors.IsInvalid(refused) || m.Live == nil || !m.Owned {
+		return nil, refused
+	}
+	m.InTheWay = causes(refused)
+	switch again, err := c.Migrate(ctx, m); {
+	case err != nil:
+		return nil, err
+	case again:
+		return send()
+	}
+	o := metav1.CreateOptions{FieldManager: c.Manager, DryRun: []string{metav1.DryRunAll}}
+	_, err := c.Resources.Create(ctx, m.Manifest, o)
+	alone := causes(err)
+	if (alone != nil || apierrors.IsAlreadyExists(err) || IsQuotaExceeded(err)) &&
+		slices.ContainsFunc(m.InTheWay, func(c metav1.StatusCause) bool {
+			return !slices.ContainsFunc(alone, func(a metav1.StatusCause) bool { return a.Type == c.Type && a.Field == c.Field })
+		}) {
+		return nil, errors.Wrap(refused, messageStays)
+	}
+	return nil, refused
+}
+
+// causesMost is how many causes of a refusal are looked at. A target may invent any number.
+const causesMost = 100
+
+// brackets name an item of a list in the name of a field.
+var brackets = regexp.MustCompile(`\[[^\]]*\]`)
+
+// causes returns what a server finds invalid, with fields as .spec.ports.name. It is one cause without a field if the
+// server does not say.
+func causes(err error) []metav1.StatusCause {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
+		return nil
+	}
+	found := []metav1.StatusCause{{}}
+	if d := answer.Status().Details; d != nil && len(d.Causes) > 0 {
+		found = slices.Clone(d.Causes[:min(len(d.Causes), causesMost)])
+	}
+	for i := range found {
+		found[i].Field = "." + brackets.ReplaceAllString(found[i].Field, "")
+	}
+	return found
 }
 
 // migrated returns the managed fields as they are to be, and whether that changes any. Package csaupgrade moves whole
@@ -140,9 +197,8 @@ func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Se
 	if slices.Contains(m.Signed, e.Manager) && !slices.Contains(m.Legacy, e.Manager) && !all.Has(lastApplied) {
 		return kept, kept, nil
 	}
-	f := newFinder()
 	all.Iterate(func(p fieldpath.Path) {
-		if !p.Equals(annotations) && keeps(p) && !f.gives(m.Manifest.Object, p) {
+		if !p.Equals(annotations) && keeps(p) {
 			kept.Insert(p.Copy())
 		}
 	})
@@ -154,54 +210,69 @@ func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Se
 	return moved, kept, nil
 }
 
-// keeps returns which fields that the manifest does not give a manager keeps, nil if it keeps all of its fields.
+// keeps returns which fields a manager keeps, nil if it keeps all of its fields.
 func (m Migration) keeps(manager string) func(fieldpath.Path) bool {
+	f, gives := newFinder(), manager == managerOfLost || manager == ManagerOfKubectl
+	given := func(p fieldpath.Path) bool { return f.gives(m.Manifest.Object, p) }
 	switch {
 	case slices.Contains(m.Legacy, manager), slices.Contains(m.Signed, manager):
-		return isBookkeeping
-	case m.Owned && (manager == managerOfLost || manager == ManagerOfKubectl):
-		return m.standsBeside()
+		return func(p fieldpath.Path) bool { return isBookkeeping(p) && !given(p) }
+	case m.Owned && (gives || len(m.InTheWay) > 0):
+		return func(p fieldpath.Path) bool {
+			if given(p) {
+				return !gives
+			}
+			return !m.blocks(f, p)
+		}
 	}
 	return nil
 }
 
-// brackets name an item of a list in the name of a field.
-var brackets = regexp.MustCompile(`\[[^\]]*\]`)
+// blocks reports whether a field that the manifest does not give is in its way: in an item that collides with one of
+// the manifest, or in what the manifest gives and may not have both.
+func (m Migration) blocks(f *finder, p fieldpath.Path) bool {
+	name, inItem := []byte(nil), false
+	for i, e := range p {
+		if e.FieldName != nil {
+			name = append(append(name, '.'), *e.FieldName...)
+		}
+		inItem = inItem || e.Key != nil
+		for _, c := range m.InTheWay {
+			last := max(strings.LastIndex(c.Field, "."), 0)
+			if c.Field[:last] != string(name) {
+				continue
+			}
+			in := fieldpath.PathElement{FieldName: new(c.Field[last+1:])}
+			given := f.gives(m.Manifest.Object, p[:i+1])
+			both := given && f.gives(m.Manifest.Object, append(p[:i+1:i+1], in))
+			if !given && e.Key != nil && m.collides(f, p[:i+1], in, c.Type) ||
+				given && !both && i+1 < len(p) && p[i+1].Equals(in) ||
+				both && inItem && strings.Contains(c.Message, "may not ") {
+				return true
+			}
+		}
+	}
+	return false
+}
 
-// standsBeside returns which fields are not in the way of a manifest that the server has refused. Items are in the way
-// of others with the same name, or with none, and in an item of the manifest what it may not have beside that.
-func (m Migration) standsBeside() func(fieldpath.Path) bool {
-	around := map[string]int{} // by what the server names: 1 if whole items are in the way
-	var answer apierrors.APIStatus
-	if errors.As(m.Refused, &answer) && answer.Status().Details != nil {
-		for _, c := range answer.Status().Details.Causes {
-			parent := "." + brackets.ReplaceAllString(c.Field[:max(strings.LastIndex(c.Field, "."), 0)], "") + "."
-			switch {
-			case c.Type == metav1.CauseTypeFieldValueDuplicate,
-				c.Type == metav1.CauseTypeFieldValueRequired && strings.HasSuffix(c.Field, "].name"):
-				around[parent] = 1
-			case strings.Contains(c.Message, "may not "):
-				around[parent] = 0
-			}
-		}
+// collides reports whether an item that the manifest does not give has the value of one that the manifest gives, in a
+// field of which each has its own, or stands beside one where each needs a name.
+func (m Migration) collides(f *finder, item fieldpath.Path, in fieldpath.PathElement, why metav1.CauseType) bool {
+	value, has := f.find(m.Live.Object, append(item[:len(item):len(item)], in))
+	list, _ := f.find(m.Manifest.Object, item[:len(item)-1])
+	items, _ := list.([]any)
+	same := func(i any) bool {
+		v, _ := f.step(i, in)
+		return equality.Semantic.DeepEqual(v, value)
 	}
-	f := newFinder()
-	return func(p fieldpath.Path) bool {
-		end := len(p) // of the item that the field is in
-		for end > 0 && p[end-1].Key == nil {
-			end--
-		}
-		parent := []byte(".")
-		for _, e := range p {
-			if e.FieldName != nil {
-				parent = append(append(parent, *e.FieldName...), '.')
-			}
-			if whole, ok := around[string(parent)]; ok && end > 0 && f.gives(m.Manifest.Object, p[:end-whole]) {
-				return false
-			}
-		}
-		return true
+	switch why {
+	case metav1.CauseTypeFieldValueDuplicate, metav1.CauseTypeFieldValueInvalid: // It is valid as it stands.
+		return has && slices.ContainsFunc(items, same)
+	case metav1.CauseTypeFieldValueRequired: // The manifest is at fault if one of its own lacks it beside another.
+		value = nil
+		return *in.FieldName == "name" && (len(items) == 1 || !slices.ContainsFunc(items, same))
 	}
+	return false
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest

@@ -119,7 +119,13 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 		if seen == nil {
 			return c.Introduce(ctx, res.Manifest)
 		}
-		return c.Update(ctx, res.Manifest, seen.GetUID())
+		send := func() (*unstructured.Unstructured, error) { return c.Update(ctx, res.Manifest, seen.GetUID()) }
+		live, err := send()
+		if err == nil {
+			return live, nil
+		}
+		m := apply.Migration{Live: seen, Manifest: res.Manifest, Manager: c.Manager, Owned: true}
+		return c.Insist(ctx, m, err, send)
 	})
 	if errors.Is(err, apply.ErrTaken) {
 		return nil, r.refuse(p, res)
