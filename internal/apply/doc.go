@@ -32,9 +32,12 @@
 // what the manifest no longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program
 // may keep on resources of its own.
 //
-// What kubectl apply has written beside a manifest stays, unless the server refuses both together: what its answer
-// names is the manifest's then. To take all that kubectl has written into a list was rejected: containers would go with
-// it.
+// What others have written beside a manifest stays, unless the server refuses both together: the item or field that
+// collides is the manifest's then, if they have not applied it. To take all that kubectl has written into a list was
+// rejected: containers would go with it. An item that somebody has renamed cannot be told from one that was added.
+//
+// Whether a server refuses only a change is asked by a creation on a dry run, in which what is there has no say. To
+// know that by the words of its answer was rejected, as each kind has its own.
 //
 // One of ours that leaves a resource makes its applied fields updated ones under its own name, which is taken over like
 // that. A manager with a name for all was rejected: one that returns under its name would not know its fields. To take

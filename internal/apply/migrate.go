@@ -3,14 +3,12 @@ package apply
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,8 +56,8 @@ type Migration struct {
 	// Signed are managers whose updates are if they own the annotation
 	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
-	// Refused is why the server has refused the manifest. What of kubectl apply is in its way goes to the manager, too.
-	Refused error
+	// InTheWay is why the server refuses the manifest. What others have updated, and is the cause, goes to the manager.
+	InTheWay []metav1.StatusCause
 	// Known are the managed fields that the resource had last, if it has lost all.
 	Known []metav1.ManagedFieldsEntry
 }
@@ -172,9 +170,8 @@ func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Se
 	if slices.Contains(m.Signed, e.Manager) && !slices.Contains(m.Legacy, e.Manager) && !all.Has(lastApplied) {
 		return kept, kept, nil
 	}
-	f := newFinder()
 	all.Iterate(func(p fieldpath.Path) {
-		if !p.Equals(annotations) && keeps(p) && !f.gives(m.Manifest.Object, p) {
+		if !p.Equals(annotations) && keeps(p) {
 			kept.Insert(p.Copy())
 		}
 	})
@@ -186,59 +183,26 @@ func (m Migration) split(e metav1.ManagedFieldsEntry) (moved, kept *fieldpath.Se
 	return moved, kept, nil
 }
 
-// keeps returns which fields that the manifest does not give the manager of an entry keeps, nil if it keeps all of its
-// fields.
+// keeps returns which fields the manager of an entry keeps, nil if it keeps all of its fields.
 func (m Migration) keeps(e metav1.ManagedFieldsEntry) func(fieldpath.Path) bool {
-	updates, begins := e.Operation == metav1.ManagedFieldsOperationUpdate, func(prefix string) bool {
-		return strings.HasPrefix(e.Manager, prefix)
-	}
+	begins := func(prefix string) bool { return strings.HasPrefix(e.Manager, prefix) }
+	updates := e.Operation == metav1.ManagedFieldsOperationUpdate
 	legacy := slices.Contains(m.Legacy, e.Manager) || slices.Contains(m.Signed, e.Manager)
+	gives := updates && slices.ContainsFunc(m.Left, begins) || slices.Contains(anybodys[e.Operation], e.Manager)
+	f := newFinder()
+	given := func(p fieldpath.Path) bool { return f.gives(m.Manifest.Object, p) }
 	switch {
 	case updates && legacy, m.Former != "" && begins(m.Former):
-		return isBookkeeping
-	case m.Owned && (updates && slices.ContainsFunc(m.Left, begins) || slices.Contains(anybodys[e.Operation], e.Manager)):
-		return m.standsBeside()
+		return func(p fieldpath.Path) bool { return isBookkeeping(p) && !given(p) }
+	case m.Owned && (gives || updates && len(m.InTheWay) > 0):
+		return func(p fieldpath.Path) bool {
+			if given(p) {
+				return !gives
+			}
+			return !updates || !m.blocks(f, p)
+		}
 	}
 	return nil
-}
-
-// brackets name an item of a list in the name of a field.
-var brackets = regexp.MustCompile(`\[[^\]]*\]`)
-
-// standsBeside returns which fields are not in the way of a manifest that the server has refused. Items are in the way
-// of others with the same name, or with none, and in an item of the manifest what it may not have beside that.
-func (m Migration) standsBeside() func(fieldpath.Path) bool {
-	around := map[string]int{} // by what the server names: 1 if whole items are in the way
-	var answer apierrors.APIStatus
-	if errors.As(m.Refused, &answer) && answer.Status().Details != nil {
-		for _, c := range answer.Status().Details.Causes {
-			parent := "." + brackets.ReplaceAllString(c.Field[:max(strings.LastIndex(c.Field, "."), 0)], "") + "."
-			switch {
-			case c.Type == metav1.CauseTypeFieldValueDuplicate,
-				c.Type == metav1.CauseTypeFieldValueRequired && strings.HasSuffix(c.Field, "].name"):
-				around[parent] = 1
-			case strings.Contains(c.Message, "may not "):
-				around[parent] = 0
-			}
-		}
-	}
-	f := newFinder()
-	return func(p fieldpath.Path) bool {
-		end := len(p) // of the item that the field is in
-		for end > 0 && p[end-1].Key == nil {
-			end--
-		}
-		parent := []byte(".")
-		for _, e := range p {
-			if e.FieldName != nil {
-				parent = append(append(parent, *e.FieldName...), '.')
-			}
-			if whole, ok := around[string(parent)]; ok && end > 0 && f.gives(m.Manifest.Object, p[:end-whole]) {
-				return false
-			}
-		}
-		return true
-	}
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest

@@ -212,64 +212,113 @@ func TestMigratedVersion(t *testing.T) {
 	}
 }
 
-// TestMigratedIfRefused shows which fields of kubectl apply are in the way of a manifest that a server has refused.
+// TestMigratedIfRefused shows which fields of others are in the way of a manifest that a server has refused.
 func TestMigratedIfRefused(t *testing.T) {
 	const (
-		theirs = `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{` +
-			`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}},` +
+		port81   = `"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}`
+		port9090 = `"k:{\"port\":9090,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}`
+		theirs   = `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:ports":{` + port81 + `,` + port9090 + `},` +
 			`"f:containers":{"k:{\"name\":\"side\"}":{".":{},"f:image":{}},"k:{\"name\":\"web\"}":{` +
-			`"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{"f:value":{}}},"f:tty":{}}}}}`
-		manifest = `{"metadata":{"name":"x"},"spec":{"ports":[{"port":8080,"name":"http"}],` +
-			`"containers":[{"name":"web","env":[{"name":"A","valueFrom":{}}]}]}}`
+			`"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{"f:value":{}}},` +
+			`"f:resources":{"f:requests":{"f:cpu":{}}},"f:tty":{}}},` +
+			`"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}},"f:type":{}}}}`
+		live = `{"spec":{"ports":[{"port":81,"protocol":"TCP","name":"http"},` +
+			`{"port":9090,"protocol":"TCP","name":"metrics"}]}}`
+		named = `{"metadata":{"name":"x"},"spec":{"ports":[{"port":80,"name":"http"}],"strategy":{"type":"Recreate"},` +
+			`"containers":[{"name":"web","env":[{"name":"A","valueFrom":{}}],"resources":{"limits":{"cpu":"1"}}}]}}`
+		unnamed = `{"spec":{"ports":[{"port":80}]}}`
+		env     = `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}}}}}}}`
 	)
 	for name, tc := range map[string]struct {
-		reason string
-		cause  metav1.StatusCause
-		want   string
+		reason   string
+		cause    metav1.StatusCause
+		manifest string
+		want     string
 	}{
 		"Duplicate": {
-			reason: "Another item of the list has the name.",
-			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name"},
-			want:   `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`,
+			"The item has the name of one of the manifest.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name"},
+			named, `{"f:spec":{"f:ports":{` + port81 + `}}}`,
+		},
+		"Allocated": {
+			"Only one item may have the value.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[1].name"},
+			named, `{"f:spec":{"f:ports":{` + port81 + `}}}`,
+		},
+		"UnnamedAmongItsOwn": {
+			"A manifest that lacks a name among items of its own is at fault.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.ports[0].name"},
+			`{"spec":{"ports":[{"port":80},{"port":443}]}}`, "",
 		},
 		"Unnamed": {
-			reason: "Beside another item each needs a name.",
-			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.ports[0].name"},
-			want:   `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}`,
+			"Beside other items each needs a name, and that of the manifest has none.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.ports[0].name"},
+			unnamed, `{"f:spec":{"f:ports":{` + port81 + `,` + port9090 + `}}}`,
 		},
 		"Exclusive": {
-			reason: "Of an item of the manifest what excludes another field.",
-			cause: metav1.StatusCause{
+			"Of an item of the manifest what excludes another field.",
+			metav1.StatusCause{
 				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.containers[0].env[0].valueFrom",
 				Message: "Invalid value: \"\": may not be specified when `value` is not empty",
 			},
-			want: `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}}}}}}}`,
+			named, env,
+		},
+		"OfTheField": {
+			"What the server finds wrong if the manifest does not give it.",
+			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.strategy.rollingUpdate"},
+			named, `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}}}}}`,
+		},
+		"OfTheFieldInAnItem": {
+			"So it is in an item.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.containers[0].resources.requests"},
+			named, `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:resources":{"f:requests":{"f:cpu":{}}}}}}}`,
 		},
 		"Missing": {
-			reason: "What the manifest lacks is not in the way.",
-			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.containers[1].image"},
+			"What the manifest lacks is not in the way.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.containers[1].image"},
+			named, "",
 		},
 		"Wrong": {
-			reason: "Nor is what is wrong in it.",
-			cause: metav1.StatusCause{
-				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[0].name", Message: "must be a DNS label",
+			"Nor is what is wrong in it.",
+			metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[0].targetPort", Message: "must be a DNS label",
 			},
+			named, "",
 		},
-		"Nothing": {reason: "A refusal that names no field takes none."},
+		"Immutable": {
+			"Nor what stands beside a field that cannot be changed.",
+			metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.strategy", Message: "may not change once set",
+			},
+			named, "",
+		},
+		"Nothing": {"A refusal that names no field takes none.", metav1.StatusCause{}, named, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := apierrors.NewInvalid(schema.GroupKind{}, "x", nil)
 			refused.ErrStatus.Details.Causes = []metav1.StatusCause{tc.cause}
 			m := Migration{
-				Live: object(t, `{}`), Manifest: object(t, manifest), Manager: manager, Owned: true, Refused: refused,
+				Live: object(t, live), Manifest: object(t, tc.manifest), Manager: manager, Owned: true,
+				InTheWay: causes(refused),
 			}
-			m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{entry(ManagerOfKubectl, update, theirs)})
-			entries, _, err := m.migrated()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, fieldsByManager(t, entries)[manager+" Apply"]); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			for by, want := range map[string]string{ManagerOfKubectl: tc.want, "kubectl-edit": tc.want, "applier": ""} {
+				e := entry(by, update, theirs)
+				if by == "applier" {
+					e.Operation = applied
+				}
+				m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{e})
+				entries, _, err := m.migrated()
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := fieldsByManager(t, entries)[manager+" Apply"]
+				if by == ManagerOfKubectl { // What the manifest gives is taken from it anyhow.
+					got = strings.NewReplacer(`,"f:type":{}`, "", `,"f:strategy":{"f:type":{}}`, "",
+						`"f:strategy":{"f:type":{}},`, "", `{"f:spec":{"f:strategy":{"f:type":{}}}}`, "").Replace(got)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s\nof %s: -want, +got:\n%s", tc.reason, by, diff)
+				}
 			}
 		})
 	}

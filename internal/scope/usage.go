@@ -7,6 +7,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,6 +57,10 @@ func track(ctx context.Context, c client.Client, usage client.Object) error {
 		}))
 	if resource.IsNotAllowed(err) || apierrors.IsAlreadyExists(err) {
 		return nil
+	}
+	if s := (&apierrors.StatusError{}); errors.As(err, &s) &&
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		s.ErrStatus.Reason = metav1.StatusReasonConflict // The user is about to be deleted: nobody needs to hear of it.
 	}
 	return errors.Wrap(err, "cannot record the use of the ProviderConfig")
 }

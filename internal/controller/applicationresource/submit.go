@@ -161,10 +161,16 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 		if seen == nil {
 			return c.Introduce(ctx, res.Manifest)
 		}
-		if _, err := c.Migrate(ctx, migration(p, res, seen)); err != nil {
+		m := migration(p, res, seen)
+		if _, err := c.Migrate(ctx, m); err != nil {
 			return nil, err
 		}
-		return c.Update(ctx, res.Manifest, seen.GetUID())
+		send := func() (*unstructured.Unstructured, error) { return c.Update(ctx, res.Manifest, seen.GetUID()) }
+		live, err := send()
+		if err == nil {
+			return live, nil
+		}
+		return c.Insist(ctx, m, err, send)
 	})
 	if errors.Is(err, apply.ErrTaken) {
 		return nil, r.refuse(p, res)

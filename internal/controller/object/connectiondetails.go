@@ -155,7 +155,7 @@ func (e detailsReader) origins(ctx context.Context,
 			continue
 		}
 		all = append(all, found[ref])
-		if kind := ref.GroupVersionKind(); !slices.Contains(kinds, kind) {
+		if kind := ref.GroupVersionKind(); lackOf(ref) == "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -183,15 +183,27 @@ func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKin
 	gvk := s.ref.GroupVersionKind()
 	var ok bool
 	s.mapping, ok = served[gvk]
-	switch {
-	case s.ref.Name == "":
-		s.lack = "name is not set"
+	switch s.lack = lackOf(s.ref); {
+	case s.lack != "":
 	case !ok:
 		s.lack = fmt.Sprintf("target does not serve kind %s of %s", gvk.Kind, gvk.GroupVersion())
 	case s.mapping.Namespaced && s.ref.Namespace == "":
 		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
 	}
 	s.own = s.lack == "" && s.mapping == e.Mapping && s.interest().NamespacedName == targetresource.Name(e.Manifest)
+}
+
+// lackOf returns what a detail does not say of its origin.
+func lackOf(ref corev1.ObjectReference) string {
+	switch {
+	case ref.Name == "":
+		return "name is not set"
+	case ref.Kind == "":
+		return "kind is not set"
+	case ref.GroupVersionKind().Version == "":
+		return fmt.Sprintf("apiVersion %q is no version", ref.APIVersion)
+	}
+	return ""
 }
 
 // seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.

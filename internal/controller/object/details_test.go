@@ -224,6 +224,25 @@ func TestAbsentSource(t *testing.T) {
 	})
 }
 
+// TestDetailWithoutKind shows that a detail which does not say what it comes from is named, and keeps neither the
+// others from being published nor drift from being reverted, and that nothing is asked for it.
+func TestDetailWithoutKind(t *testing.T) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		p := publish(t, s,
+			from("v1", "ConfigMap", "settings", "data.color", "color"), from("", "Secret", "database", "data.a", "version"),
+			from("v1", "", "database", "data.a", "kind"), from("a/b/c", "Secret", "database", "data.a", "malformed"))
+		kube.Create(t, p.c, p.object)
+		awaitCondition(t, p.c, p.object, synced)
+		awaitMessage(t, p.c, p.object, unavailable,
+			"Connection details are missing: version (apiVersion \"\" is no version), "+
+				`kind (kind is not set), malformed (apiVersion "a/b/c" is no version)`)
+		p.awaitPublished(t, map[string]string{"color": "blue"})
+		kube.Patch(t, p.tc, emptySettings(p.target), `{"data":{"color":"red"}}`)
+		p.awaitData(t, "settings", "color", "blue")
+		p.asksNothing(t, p.object)
+	})
+}
+
 // installGadget creates a Gadget as soon as a server serves the kind.
 func installGadget(t *testing.T, c client.Client, m build.Manifest) *unstructured.Unstructured {
 	t.Helper()

@@ -39,11 +39,6 @@ const (
 // lossesMost is how often in a few minutes a resource is applied again that has only lost its managed fields.
 const lossesMost = 2
 
-// messageImmutable says what to do about a field that a server does not change.
-const messageImmutable = "the manifest changes what cannot be changed: take the change back, or delete the resource " +
-	"on the target, and it is made again as the manifest wants it. All that is deleted with it is lost, such as the " +
-	"data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with kubectl delete --cascade=orphan"
-
 // An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
 type external struct {
 	*remote
@@ -92,10 +87,11 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if err := (detailsReader{e.remote}).gather(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
+	lack := detailsReader{e.remote}.gather(ctx, o)
 	current, err := e.upToDate(o)
+	if err == nil && current {
+		err = lack // It keeps nothing from being applied.
+	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: current}, err
 }
 
@@ -292,9 +288,6 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 
 func (e *external) apply(ctx context.Context, o Object) error {
 	live, err := e.Write(ctx, func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
-	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
-		err = errors.Wrap(err, messageImmutable)
-	}
 	if err != nil {
 		return err
 	}

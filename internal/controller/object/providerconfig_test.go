@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -201,6 +202,31 @@ func TestUsersAreRecorded(t *testing.T) {
 		awaitUsers(t, w.c, other, 2)
 		awaitUsers(t, w.c, config, burst-2)
 	})
+}
+
+// TestNoRecordInAnEndingNamespace shows that a record of use which the control plane refuses because its namespace is
+// going away is tried once, and that no event tells of it.
+func TestNoRecordInAnEndingNamespace(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	o := w.keep(t, build.ConfigMap(w.target, "settings"))
+	other := connectAs(t, w, targetUser(t))
+	usage := &mpcv1alpha1.ProviderConfigUsage{ObjectMeta: build.Meta(w.namespace, string(o.GetUID()))}
+	kube.Await(t, c, usage, "the record of use", func() (bool, string) { return true, "" })
+	kube.Delete(t, c, usage, &corev1.Namespace{ObjectMeta: build.Meta("", w.namespace)})
+	mark := local.Audit(t).Mark()
+	tried := func() (n int) {
+		for _, e := range local.Audit(t).Since(mark).By(user) {
+			if e.Verb == "create" && e.Namespace == w.namespace {
+				n++
+			}
+		}
+		return n
+	}
+	kube.Edit(t, c, o, func() { setConfig(o, other) })
+	kube.Eventually(t, "a record to be tried", func() (bool, string) { return tried() > 0, "no creation" })
+	holds(t, c, "it is tried once", func() (bool, string) { return tried() == 1, fmt.Sprint(tried()) }, o)
 }
 
 // keeping and looking are what a user must be able to do who keeps resources, or only looks at them.

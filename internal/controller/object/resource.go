@@ -108,31 +108,31 @@ func appliedByClient(o Object) bool {
 // write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
 // be seen before shows in the answer, or is in the way of the manifest, and is made ours by a second round.
 func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	if _, err := e.migrate(ctx, o, e.live, nil); err != nil {
+	if _, err := e.migrate(ctx, o, e.live); err != nil {
 		return nil, err
 	}
-	live, refused := e.send(ctx, o, e.live)
-	if apierrors.IsInvalid(refused) {
-		if live = e.live; live == nil && policy.Owns(o.GetManagementPolicies()) {
-			live, _ = e.Ask(ctx) // The refusal says more.
+	live, err := e.send(ctx, o, e.live)
+	if err != nil {
+		seen := e.live
+		if seen == nil && apierrors.IsInvalid(err) && policy.Owns(o.GetManagementPolicies()) {
+			seen, _ = e.Ask(ctx) // The refusal says more.
 		}
-	} else if refused != nil {
-		return nil, refused
+		return e.Client(e.manager).Insist(ctx, e.migration(o, seen), err,
+			func() (*unstructured.Unstructured, error) { return e.send(ctx, o, seen) })
 	}
-	if again, err := e.migrate(ctx, o, live, refused); err != nil || !again {
-		return live, cmp.Or(err, refused)
+	if again, err := e.migrate(ctx, o, live); err != nil || !again {
+		return live, err
 	}
 	return e.send(ctx, o, live)
 }
 
-// migrate makes ours what of a resource was applied client-side, or is in the way of a manifest that was refused, and
-// reports whether there was anything.
-func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured, refused error) (bool, error) {
+// migrate makes ours what of a resource was applied client-side, and reports whether there was anything.
+func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured) (bool, error) {
 	if live == nil {
 		return false, nil
 	}
 	m, applied, seen := e.migration(o, live), o.Observed().Applied, &metav1.PartialObjectMetadata{}
-	if m.Refused = refused; applied != nil && len(live.GetManagedFields()) == 0 && hasSeen(o, live.GetUID()) {
+	if applied != nil && len(live.GetManagedFields()) == 0 && hasSeen(o, live.GetUID()) {
 		_ = decode(o.Observed().Manifest.Raw, seen) // That it was seen has been decoded.
 		m.Known = seen.ManagedFields
 		if len(m.Known) == 0 && applied.ManifestHash != apply.Hash(e.Manifest.Object) {

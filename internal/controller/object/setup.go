@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -108,6 +109,7 @@ const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
 func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), opts.EventFilterFunctions...)
+	ending := "" // the namespace of which it is known last that it is going away
 	record := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		o := k.New()
 		if err := mgr.GetClient().Get(ctx, req.NamespacedName, o); err != nil {
@@ -131,6 +133,12 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		}
 		if err == nil {
 			err = k.Track(ctx, o)
+		}
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			if ending != req.Namespace { // All Objects in it are about to be deleted.
+				opts.Logger.Info("Uses of ProviderConfigs are not recorded in a namespace that ends", "namespace", req.Namespace)
+			}
+			ending, err = req.Namespace, nil
 		}
 		if err != nil && !apierrors.IsConflict(err) {
 			events.Event(o, event.Warning(reasonCannotRecordUse, err))

@@ -1,0 +1,119 @@
+package apply
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// messageStays says what to do about a manifest that a server refuses for the resource that is there.
+const messageStays = "the target would take the manifest for a new resource, but not for the one that is there: take " +
+	"the change back, or delete the resource on the target, and it is made again as the manifest wants it. All that is " +
+	"deleted with it is lost, such as the data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with " +
+	"kubectl delete --cascade=orphan"
+
+// Insist deals with a refusal of a manifest that is to be all of a resource. What others have updated and is in the way
+// is cleared, and the manifest is sent again. If there is nothing, the error says what to do if the server would take
+// the manifest for a new resource: a creation on a dry run is told what is invalid before what exists.
+func (c Client) Insist(ctx context.Context, m Migration, refused error,
+	send func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
+	if !apierrors.IsInvalid(refused) || m.Live == nil || !m.Owned {
+		return nil, refused
+	}
+	m.InTheWay = causes(refused)
+	switch again, err := c.Migrate(ctx, m); {
+	case err != nil:
+		return nil, err
+	case again:
+		return send()
+	}
+	o := metav1.CreateOptions{FieldManager: c.Manager, DryRun: []string{metav1.DryRunAll}}
+	_, err := c.Resources.Create(ctx, m.Manifest, o)
+	alone := causes(err)
+	if (alone != nil || apierrors.IsAlreadyExists(err) || IsQuotaExceeded(err)) &&
+		slices.ContainsFunc(m.InTheWay, func(c metav1.StatusCause) bool {
+			return !slices.ContainsFunc(alone, func(a metav1.StatusCause) bool { return a.Type == c.Type && a.Field == c.Field })
+		}) {
+		return nil, errors.Wrap(refused, messageStays)
+	}
+	return nil, refused
+}
+
+// causesMost is how many causes of a refusal are looked at. A target may invent any number.
+const causesMost = 100
+
+// brackets name an item of a list in the name of a field.
+var brackets = regexp.MustCompile(`\[[^\]]*\]`)
+
+// causes returns what a server finds invalid, with fields as .spec.ports.name. It is one cause without a field if the
+// server does not say.
+func causes(err error) []metav1.StatusCause {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
+		return nil
+	}
+	found := []metav1.StatusCause{{}}
+	if d := answer.Status().Details; d != nil && len(d.Causes) > 0 {
+		found = slices.Clone(d.Causes[:min(len(d.Causes), causesMost)])
+	}
+	for i := range found {
+		found[i].Field = "." + brackets.ReplaceAllString(found[i].Field, "")
+	}
+	return found
+}
+
+// blocks reports whether a field that the manifest does not give is in its way: in an item that collides with one of
+// the manifest, or in what the manifest gives and may not have both.
+func (m Migration) blocks(f *finder, p fieldpath.Path) bool {
+	name, inItem := []byte(nil), false
+	for i, e := range p {
+		if e.FieldName != nil {
+			name = append(append(name, '.'), *e.FieldName...)
+		}
+		inItem = inItem || e.Key != nil
+		for _, c := range m.InTheWay {
+			last := max(strings.LastIndex(c.Field, "."), 0)
+			if c.Field[:last] != string(name) {
+				continue
+			}
+			in := fieldpath.PathElement{FieldName: new(c.Field[last+1:])}
+			given := f.gives(m.Manifest.Object, p[:i+1])
+			both := given && f.gives(m.Manifest.Object, append(p[:i+1:i+1], in))
+			if !given && e.Key != nil && m.collides(f, p[:i+1], in, c.Type) ||
+				given && !both && i+1 < len(p) && p[i+1].Equals(in) ||
+				both && inItem && strings.Contains(c.Message, "may not ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// collides reports whether an item that the manifest does not give has the value of one that the manifest gives, in a
+// field of which each has its own, or stands beside one where each needs a name.
+func (m Migration) collides(f *finder, item fieldpath.Path, in fieldpath.PathElement, why metav1.CauseType) bool {
+	value, has := f.find(m.Live.Object, append(item[:len(item):len(item)], in))
+	list, _ := f.find(m.Manifest.Object, item[:len(item)-1])
+	items, _ := list.([]any)
+	same := func(i any) bool {
+		v, _ := f.step(i, in)
+		return equality.Semantic.DeepEqual(v, value)
+	}
+	switch why {
+	case metav1.CauseTypeFieldValueDuplicate, metav1.CauseTypeFieldValueInvalid: // It is valid as it stands.
+		return has && slices.ContainsFunc(items, same)
+	case metav1.CauseTypeFieldValueRequired: // The manifest is at fault if one of its own lacks it beside another.
+		value = nil
+		return *in.FieldName == "name" && (len(items) == 1 || !slices.ContainsFunc(items, same))
+	}
+	return false
+}
