@@ -89,6 +89,16 @@ func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
 	t.interests = interests
 }
 
+// Tracked returns what an owner has tracked for a purpose. It must not be changed.
+func (s *Set) Tracked(o Owner, p Purpose) []Interest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.watchers[o]; w != nil {
+		return w.of(p).interests
+	}
+	return nil
+}
+
 // Forget drops all interests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -23,8 +24,12 @@ type Verdict struct {
 }
 
 // Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource
-// satisfies. The error says that the policy is not one this package knows.
+// satisfies. A resource that is being deleted satisfies none. The error says that the policy is not one this package
+// knows.
 func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
+	if u.GetDeletionTimestamp() != nil {
+		return Verdict{Message: strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")}, nil
+	}
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
 		return Verdict{Ready: true}, nil
@@ -139,4 +144,54 @@ func compiled(text string) *query {
 	q.program, q.err = environment.Compile(text, cel.BoolType)
 	programs.Add(text, q)
 	return q
+}
+
+// DeletionBlockers returns what keeps a resource that is being deleted, in words that follow the resource in a message:
+// its finalizers, the time it has to end, and what its conditions say if they are about that. Empty if it is not being
+// deleted.
+func DeletionBlockers(live *unstructured.Unstructured) string {
+	if live == nil || live.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	var parts []string
+	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+		parts = append(parts, "finalizers: "+strings.Join(finalizers, ", "))
+	}
+	if grace := live.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
+		parts = append(parts, fmt.Sprintf("it has a grace period of %d s", *grace))
+	}
+	return strings.Join(append(parts, endingConditions(live)...), "; ")
+}
+
+// finalizersOf returns the finalizers of a resource, sorted. A Namespace has some in its spec, too.
+func finalizersOf(live *unstructured.Unstructured) []string {
+	all := slices.Clone(live.GetFinalizers())
+	if isNamespace(live) {
+		more, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "finalizers")
+		all = append(all, more...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// endingConditions returns the conditions of a resource that say why it is not gone: all that are True of a Namespace,
+// and Terminating of others, such as CustomResourceDefinitions.
+func endingConditions(live *unstructured.Unstructured) []string {
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	var said []string
+	for _, x := range conditions {
+		c, _ := x.(map[string]any)
+		kind, _ := c["type"].(string)
+		message, _ := c["message"].(string)
+		if c["status"] != "True" || message == "" || !isNamespace(live) && kind != "Terminating" {
+			continue
+		}
+		said = append(said, kind+": "+strings.TrimSuffix(message, "."))
+	}
+	slices.Sort(said)
+	return said
+}
+
+func isNamespace(u *unstructured.Unstructured) bool {
+	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -34,6 +35,15 @@ func each(u *unstructured.Unstructured, generation int64, observed ...int64) *un
 	return u
 }
 
+// leaving returns a resource that is being deleted.
+func leaving(u *unstructured.Unstructured) *unstructured.Unstructured {
+	now, grace := metav1.Now(), int64(30)
+	u.SetDeletionTimestamp(&now)
+	u.SetDeletionGracePeriodSeconds(&grace)
+	u.SetFinalizers([]string{"b", "a"})
+	return u
+}
+
 func TestOf(t *testing.T) {
 	stale := Verdict{Message: "The resource is at generation 2, and its status still of generation 1"}
 	for name, tc := range map[string]struct {
@@ -44,6 +54,26 @@ func TestOf(t *testing.T) {
 		want   Verdict
 		err    bool
 	}{
+		"Leaving": {
+			reason: "Existing is not enough for what is being deleted.",
+			u:      leaving(with()),
+			want:   Verdict{Message: "The resource is being deleted; finalizers: a, b; it has a grace period of 30 s"},
+		},
+		"LeavingReady": {
+			reason: "Nor is condition Ready.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      leaving(with("Ready", "True")),
+			want:   Verdict{Message: "The resource is being deleted; finalizers: a, b; it has a grace period of 30 s"},
+		},
+		"LeavingQuery": {
+			reason: "Nor is a query that is true. One that nothing is known to hold is being deleted all the same.",
+			policy: commonv1.ReadinessDeriveFromCelQuery,
+			query:  "true",
+			u: &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"},
+			}},
+			want: Verdict{Message: "The resource is being deleted"},
+		},
 		"Default": {reason: "Without a policy, existing is enough.", u: with(), want: Verdict{Ready: true}},
 		"SuccessfulCreate": {
 			reason: "Existing is enough.",

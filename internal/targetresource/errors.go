@@ -11,10 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -65,6 +67,18 @@ func IsCutOff(err error) bool {
 		errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
 }
 
+// errLeaving is the cause of errors about resources that are being deleted.
+var errLeaving = errors.New("the manifest is applied again when it is gone")
+
+// Leaving returns an error about a resource that is being deleted, to which nothing is to be applied, nil if it is not.
+func Leaving(live *unstructured.Unstructured) error {
+	if live == nil || live.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	what := live.GetKind() + " " + cache.NamespacedNameAsObjectName(Name(live)).String() + " is being deleted; "
+	return errors.Wrap(errLeaving, strings.TrimSuffix(what+readiness.DeletionBlockers(live), "; "))
+}
+
 // A Cause is what errors of one kind mean to an owner.
 type Cause struct {
 	// Is reports whether an error has the cause.
@@ -83,6 +97,7 @@ var onTarget = []Cause{
 	{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
 	{clusters.IsNoKind, commonv1.ReasonUnknownKind, true},
+	{By(errLeaving), commonv1.ReasonWaitingForDeletion, true},
 	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
 	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},
 	{apply.IsQuotaExceeded, commonv1.ReasonQuotaExceeded, false},

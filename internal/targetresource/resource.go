@@ -2,13 +2,16 @@ package targetresource
 
 import (
 	"context"
+	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -31,6 +34,13 @@ type Resource struct {
 	SecretFields []string
 }
 
+// MessageUnlabelled is what owners say of a resource that Follow watches by its name.
+const MessageUnlabelled = "label " + commonv1.LabelKeyManaged + " does not stay on the resource, which is watched by " +
+	"its name instead: have admission on the target keep it, and set it to \"" + commonv1.LabelValueManaged + "\" there"
+
+// ReasonWatchedByName is the reason of the event about that.
+const ReasonWatchedByName event.Reason = "WatchedByName"
+
 // Name returns the namespace and name of a resource.
 func Name(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -51,6 +61,9 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 	if !r.Mapping.Watchable {
 		return r.Ask(ctx)
 	}
+	if r.follows() {
+		scopes = []informer.Stream{informer.StreamByName}
+	}
 	live, err := r.through(ctx, scopes)
 	if informer.IsDenied(err) {
 		return r.Ask(ctx)
@@ -63,9 +76,7 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 func (r Resource) through(ctx context.Context, scopes []informer.Stream) (*unstructured.Unstructured, error) {
 	interests := make([]informer.Interest, 0, len(scopes))
 	for _, s := range scopes {
-		interests = append(interests, informer.Interest{
-			Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s,
-		})
+		interests = append(interests, r.interest(s))
 	}
 	var (
 		live *unstructured.Unstructured
@@ -84,7 +95,35 @@ func (r Resource) through(ctx context.Context, scopes []informer.Stream) (*unstr
 	return live, err
 }
 
-// Find returns the resource like See or, if no stream shows it, as the target answers: it may only have lost our label.
+func (r Resource) interest(s informer.Stream) informer.Interest {
+	return informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s}
+}
+
+// follows reports whether the resource is watched by its name.
+func (r Resource) follows() bool {
+	return slices.Contains(r.Cluster.Watches().Tracked(r.Owner, r.Purpose), r.interest(informer.StreamByName))
+}
+
+// Follow watches a resource by its name as long as it lacks our label although it is written, and reports whether so.
+func (r Resource) Follow(ctx context.Context, live *unstructured.Unstructured) bool {
+	streams, lacks := r.Labelled(), r.Mapping.Watchable && !IsLabelled(live)
+	if lacks {
+		streams = []informer.Stream{informer.StreamByName}
+	}
+	if lacks != r.follows() {
+		early, cancel := context.WithCancel(ctx)
+		cancel()
+		_, _ = r.through(early, streams) // Whoever has looked before the first list is woken by it.
+	}
+	return lacks
+}
+
+// IsLabelled reports whether a resource carries our label.
+func IsLabelled(u *unstructured.Unstructured) bool {
+	return u.GetLabels()[commonv1.LabelKeyManaged] == commonv1.LabelValueManaged
+}
+
+// Find returns the resource like See or, if no stream shows it, as the target answers: it may only lack our label.
 func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstructured.Unstructured, error) {
 	live, err := r.See(ctx, scopes...)
 	if err != nil || live != nil || !r.Mapping.Watchable {
@@ -95,7 +134,7 @@ func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstruc
 
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
-	u, err := r.Cluster.Read(ctx, informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest)})
+	u, err := r.Cluster.Read(ctx, r.interest(informer.StreamByName))
 	r.Distrust(err)
 	return u, answer(err)
 }

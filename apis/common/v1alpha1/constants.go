@@ -74,7 +74,7 @@ const (
 	ReasonNamespaceNotAllowed xpv2.ConditionReason = "NamespaceNotAllowed"
 	// ReasonUnknownKind means that the target does not serve the kind of the manifest, or is about to stop that.
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
-	// ReasonContested means that others change or remove the resource again and again, so that it is restored more slowly.
+	// ReasonContested means that others change or remove the resource, or LabelKeyManaged on it, again and again.
 	ReasonContested xpv2.ConditionReason = "Contested"
 	// ReasonFinalizerContested means that others, such as a webhook, undo what the provider does with a finalizer.
 	ReasonFinalizerContested xpv2.ConditionReason = "FinalizerContested"
@@ -101,6 +101,8 @@ const (
 	ReasonInvalidReference xpv2.ConditionReason = "InvalidReference"
 	// ReasonResourceMissing means that the resource does not exist, and management policies do not allow to create it.
 	ReasonResourceMissing xpv2.ConditionReason = "ResourceMissing"
+	// ReasonWaitingForDeletion means that the resource, or one that is no longer wanted, is being deleted.
+	ReasonWaitingForDeletion xpv2.ConditionReason = "WaitingForDeletion"
 	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet.
 	// The one they name now is made after that.
 	ReasonReplacing xpv2.ConditionReason = "Replacing"

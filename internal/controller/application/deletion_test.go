@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -81,7 +82,7 @@ func TestPruneWaits(t *testing.T) {
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
 	kube.Await(t, w.c, app, "the application to wait", func() (bool, string) {
 		c := app.GetCondition(xpv2.TypeSynced)
-		return c.Reason == workloadv1alpha1.ReasonWaitingForDeletion &&
+		return c.Reason == commonv1.ReasonWaitingForDeletion &&
 			strings.HasSuffix(c.Message, ": b"), said(app)
 	})
 	if app.Status.DesiredResources != 1 || app.Status.SubmittedResources != 1 {

@@ -125,7 +125,7 @@ func synced(p *pass, err error) xpv2.Condition {
 	switch {
 	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
 		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))
-		c.Reason = workloadv1alpha1.ReasonWaitingForDeletion
+		c.Reason = commonv1.ReasonWaitingForDeletion
 	case err == nil:
 		return xpv2.ReconcileSuccess()
 	case errors.Is(err, errConflict):

@@ -58,6 +58,8 @@ type pass struct {
 	retry    time.Duration               // when to look again, if earlier than the next poll
 	early    bool                        // it is gone already, in spite of its finalizer
 	done     bool                        // it is as good as gone
+
+	unlabelled bool // the resource, or the copy of a Secret, does not keep our label
 }
 
 type step = subreconciler.Step[*pass]

@@ -136,12 +136,16 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 	if err := r.admitLive(ctx, p, res, live); err != nil {
 		return err
 	}
+	if err := targetresource.Leaving(live); err != nil {
+		return err
+	}
 	if live.Object["type"] != res.Manifest.Object["type"] {
 		_, err := res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.
 		return err
 	}
 	current, err := apply.Current(live, res.Manifest, fieldManager(p.resource))
 	if err != nil || current {
+		res.Follow(ctx, live)
 		return errors.Wrap(err, "cannot compare Secret")
 	}
 	return r.writeCopy(ctx, p, res, live)

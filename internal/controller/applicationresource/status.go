@@ -50,6 +50,7 @@ func waits(err error) bool {
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonNamespaceNotAllowed,
 		commonv1.ReasonUnknownKind,
 		workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing, commonv1.ReasonNamespaceTerminating,
+		commonv1.ReasonWaitingForDeletion,
 	}
 	return slices.Contains(waiting, causeOf(err).Reason)
 }
@@ -67,7 +68,7 @@ func stateOf(p *pass, err error) workloadv1alpha1.State {
 		return workloadv1alpha1.StateSubmitted
 	case err != nil && !waits(err):
 		return workloadv1alpha1.StateFailed
-	case submitted && !p.looked:
+	case submitted && !p.looked && causeOf(err).Reason != commonv1.ReasonWaitingForDeletion:
 		return workloadv1alpha1.StateSubmitted // As far as is known.
 	}
 	return workloadv1alpha1.StateScheduled
@@ -83,6 +84,9 @@ func describe(p *pass, err error) error {
 	case err != nil:
 		synced = xpv2.ReconcileError(err)
 		synced.Reason = cmp.Or(causeOf(err).Reason, synced.Reason)
+	case p.unlabelled:
+		synced = xpv2.ReconcileError(errors.New(targetresource.MessageUnlabelled))
+		synced.Reason = commonv1.ReasonContested
 	case o.Status.State == workloadv1alpha1.StatePending:
 		synced = xpv2.ReconcileError(errors.New("No cluster yet: the application sets spec.clusterRef when it has one"))
 		synced.Reason = workloadv1alpha1.ReasonUnscheduled

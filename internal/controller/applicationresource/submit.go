@@ -103,9 +103,13 @@ func (r *Reconciler) refuse(p *pass, res targetresource.Resource) error {
 
 // keep writes the resource if it is not as the template wants it.
 func (r *Reconciler) keep(ctx context.Context, p *pass) error {
+	if err := targetresource.Leaving(p.live); err != nil {
+		return err
+	}
 	wanted := apply.Hash(p.remote.Manifest.Object)
 	var err error
 	if p.current, err = isCurrent(p, wanted); err != nil || p.current {
+		p.unlabelled = p.current && p.remote.Follow(ctx, p.live) || p.unlabelled
 		return errors.Wrap(err, "cannot compare resource")
 	}
 	if was := p.resource.Status.Submitted; was != nil && was.ManifestHash == wanted {
@@ -175,6 +179,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 	if errors.Is(err, apply.ErrTaken) {
 		return nil, r.refuse(p, res)
 	}
+	p.unlabelled = err == nil && res.Follow(ctx, live) || p.unlabelled
 	return live, err
 }
 

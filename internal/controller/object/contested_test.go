@@ -1,11 +1,6 @@
 package object_test
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/pem"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -77,46 +72,6 @@ func TestTokenWaitsForItsAccount(t *testing.T) {
 	kube.Remove(t, c, o)
 }
 
-// stripFinalizers has a webhook take the finalizers off resources that are written in a namespace, until the function
-// that it returns is called.
-func stripFinalizers(t *testing.T, c client.Client, namespace, resource string, probe client.Object) (end func()) {
-	t.Helper()
-	server := httptest.NewTLSServer(&admission.Webhook{Handler: admission.HandlerFunc(
-		func(_ context.Context, r admission.Request) admission.Response {
-			o := parse(t, string(r.Object.Raw))
-			o.SetFinalizers(nil)
-			stripped, err := o.MarshalJSON()
-			if err != nil {
-				return admission.Errored(http.StatusInternalServerError, err)
-			}
-			return admission.PatchResponseFromRaw(r.Object.Raw, stripped)
-		})})
-	t.Cleanup(server.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	webhook := parse(t, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration",
-		"metadata":{"name":"`+namespace+resource+`"},"webhooks":[{"name":"strip.example.org",
-			"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{
-				"url":"`+server.URL+`","caBundle":"`+base64.StdEncoding.EncodeToString(ca)+`"},
-			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+namespace+`"}},
-			"rules":[{"apiGroups":["","kubernetes.m.crossplane.io"],"apiVersions":["*"],
-				"operations":["CREATE","UPDATE"],"resources":["`+resource+`"]}]}]}`)
-	kube.Create(t, c, webhook)
-	await := func(want int) {
-		kube.Eventually(t, "the webhook", func() (bool, string) {
-			o := probe.DeepCopyObject().(client.Object)
-			o.SetFinalizers([]string{"example.org/probe"})
-			err := c.Create(t.Context(), o, client.DryRunAll)
-			return err == nil && len(o.GetFinalizers()) == want, message(err)
-		})
-	}
-	await(0)
-	return func() {
-		t.Helper()
-		kube.Delete(t, c, webhook)
-		await(1)
-	}
-}
-
 // TestFinalizersAreContested shows that a webhook which takes our finalizers off does not make the provider write again
 // and again, that the Object says so and makes nothing that would outlive it, and that it goes on when that ends.
 func TestFinalizersAreContested(t *testing.T) {
@@ -148,7 +103,10 @@ func TestFinalizersAreContested(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, c, build.Namespaced())
 			w.source(t, "source", nil)
-			end := stripFinalizers(t, c, w.namespace, tc.resource, tc.probe(w))
+			probe := tc.probe(w)
+			probe.SetFinalizers([]string{"example.org/probe"})
+			end := kube.Mutate(t, c, w.namespace, tc.resource, probe,
+				func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
 			mark := local.Audit(t).Mark()
 			o := w.keeper("held", tc.refs(w)...)
 			kube.Create(t, c, o)

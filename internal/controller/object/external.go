@@ -22,6 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // reasonLeftOut is the reason of events about what is left out of a manifest.
@@ -56,7 +57,8 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if meta.WasDeleted(o) {
 		return deletion{e.remote}.observeDeleted(ctx, o)
 	}
-	if o.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonContested {
+	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested &&
+		c.Message != targetresource.MessageUnlabelled {
 		e.drift.Resume(e.Owner)
 	}
 	if err := e.prepare(ctx, o); err != nil {
@@ -90,9 +92,25 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	lack := detailsReader{e.remote}.gather(ctx, o)
 	current, err := e.upToDate(o)
 	if err == nil && current {
+		e.conclude(ctx, o)
 		err = lack // It keeps nothing from being applied.
 	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: current}, err
+}
+
+// conclude says in condition Synced what of the resource is not as it was applied, although nothing is to be applied
+// now.
+func (e *external) conclude(ctx context.Context, o Object) {
+	if err := targetresource.Leaving(e.live); err != nil && mayApply(o) {
+		e.report(o, commonv1.ReasonWaitingForDeletion, err.Error())
+	}
+	if !owns(o) || !e.Follow(ctx, e.live) || e.synced != nil {
+		return
+	}
+	if o.GetCondition(xpv2.TypeSynced).Message != targetresource.MessageUnlabelled {
+		e.events.Event(o, event.Warning(targetresource.ReasonWatchedByName, errors.New(targetresource.MessageUnlabelled)))
+	}
+	e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 }
 
 // prepare computes what is wanted, and where on the target it lives.
@@ -178,6 +196,8 @@ func (e *external) contested(o Object) (bool, error) {
 	}
 	what, err := "it is deleted", error(nil)
 	switch {
+	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
+		what = "label " + commonv1.LabelKeyManaged + " is taken off"
 	case e.live != nil:
 		what, err = apply.Rival(e.live, e.Manifest, e.manager)
 	case len(e.Manifest.GetOwnerReferences()) > 0:
@@ -212,6 +232,7 @@ func (e *external) ran(o Object) (bool, error) {
 	if err := decode(o.Observed().Manifest.Raw, &last.Object); err != nil {
 		return false, err
 	}
+	last.SetDeletionTimestamp(nil) // It has gone since.
 	v, err := readiness.Of(o.Desired().Readiness, last)
 	e.verdict = &v
 	return true, errors.Wrap(err, "cannot derive readiness")
@@ -244,7 +265,7 @@ func (e *remote) note(o Object) error {
 // upToDate reports whether nothing needs to be applied now.
 func (e *external) upToDate(o Object) (bool, error) {
 	p := o.GetManagementPolicies()
-	if !policy.Allows(p, xpv2.ManagementActionUpdate) {
+	if !policy.Allows(p, xpv2.ManagementActionUpdate) || e.live.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
 	applied := o.Observed().Applied
@@ -303,6 +324,7 @@ func (e *external) apply(ctx context.Context, o Object) error {
 	if err := e.see(o); err != nil {
 		return err
 	}
+	e.conclude(ctx, o)
 	return detailsReader{e.remote}.gatherApplied(ctx, o)
 }
 

@@ -128,6 +128,9 @@ func TestDriftIsReverted(t *testing.T) {
 		"Unlabelled": func(t *testing.T, cm *corev1.ConfigMap) {
 			kube.Patch(t, tc, cm, `{"metadata":{"labels":null},"data":{"color":"red"}}`)
 		},
+		"LabelChanged": func(t *testing.T, cm *corev1.ConfigMap) {
+			kube.Patch(t, tc, cm, `{"metadata":{"labels":{"`+commonv1.LabelKeyManaged+`":"no"}}}`)
+		},
 		"TakenOver": func(t *testing.T, cm *corev1.ConfigMap) { // By another manager, who has applied it by force.
 			applyAs(t, tc, build.ConfigMap(cm.GetNamespace(), cm.GetName(), "color", "red"), "intruder")
 		},
@@ -139,7 +142,7 @@ func TestDriftIsReverted(t *testing.T) {
 				drift(t, w.awaitMap(t, "settings", want))
 				cm := emptySettings(w.target)
 				kube.Await(t, w.tc, cm, "the label and data to come back", func() (bool, string) {
-					return cmp.Equal(cm.Data, want) && len(cm.Labels) == 1, cmp.Diff(want, cm.Data)
+					return cmp.Equal(cm.Data, want) && cm.Labels[commonv1.LabelKeyManaged] == "true", cmp.Diff(want, cm.Data)
 				})
 			})
 		})
@@ -331,9 +334,13 @@ func TestRunOnce(t *testing.T) {
 			made := w.awaitJob(t, "a", "")
 			kube.PatchStatus(t, w.tc, made, `{"status":{"failed":1}}`)
 			awaitReady(t, c, o)
+			release := hold(t, w.tc, made)
 			if err := w.tc.Delete(t.Context(), made, client.PropagationPolicy("Background")); err != nil {
 				t.Fatal(err)
 			}
+			awaitCondition(t, c, o, unavailable, "is being deleted") // The last that is seen of it.
+			release()
+			awaitCondition(t, c, o, ready)
 			holds(t, c, "the Job is gone, and its Object Ready", func() (bool, string) {
 				err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(made), &batchv1.Job{})
 				if now := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); now != nil {

@@ -170,7 +170,7 @@ func (e *remote) applied(o Object) bool {
 // await reports that a resource is not gone yet, and why.
 func (e replacement) await(o Object, old *remote) {
 	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.Manifest))
-	if why := deletionBlockers(old.live); why != "" {
+	if why := readiness.DeletionBlockers(old.live); why != "" {
 		m += "; " + why
 	}
 	e.retry = replacePoll

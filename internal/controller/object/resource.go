@@ -58,12 +58,15 @@ type remote struct {
 	manager string                     // the field manager, known after look
 }
 
-// look finds the live resource. It asks the target only where no watch can tell.
+// look finds the live resource. It asks the target only where no watch can tell: one that the Object has applied, and the
+// watch does not show, is gone or lacks our label.
 func (e *remote) look(ctx context.Context, o Object) (err error) {
-	if owns(o) && appliedByClient(o) {
-		return e.find(ctx, o)
-	}
 	e.live, err = e.See(ctx, e.streams(o)...)
+	if err == nil && e.live == nil && owns(o) && (o.Observed().Applied != nil && e.isAt(o) || appliedByClient(o)) {
+		if err = e.find(ctx, o); e.live != nil {
+			e.before = nil // Not all was watched.
+		}
+	}
 	return err
 }
 

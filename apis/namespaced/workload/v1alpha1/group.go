@@ -67,8 +67,6 @@ const (
 	ReasonUnscheduled xpv2.ConditionReason = "Unscheduled"
 	// ReasonWaitingForSecret means that a Secret that is to be propagated does not exist.
 	ReasonWaitingForSecret xpv2.ConditionReason = "WaitingForSecret"
-	// ReasonWaitingForDeletion means that resources which are no longer wanted are not gone yet.
-	ReasonWaitingForDeletion xpv2.ConditionReason = "WaitingForDeletion"
 )
 
 // A State says how far an application or one of its resources has come.
