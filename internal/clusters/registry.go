@@ -210,8 +210,7 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 		left.forget(o)
 		delete(left.users, o)
 		if len(left.users) == 0 {
-			delete(r.clusters, left.credentials.digest())
-			left.close()
+			r.drop(left)
 		}
 	}
 	if c != nil {
@@ -222,6 +221,25 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	r.uses[o] = u
 	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
 		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
+	}
+}
+
+// drop ends a connection. The caller holds the lock.
+func (r *Registry) drop(c *Cluster) {
+	if digest := c.credentials.digest(); r.clusters[digest] == c {
+		delete(r.clusters, digest)
+	}
+	c.close()
+}
+
+// replace ends a connection that leads to another cluster than it did, and has its users connect anew.
+func (r *Registry) replace(c *Cluster) {
+	r.mu.Lock()
+	r.drop(c)
+	r.mu.Unlock()
+	owners, _ := r.usersOf(c)
+	for _, o := range owners {
+		r.WakeOwner(o)
 	}
 }
 
