@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +26,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
 const (
@@ -51,6 +54,9 @@ type Cluster struct {
 	watches   *informer.Set
 	breaker   *breaker
 	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
+	identity  atomic.Value     // the UID that Identity returns; nothing while nobody has asked
+	ending    atomic.Bool      // It is a workspace in deletion, as far as is known.
+	replace   func()           // called when the address leads to another cluster
 	cancel    context.CancelFunc
 	users     map[informer.Owner]struct{} // The Registry guards it.
 }
@@ -71,6 +77,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
 		server: addressOf(host), config: a.config, cancel: cancel,
 	}
+	c.replace = func() { r.replace(c) }
 	if !a.route.direct {
 		operatorHosts.Store(host.Host, nil)
 	}
@@ -120,7 +127,7 @@ func (c *Cluster) dial(ctx context.Context, a access, r *Registry) (err error) {
 		return err
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) },
+		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
 		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
@@ -199,6 +206,51 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
+// Identity returns what tells the cluster from any other, whoever reaches it: the UID of Namespace kube-system or, of a
+// workspace of kcp, that of its LogicalCluster. It is empty before the first watch, and for who may not read it.
+func (c *Cluster) Identity() types.UID {
+	is, _ := c.identity.Load().(types.UID)
+	return is
+}
+
+// isSame reports whether the cluster is known to be the one that was connected to. It asks at first, and whenever it is
+// to ask anew. If it is another one the connection ends, as nothing that is known holds. The control plane is the same:
+// all that the provider knows is of it.
+func (c *Cluster) isSame(ctx context.Context, anew bool) bool {
+	if c.credentials == nil || !anew && c.identity.Load() != nil {
+		return true
+	}
+	same, _ := c.once(ctx, "identity", func() (any, error) {
+		is := c.readIdentity()
+		if !c.identity.CompareAndSwap(nil, is) && is != "" && is != c.Identity() {
+			c.replace()
+		}
+		return is != "" && is == c.Identity(), nil
+	})
+	is, _ := same.(bool)
+	return is
+}
+
+// readIdentity asks for the identity. That of a workspace which is being deleted counts as unknown. Virtual workspaces,
+// which show many clusters, have none.
+func (c *Cluster) readIdentity() types.UID {
+	of, name := corev1.SchemeGroupVersion.WithResource("namespaces"), metav1.NamespaceSystem
+	if c.breaker.paths.wildcard {
+		return ""
+	}
+	if strings.Contains(c.breaker.paths.base, "/clusters/") {
+		of, name = kcp.LogicalClusters, kcp.LogicalCluster
+	}
+	u, err := c.Resource(of, "").Get(c.breaker.ctx, name, metav1.GetOptions{})
+	if err == nil {
+		c.ending.Store(u.GetDeletionTimestamp() != nil)
+	}
+	if err != nil || c.ending.Load() {
+		return ""
+	}
+	return u.GetUID()
+}
+
 // Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its methods take no
 // context: the deadlines of the connection end their requests.
 func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.discovery }
@@ -218,10 +270,16 @@ func (c *Cluster) Watches() *informer.Set { return c.watches }
 // Ready returns nil if the cluster answers and its identity gives a token, and an error that satisfies IsUnreachable or
 // IsInvalidConnection if not.
 func (c *Cluster) Ready(ctx context.Context) error {
-	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
-		return err
+	err := c.breaker.ready(ctx)
+	if err == nil && c.tokens != nil {
+		err = c.tokens.Ready(ctx)
 	}
-	return c.tokens.Ready(ctx)
+	// kcp ends watches when it begins to delete a workspace. Those that begin later stay open without a word when it is
+	// gone, and when there is another one by its path.
+	if err == nil && c.ending.Load() && !c.isSame(ctx, true) && c.breaker.ctx.Err() != nil {
+		err = errConnecting
+	}
+	return err
 }
 
 // forget ends all that an owner has on the cluster.

@@ -22,6 +22,13 @@
 // second of all targets together, because each of them writes to the control plane. We rejected a delay in each
 // controller: only the breaker knows when an outage has begun, and whether it is still the same.
 //
+// # Another cluster at the same address
+//
+// A Cluster is told from others by the UID of its Namespace kube-system or, in kcp, of its LogicalCluster. That is read
+// before the first list, and whenever a stream lists anew or its watch was cut. A Cluster that has become another one
+// ends: all its users connect anew, and so look at new streams. We rejected a watch of the UID, which needs more rights,
+// and to list the streams of the old Cluster again: its mappings of kinds would stay.
+//
 // # Retries
 //
 // An owner that fails is retried soon at first, and then ever more seldom, the more owners fail: of those that fail

@@ -223,8 +223,7 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 		left.forget(o)
 		delete(left.users, o)
 		if len(left.users) == 0 {
-			delete(r.clusters, left.credentials.digest())
-			left.close()
+			r.drop(left)
 		}
 	}
 	if c != nil {
@@ -251,6 +250,25 @@ func (r *Registry) explain(o informer.Owner, err error) error {
 		return err
 	}
 	return errors.Wrapf(err, "target refuses the credentials of %s %q: %s", kind, strings.TrimPrefix(name, "/"), cure)
+}
+
+// drop ends a connection. The caller holds the lock.
+func (r *Registry) drop(c *Cluster) {
+	if digest := c.credentials.digest(); r.clusters[digest] == c {
+		delete(r.clusters, digest)
+	}
+	c.close()
+}
+
+// replace ends a connection that leads to another cluster than it did, and has its users connect anew.
+func (r *Registry) replace(c *Cluster) {
+	r.mu.Lock()
+	r.drop(c)
+	r.mu.Unlock()
+	owners, _ := r.usersOf(c)
+	for _, o := range owners {
+		r.WakeOwner(o)
+	}
 }
 
 // Wake wakes all owners bound to a ProviderConfig.

@@ -151,6 +151,7 @@ func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
 		Interest
 
 		version string
+		lists   int64 // A server that was restored gives a version again, to another content.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +165,7 @@ func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
 			if i.Stream > StreamByName || st.ready() != nil {
 				return 0, false
 			}
-			now := seen{Interest: i}
+			now := seen{Interest: i, lists: st.store.lists.Load()}
 			if u := st.store.get(i.NamespacedName); u != nil {
 				now.version = u.GetResourceVersion()
 			}

@@ -37,8 +37,8 @@ const (
 var errListAgain = io.EOF
 
 // A source stands between a reflector and its server. Lists are the newest state, and requests have deadlines. A watch
-// is resumed if the server has ended it in time, or says that it has come as far: one that was away meanwhile may have
-// been restored from a backup, and answers a watch from its future with silence.
+// is resumed if the server has ended it in time, or is the same and says that it has come as far: one that was away
+// meanwhile may have been restored from a backup, and answers a watch from its future with silence.
 type source struct {
 	server cache.ListerWatcherWithContext
 	page   int64        // how many resources a page of a list holds, zero for whole lists
@@ -49,6 +49,9 @@ type source struct {
 	cut    bool         // it has ended that before, or has refused one since
 	begun  atomic.Int64 // when the watch under way began, as Unix time; zero if that does not matter
 	unrest atomic.Int64 // when the first of the watches before was cut, as Unix time; zero if the last one was not
+
+	isSame func(_ context.Context, anew bool) bool // that of Options
+	asked  bool                                    // for the list that comes next
 }
 
 func newSource(server cache.ListerWatcherWithContext, page int64) *source {
@@ -70,7 +73,7 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	s.listed, s.until, s.cut = func() {}, time.Time{}, false
 	if o.Continue == "" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
-		ListSizeIn(ctx).begin()
+		s.beginList(ctx)
 	}
 	if s.page == 0 {
 		o.Limit = 0
@@ -80,18 +83,27 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	return s.server.ListWithContext(ctx, o)
 }
 
+// beginList takes that a list is about to be asked for. Who answers is known before: a later server counts as another.
+func (s *source) beginList(ctx context.Context) {
+	ListSizeIn(ctx).begin()
+	if s.isSame != nil && !s.asked {
+		s.isSame(ctx, s.begun.Load() != 0)
+	}
+	s.asked = false
+}
+
 // watch begins or resumes a watch. One that begins with a list has listMost for that.
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.stop()
 	s.cut = s.cut || time.Now().Before(s.until)
-	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.hasCome(ctx, o.ResourceVersion) {
+	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.canResume(ctx, o.ResourceVersion) {
 		return nil, errListAgain
 	}
 	lasts := time.Duration(*o.TimeoutSeconds)*time.Second + overdue
 	most := lasts
 	if o.SendInitialEvents != nil {
 		o.ResourceVersion = ""
-		ListSizeIn(ctx).begin()
+		s.beginList(ctx)
 		most = listMost
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,8 +136,12 @@ func (s *source) isCut() bool {
 	return unrest != 0 && begun.Sub(time.Unix(unrest, 0)) >= cutFor && time.Since(begun) < cutWithin
 }
 
-// hasCome reports whether the server says that it has come to a resource version. The answer is empty.
-func (s *source) hasCome(ctx context.Context, version string) bool {
+// canResume reports whether the server is the same, and says that it has come to a resource version. The answer is
+// empty.
+func (s *source) canResume(ctx context.Context, version string) bool {
+	if s.asked = s.isSame != nil && !s.isSame(ctx, true); s.asked {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, askMost)
 	defer cancel()
 	_, err := s.server.ListWithContext(ctx, metav1.ListOptions{

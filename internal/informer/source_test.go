@@ -32,6 +32,17 @@ type script struct {
 	lists   []time.Time
 	behind  bool // it has gone back in its history
 	streams bool // it takes requests for lists as streams, and never ends the lists
+	other   bool // it is not known to be the same
+}
+
+// isSame reports whether the server says that it is the same.
+func (s *script) isSame(_ context.Context, anew bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if anew {
+		s.asked = append(s.asked, "who")
+	}
+	return !s.other
 }
 
 // end ends the watch under way, while the server answers all else with an error.
@@ -108,9 +119,34 @@ func (c scriptClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.In
 func TestGuard(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
+		asks   bool // the server is asked who it is
 		do     func(*script)
 		want   []string
 	}{
+		"Same": {
+			reason: "A server that is the same is asked whether it has come as far.",
+			asks:   true,
+			do:     func(s *script) { s.end(nil) },
+			want:   []string{"who", "ask", "watch"},
+		},
+		"SameInTime": {
+			reason: "A watch that the server ends in time is no reason to ask.",
+			asks:   true,
+			do:     func(s *script) { time.Sleep(s.lasts - time.Minute); s.end(nil) },
+			want:   []string{"watch"},
+		},
+		"SameWasAway": {
+			reason: "Who has been away is asked before it is listed.",
+			asks:   true,
+			do:     func(s *script) { time.Sleep(s.lasts - time.Minute); s.end(errDown) },
+			want:   []string{"watch", "who", "who", "list", "watch"}, // This one gives no lists as streams.
+		},
+		"Another": {
+			reason: "Another server, or one that does not say who it is, is listed, however far it has come.",
+			asks:   true,
+			do:     func(s *script) { s.other = true; s.end(nil) },
+			want:   []string{"who", "who", "list", "watch"},
+		},
 		"Quiet": {
 			reason: "A server that has nothing to tell may be silent as long as it has been asked to watch.",
 			do:     func(s *script) { time.Sleep(s.lasts - 2*time.Minute) },
@@ -159,8 +195,11 @@ func TestGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &script{}
-				set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
+				s, o := &script{}, Options{Wake: func(Owner) {}}
+				if tc.asks {
+					o.IsSame = s.isSame
+				}
+				set := NewSet(scriptClient{script: s}, o)
 				set.Track(Owner{}, "test", Interest{})
 				time.Sleep(time.Minute) // A watch that ends at once counts as failed.
 				tc.do(s)

@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // refusing returns a Set whose server refuses everything.
@@ -82,6 +83,29 @@ func TestLookInsistsOnce(t *testing.T) {
 		time.Sleep(4 * retryFailed)
 		if got := s.asks(); got != 2*once {
 			t.Errorf("want twice as many requests as at first, %d, got %d", once, got)
+		}
+		set.Close()
+		synctest.Wait()
+	})
+}
+
+// TestSightAfterAnotherList shows that what an owner sees after another list is another sight, although it has the same
+// resource version: a server that was restored gives that to any content.
+func TestSightAfterAnotherList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
+		set.Track(Owner{}, "test", Interest{NamespacedName: types.NamespacedName{Name: "a"}})
+		time.Sleep(time.Minute)
+		before, _ := set.Sight(Owner{})
+		time.Sleep(time.Minute)
+		if rests, ok := set.Sight(Owner{}); !ok || rests != before {
+			t.Error("at rest: want the same sight")
+		}
+		s.end(errDown)
+		time.Sleep(time.Minute)
+		if after, ok := set.Sight(Owner{}); !ok || after == before {
+			t.Error("after another list: want another sight")
 		}
 		set.Close()
 		synctest.Wait()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,8 @@ type store struct {
 	full     func(error)                              // there is no room for what the stream delivers
 	interner *Interner
 	room     *budget
-	rooms    rooms // nil for no bounds
+	rooms    rooms        // nil for no bounds
+	lists    atomic.Int64 // how many have come
 
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
@@ -252,6 +254,7 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 		return nil, s.room.full()
 	}
 	s.items.Replace(items, version)
+	s.lists.Add(1)
 	s.version = version
 	for n, u := range was {
 		if !equality.Semantic.DeepEqual(u, s.get(n)) {

@@ -105,6 +105,7 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 		server = listWatch(s.key, selector, r.List, r.Watch)
 	}
 	s.source = newSource(server, page)
+	s.source.isSame = o.IsSame
 	guarded := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
 	if s.key.Stream == StreamAllWorkspacesInPart {
 		s.store.rooms, guarded.ListWithContextFunc = rooms{}, s.store.inPart(s.source.list)

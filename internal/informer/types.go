@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pkg/errors"
@@ -85,6 +86,9 @@ type Options struct {
 	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once
 	// for all streams that notice it. It must not block.
 	WentBack func()
+	// IsSame reports whether the cluster is known to be the one that it was at first, and not another one behind the same
+	// address. It asks at first, and whenever it is to ask anew. Nil if the cluster stays the same.
+	IsSame func(_ context.Context, anew bool) bool
 	// PageSize is how many resources a page of a list has. Zero asks for whole lists, which API servers keep at hand,
 	// while most read pages from etcd. The requests for all pages of a list share its ListSize.
 	PageSize int64

@@ -62,8 +62,14 @@ func paint(t *testing.T, c client.Client, config, name, color string) {
 // awaitColor waits until a ConfigMap of the target has a color.
 func awaitColor(t *testing.T, namespace, name, color string) {
 	t.Helper()
+	awaitColorOn(t, &target, namespace, name, color)
+}
+
+// awaitColorOn waits until a ConfigMap of a server has a color.
+func awaitColorOn(t *testing.T, s *kube.Server, namespace, name, color string) {
+	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, name)}
-	kube.Await(t, target.Client(t), cm, name+" to be "+color, func() (bool, string) {
+	kube.Await(t, s.Client(t), cm, name+" to be "+color, func() (bool, string) {
 		return cm.Data["color"] == color, cm.Data["color"]
 	})
 }

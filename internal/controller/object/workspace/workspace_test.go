@@ -62,6 +62,23 @@ func TestWorkspacePath(t *testing.T) {
 	}
 }
 
+// TestWorkspaceMadeAgain shows that a workspace which is deleted, and made again by the same path, gets what is to be
+// there, and is looked after.
+func TestWorkspaceMadeAgain(t *testing.T) {
+	c, s := provide(t), build.Cluster()
+	ns := local.Namespace(t)
+	path := "root:" + ns
+	kube.Create(t, c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, workspaces.Config("root"))))
+	workspaces.WorkspaceAt(t, path)
+	keep(t, c, s, ns, ns, path)
+	kube.Eventually(t, "the workspace to be gone", workspaces.DeleteWorkspace(t, path))
+
+	in, want := kcp.Client(t, workspaces.WorkspaceAt(t, path)), map[string]string{"workspace": path}
+	awaitData(t, in, want)
+	kube.Delete(t, in, &corev1.ConfigMap{ObjectMeta: build.Meta("default", "settings")})
+	awaitData(t, in, want)
+}
+
 // connect makes a ProviderConfig for a workspace.
 func connect(t *testing.T, c client.Client, s build.Scope, ns, name, path string) client.Object {
 	t.Helper()
