@@ -49,8 +49,7 @@
 // is. Else what the workspace shows stays. A table of both generations was rejected, as each change by an operator
 // would be a write.
 //
-// A JSON merge patch cannot set nulls. Where one is to be set, a JSON patch writes whole fields of the object as it was
-// read. We rejected an update, which would send all of the object.
+// A JSON merge patch cannot set nulls. Where one is to be set, a JSON patch replaces the object as it was read.
 //
 // # State
 //

@@ -41,6 +41,7 @@ const (
 	ReasonTooLarge     = "ObjectTooLarge"
 	ReasonRejected     = "ObjectRejected"
 	ReasonCannotSync   = "ReconcilingError"
+	ReasonContested    = "Contested"
 	// ReasonInvalidRelated means that the names of related objects in an object cannot be used.
 	ReasonInvalidRelated = "InvalidRelatedName"
 	// ReasonClaimMissing means that the workspace has not accepted a permission claim, ReasonNoRoom that a quota is used
@@ -155,6 +156,8 @@ const (
 	RefusedByQuota
 	// RefusedByRights means that the provider may not write it: RBAC, or a permission claim that is not accepted.
 	RefusedByRights
+	// RefusedByOthers means that others undo a write again and again, so that it is repeated ever more slowly.
+	RefusedByOthers
 	// RefusedUnread means that the object stays as it is because we cannot read it. Its server refuses nothing.
 	RefusedUnread
 )
@@ -192,6 +195,15 @@ func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 // read. The error says why.
 func NewUnreadRefusal(workspace bool, r schema.GroupResource, why error) *RefusalError {
 	return &RefusalError{Workspace: workspace, Resource: r, Cause: RefusedUnread, error: why}
+}
+
+// NewContestedRefusal returns the refusal of what others in the workspace, or else on the service cluster, undo.
+func NewContestedRefusal(workspace bool, r schema.GroupResource) *RefusalError {
+	return &RefusalError{
+		Workspace: workspace, Resource: r, Cause: RefusedByOthers,
+		error: errors.Errorf("others, such as a webhook, undo what is written to %s again and again: it is written once a "+
+			"minute until they stop", r),
+	}
 }
 
 // newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
@@ -272,6 +284,9 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 			r.Resource, r.Hidden)
 	case r.Workspace && r.Cause == RefusedUnread:
 		return ReasonTooLarge, r.Error() + ". Make it smaller, or delete it"
+	case r.Workspace && r.Cause == RefusedByOthers:
+		return ReasonContested, "Something in this workspace, such as a webhook, undoes what the provider of the service " +
+			"writes to " + of + " again and again. Until it stops, that is written once a minute"
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
 			r.Resource.String() + ". Accept its permission claim in the APIBinding"
@@ -281,7 +296,7 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 	case r.Workspace:
 		return ReasonRejected, "This workspace does not accept " + of +
 			" of the service. Check its policies and webhooks, and whether it is immutable"
-	case r.Cause == RefusedByRights, r.Cause == RefusedUnread:
+	case r.Cause == RefusedByRights, r.Cause == RefusedByOthers, r.Cause == RefusedUnread:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
 		return ReasonNoRoom, "The provider of the service has no room for " + what +

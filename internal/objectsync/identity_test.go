@@ -175,7 +175,7 @@ func TestContent(t *testing.T) {
 	u.Object["spec"], u.Object["status"] = map[string]any{"x": "y"}, map[string]any{}
 	u.Object["roleRef"], u.Object["none"] = map[string]any{"kind": "Role"}, nil
 	want := map[string]any{
-		"spec": map[string]any{"x": "y"}, "roleRef": map[string]any{"kind": "Role"},
+		"spec": map[string]any{"x": "y"}, "roleRef": map[string]any{"kind": "Role"}, "none": nil,
 		"metadata": map[string]any{
 			"labels":      map[string]any{"a": "b", "example.org/x": "y", "notkcp.io/x": "stays"},
 			"annotations": map[string]any{"note": "1"},

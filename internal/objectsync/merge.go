@@ -106,42 +106,23 @@ func merged(object, patch map[string]any) map[string]any {
 
 // setsNull reports whether a JSON merge patch cannot say a patch: it sets a null, or one in a list, which servers drop.
 func setsNull(v any, inList bool) bool {
-	sets := func(v any) bool { return setsNull(v, inList) }
 	switch x := v.(type) {
-	case null:
-		return true
 	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(x)), sets)
+		return slices.ContainsFunc(slices.Collect(maps.Values(x)), func(v any) bool { return setsNull(v, inList) })
 	case []any:
-		inList = true
-		return slices.ContainsFunc(x, sets)
+		return slices.ContainsFunc(x, func(v any) bool { return setsNull(v, true) })
 	}
-	return inList && v == nil
+	return inList && v == nil || v == (null{})
 }
 
-// patchFor returns a patch as it is sent for an object as it was read: as it is or, if it sets nulls, as a JSON patch of
-// whole fields, which is a conflict if the object has changed since.
+// patchFor returns a patch as it is sent for an object as it was read: as it is or, if it sets nulls, as a JSON patch
+// that replaces all of the object, which is a conflict if that has changed since.
 func patchFor(u *unstructured.Unstructured, patch map[string]any) []byte {
 	if u == nil || !setsNull(patch, false) {
 		return encoded(patch)
 	}
 	patch = merged(patch, at([]string{"metadata", "resourceVersion"}, u.GetResourceVersion()))
-	var steps []any
-	set := func(path string, patch, is map[string]any) {
-		for _, field := range slices.Sorted(maps.Keys(patch)) {
-			pointer := path + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
-			value, ok := is[field]
-			steps = append(steps, map[string]any{"op": "add", "path": pointer, "value": value})
-			if !ok { // Only what is there can be removed.
-				steps = append(steps, map[string]any{"op": "remove", "path": pointer})
-			}
-		}
-	}
-	is := merged(u.Object, patch)
-	set("/metadata/", asMap(patch["metadata"]), asMap(is["metadata"]))
-	delete(patch, "metadata")
-	set("/", patch, is)
-	return encoded(steps)
+	return encoded([]any{map[string]any{"op": "replace", "path": "", "value": merged(u.Object, patch)}})
 }
 
 // PatchType returns the type of a patch for a Writer.

@@ -29,6 +29,11 @@
 // workspace has a short queue of its own for events, so that a burst of one, or its webhook that hangs, costs no other
 // an event. We rejected client-go's broadcaster: it has one queue for all and drops without a count.
 //
+// # Fights
+//
+// A write that repeats one of the last pass has been undone by somebody. An object has as many of them at once as an
+// Object has reverts, and then one a minute. We rejected to count all writes: operators report often.
+//
 // # Objects and workspaces that go
 //
 // An object that is gone although our finalizer did not hold it is read from the server once more before its copy is

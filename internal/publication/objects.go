@@ -19,6 +19,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -44,6 +45,7 @@ type object struct {
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	refused      refusalGroup // by what it was at its last try
+	wrote        []uint64     // what the last pass has written that has written anything, see hashOf
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// seen is how often kcp had been restored when the object was last there, and one more. It is zero if this process
@@ -114,6 +116,7 @@ type objectIndex struct {
 // records are what is known of all objects, by whichever spec they are synced.
 type records struct {
 	restores atomic.Int64 // how often kcp was restored while any of them was known
+	fights   targetresource.Drift
 
 	mu    sync.Mutex
 	known map[objectsync.Primary]*object // those of which anything is there
@@ -152,6 +155,7 @@ func (x *objectIndex) forget(item objectsync.Primary) {
 	if x.known[item] != nil {
 		x.changed()
 		delete(x.known, item)
+		x.fights.Forget(fighter(item))
 		x.workspaces.count(item.Cluster, -1)
 	}
 }

@@ -309,6 +309,10 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		lock.RLock()
 		defer lock.RUnlock()
 	}
+	write := hashOf(r, u.Object)
+	if err := s.pass.mayWrite(s, r, write); err != nil {
+		return err
+	}
 	options := metav1.CreateOptions{}
 	for _, by := range u.GetManagedFields() { // The server finds the fields.
 		options.FieldManager = by.Manager
@@ -325,15 +329,29 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, options)
 	}
 	if err == nil {
+		s.pass.wrote = append(s.pass.wrote, write)
 		s.put(r, answer)
 	}
 	return err
 }
 
-// Patch changes an object.
+// Patch changes an object. A patch that changes nothing is undone by nobody.
 func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	write := hashOf(o, string(versions.ReplaceAll(patch, nil)))
+	if err := s.pass.mayWrite(s, o.GVR(), write); err != nil {
+		return err
+	}
+	was := ""
+	for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
+		if u := t.Get(s.name(o.NamespacedName())); u != nil {
+			was = u.GetResourceVersion()
+		}
+	}
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
+	if err == nil && answer.GetResourceVersion() != was {
+		s.pass.wrote = append(s.pass.wrote, write)
+	}
 	switch {
 	case err != nil:
 		return err

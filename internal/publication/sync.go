@@ -56,6 +56,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 		return
 	}
 	w.objects.settle(item, err)
+	p.settleFight()
 	switch {
 	case isEarly(err), apierrors.IsConflict(err):
 	case err == nil && !synced:
@@ -186,6 +187,9 @@ type pass struct {
 	needs     set[need]
 	used      int  // See mayUse.
 	gone      bool // Nothing is left of the object.
+	wrote     []uint64
+	waits     *time.Duration           // how long what others have undone has to wait, nil if nothing is repeated
+	contested *objectsync.RefusalError // what others undo again and again, nil for nothing
 	input     objectsync.Input
 }
 
@@ -270,6 +274,12 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		return false, err
 	}
 	res, err := w.syncer.Sync(p.ctx, p.input)
+	if err == nil && p.contested != nil { // It has been written, which does not last.
+		reason, message := objectsync.WarningOf(p.contested)
+		res.Events, err = append(res.Events, objectsync.Event{
+			Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		}), p.contested
+	}
 	w.needs.set(p.item, p.needs)
 	held := w.syncer.Held(p.item, w.streams.state(p.item)) // What is not related any more may still have to go.
 	if err == nil {
