@@ -14,9 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestLeavingIsNotSubmitted shows that a resource, or the copy of a Secret, which somebody deletes on the cluster, and a
-// finalizer holds, makes an application not ready, which says what it waits for, and that it is made again when it is
-// gone.
+// TestLeavingIsNotSubmitted shows that a resource, or the copy of a Secret, which somebody deletes on the cluster, and
+// a finalizer holds, makes an application not ready, which says what it waits for, and that it is made again when it
+// is gone.
 func TestLeavingIsNotSubmitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -58,8 +58,8 @@ type remote struct {
 	manager string                     // the field manager, known after look
 }
 
-// look finds the live resource. It asks the target only where no watch can tell: one that the Object has applied, and the
-// watch does not show, is gone or lacks our label.
+// look finds the live resource. It asks the target only where no watch can tell: one that the Object has applied, and
+// the watch does not show, is gone or lacks our label.
 func (e *remote) look(ctx context.Context, o Object) (err error) {
 	e.live, err = e.See(ctx, e.streams(o)...)
 	if err == nil && e.live == nil && owns(o) && (o.Observed().Applied != nil && e.isAt(o) || appliedByClient(o)) {

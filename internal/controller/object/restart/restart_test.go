@@ -13,10 +13,12 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -120,6 +122,49 @@ func TestUnreadableObjects(t *testing.T) {
 		setManifest(t, c, o, build.ConfigMap(tns, o.GetName(), "a", "b"))
 		provider.AwaitReady(t, c, o)
 	}
+}
+
+// TestUnlabelledSurvivesRestart shows that the next provider follows a resource that admission takes our label off, and
+// writes nothing before somebody changes it.
+func TestUnlabelledSurvivesRestart(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	c, tc, s := local.Client(t, apis.AddToScheme), target.Client(t), build.Namespaced()
+	stop := start(t)
+	ns, tns := local.Namespace(t), target.Namespace(t)
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
+	probe := cm.DeepCopy()
+	probe.SetLabels(map[string]string{commonv1.LabelKeyManaged: commonv1.LabelValueManaged})
+	kube.Mutate(t, tc, tns, "configmaps", probe, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+	o := s.Object(ns, "settings", "target", build.ConfigMap(tns, "settings", "ours", "yes"))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, target.User(t, ns, admins))),
+		s.Config(ns, "target", build.FromSecret(ns, "credentials")), o)
+	contested := func() {
+		t.Helper()
+		kube.Await(t, c, o, "the label to be named", func() (bool, string) {
+			s := o.GetCondition(xpv2.TypeSynced)
+			return s.Reason == commonv1.ReasonContested && strings.Contains(s.Message, commonv1.LabelKeyManaged), s.Message
+		})
+	}
+	contested()
+	stop()
+	audit := target.Audit(t)
+	mark := audit.Mark()
+	start(t)
+	kube.Eventually(t, "the resource to be watched by its name", func() (bool, string) {
+		all := audit.Watches(mark).By(ns)
+		return len(all) > 1, all.String()
+	})
+	for _, drift := range []string{"no", "never"} {
+		if written := audit.Since(mark).By(ns).Writes(); drift == "no" && len(written) > 0 {
+			t.Errorf("want no write after a restart, got %s", written)
+		}
+		kube.Patch(t, tc, cm, `{"data":{"ours":"`+drift+`"}}`)
+		kube.Await(t, tc, cm, "the drift to be reverted", func() (bool, string) {
+			return cm.Data["ours"] == "yes", cm.Data["ours"]
+		})
+	}
+	contested()
+	kube.Remove(t, c, o)
 }
 
 // setManifest sets the manifest of an Object.
