@@ -133,7 +133,7 @@ func TestMostTemplates(t *testing.T) {
 // TestApplicationIsImmutable shows what cannot be changed of an application, and what can.
 func TestApplicationIsImmutable(t *testing.T) {
 	c := provide(t)
-	identity := "apiVersion, kind, name and namespace of a template are immutable"
+	identity := "group, kind, name and namespace of a template are immutable"
 	template := func(change func(build.Manifest)) func(*application) {
 		return func(app *application) {
 			m := build.ConfigMap("d", "settings")
@@ -199,7 +199,9 @@ func TestApplicationIsImmutable(t *testing.T) {
 func TestResourceIsImmutable(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct{ patch, want string }{
-		"APIVersion": {patch: `{"spec":{"template":{"apiVersion":"v2"}}}`, want: "template.apiVersion is immutable"},
+		"Group": {
+			patch: `{"spec":{"template":{"apiVersion":"other/v1"}}}`, want: "the group in template.apiVersion is immutable",
+		},
 		"Kind":       {patch: `{"spec":{"template":{"kind":"Secret"}}}`, want: "template.kind is immutable"},
 		"Name": {
 			patch: `{"spec":{"template":{"metadata":{"name":"other"}}}}`,

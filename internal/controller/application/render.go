@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +39,7 @@ func render(app *application, t template, existing *resource) *resource {
 	if keys, ok := r.GetAnnotations()[workloadv1alpha1.AnnotationKeyTemplated]; ok {
 		_ = json.Unmarshal([]byte(keys), &was) // Who spoils it keeps what the template drops.
 	}
-	ours := map[string]string{workloadv1alpha1.AnnotationKeyApplicationUID: string(app.GetUID())}
+	ours := map[string]string{workloadv1alpha1.AnnotationKeyApplicationName: app.GetName()}
 	now := templated{
 		Labels:      slices.Sorted(maps.Keys(t.Metadata.Labels)),
 		Annotations: slices.Sorted(maps.Keys(t.Metadata.Annotations)),
@@ -52,6 +53,9 @@ func render(app *application, t template, existing *resource) *resource {
 	r.SetName(t.Metadata.Name)
 	r.SetLabels(replace(r.GetLabels(), was.Labels, t.Metadata.Labels))
 	r.SetAnnotations(replace(r.GetAnnotations(), was.Annotations, t.Metadata.Annotations, ours))
+	r.SetOwnerReferences(slices.DeleteFunc(r.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+		return isOwner(app, &o)
+	}))
 	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app,
 		workloadv1alpha1.ApplicationGroupVersionKind)))
 	meta.AddFinalizer(r, workloadv1alpha1.FinalizerResource)
@@ -102,14 +106,23 @@ func sameTemplate(a, b workloadv1alpha1.Template) bool {
 // cannot become the other.
 func isAnother(a, b *resource) bool {
 	s, t := a.Spec.Template, b.Spec.Template
-	return s.APIVersion != t.APIVersion || s.Kind != t.Kind || s.Metadata != t.Metadata ||
+	g, h := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
+	return g.GroupKind() != h.GroupKind() || s.Metadata != t.Metadata ||
 		!equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef)
 }
 
-// isOrphan reports whether an application has controlled a resource of one of its templates, and now nobody does.
-func isOrphan(app *application, r *resource) bool {
-	return metav1.GetControllerOf(r) == nil &&
-		r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationUID] == string(app.GetUID()) && makes(app, r)
+// isOwn reports whether an application controls a resource, or the one of its name did: it has another UID after a
+// restore, and somebody may have taken the controller reference away.
+func isOwn(app *application, r *resource) bool {
+	c := metav1.GetControllerOf(r)
+	if c == nil {
+		return r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationName] == app.GetName() && makes(app, r)
+	}
+	return isOwner(app, c)
+}
+
+func isOwner(app *application, o *metav1.OwnerReference) bool {
+	return o.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind && o.Name == app.GetName()
 }
 
 // makes reports whether an application has a template of the name of a resource.

@@ -19,7 +19,7 @@ import (
 )
 
 // errConflict is the cause of errors about resources of others that have the names of ours.
-var errConflict = errors.New("give the template another name, or delete that one and what it keeps on its cluster")
+var errConflict = errors.New("give the template another name")
 
 // prune deletes the resources that no template makes any more.
 func (r *Reconciler) prune(ctx context.Context, p *pass) error {
@@ -80,7 +80,7 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	if held == nil {
 		return r.create(ctx, p, t)
 	}
-	if !metav1.IsControlledBy(held, p.app) {
+	if !isOwn(p.app, held) {
 		return nil, errors.Wrap(errConflict, "it exists and is not controlled by the application")
 	}
 	if meta.WasDeleted(held) {
@@ -131,7 +131,7 @@ func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		held := p.held[name]
-		if !metav1.IsControlledBy(held, p.app) && !isOrphan(p.app, held) {
+		if !isOwn(p.app, held) {
 			continue
 		}
 		p.leaving = append(p.leaving, name)

@@ -9,7 +9,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -114,7 +113,7 @@ func synced(p *pass, err error) xpv2.Condition {
 	var c xpv2.Condition
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		r := p.held[name]
-		if err != nil || r == nil || !metav1.IsControlledBy(r, p.app) && !isOrphan(p.app, r) {
+		if err != nil || r == nil || !isOwn(p.app, r) {
 			continue
 		}
 		switch c = r.GetCondition(xpv2.TypeSynced); c.Reason { //nolint:exhaustive // Others are about the resource alone.

@@ -10,6 +10,7 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -91,8 +92,14 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, res targetresource.R
 	if err != nil {
 		return false, err
 	}
-	if live == nil || !controls(p.resource, live) {
+	if live == nil {
 		return true, nil
+	}
+	if !controls(p.resource, live) { // It was handed over: who has it takes over what it gives.
+		_, err := res.Write(ctx, func() (*unstructured.Unstructured, error) {
+			return res.Client(fieldManager(p.resource)).Leave(ctx, live)
+		})
+		return client.IgnoreNotFound(err) == nil, client.IgnoreNotFound(err)
 	}
 	if res.Purpose == purposeTemplate {
 		p.live, p.looked = live, true

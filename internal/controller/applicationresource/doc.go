@@ -12,7 +12,9 @@
 //
 // What is on a cluster belongs to the KubernetesApplicationResource whose UID its annotation names. If somebody has
 // removed the annotation, the field manager still tells, which has the UID in its name. What has neither is refused,
-// not adopted: it may be anybody's.
+// not adopted: it may be anybody's. One that has not submitted yet takes what is of its namespace and name, as after a
+// restore. It is deleted by UID only: what was never submitted may be that of a living one elsewhere. A mark by name
+// alone was rejected: two in two control planes would fight.
 //
 // A resource that no watch shows is asked for once before it is made, as it may lack our label. It is then applied
 // without force, which the server refuses if the resource of another KubernetesApplicationResource has come in between,

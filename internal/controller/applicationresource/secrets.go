@@ -133,8 +133,8 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 	if live == nil {
 		return r.writeCopy(ctx, p, res, nil)
 	}
-	if !controls(p.resource, live) {
-		return r.refuse(p, res)
+	if err := r.admitLive(ctx, p, res, live); err != nil {
+		return err
 	}
 	if live.Object["type"] != res.Manifest.Object["type"] {
 		_, err := res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.

@@ -21,8 +21,8 @@ import (
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
-var errConflict = errors.New("name another resource in the template, hand this one over by annotation " +
-	workloadv1alpha1.AnnotationKeyResourceUID + ", or delete it on the cluster")
+var errConflict = errors.New("name another resource in the template, or hand this one over by annotation " +
+	workloadv1alpha1.AnnotationKeyResourceUID)
 
 // errSecretMissing is the cause of errors about Secrets that do not exist.
 var errSecretMissing = errors.New("create them, or take them out of spec.secrets")

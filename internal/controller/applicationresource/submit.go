@@ -8,9 +8,13 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -50,11 +54,40 @@ func (r *Reconciler) look(ctx context.Context, p *pass, res targetresource.Resou
 	if live == nil {
 		return nil
 	}
-	if !controls(p.resource, live) {
-		return r.refuse(p, res)
+	if err := r.admitLive(ctx, p, res, live); err != nil {
+		return err
 	}
 	p.cluster.Watches().Track(p.owner, purposeRival)
 	p.live = live
+	return nil
+}
+
+// admitLive refuses a live resource that is neither that of a KubernetesApplicationResource nor that of its namespace
+// and name, which it is after a restore. If it has submitted its template, one in another control plane has taken the
+// resource. The garbage collector deletes one whose application is another by now, and must not find that it has any.
+func (r *Reconciler) admitLive(ctx context.Context, p *pass, res targetresource.Resource,
+	live *unstructured.Unstructured,
+) error {
+	o, was := p.resource, p.resource.Status.Submitted
+	if controls(o, live) {
+		return nil
+	}
+	if live.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceName] != p.owner.NamespacedName.String() ||
+		was != nil && was.ManifestHash == apply.Hash(p.remote.Manifest.Object) {
+		return r.refuse(p, res)
+	}
+	c := metav1.GetControllerOf(o)
+	if c == nil || c.Kind != workloadv1alpha1.ApplicationGroupVersionKind.Kind {
+		return nil
+	}
+	app := &workloadv1alpha1.KubernetesApplication{}
+	err := r.local.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: c.Name}, app)
+	if client.IgnoreNotFound(err) != nil {
+		return targetresource.OfControlPlane(err)
+	}
+	if app.GetUID() != c.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, c.Name, errors.New("the application is not restored yet"))
+	}
 	return nil
 }
 
@@ -106,8 +139,20 @@ func isCurrent(p *pass, wanted string) (bool, error) {
 	if p.live == nil || was == nil || was.ManifestHash != wanted || was.UID != p.live.GetUID() {
 		return false, nil
 	}
+	if legacy, err := migration(p, p.remote, p.live).Needed(); legacy || err != nil {
+		return false, err
+	}
 	held, err := apply.HashOwned(p.live, p.remote.Manifest, fieldManager(p.resource))
 	return held == was.FieldsHash, err
+}
+
+// migration returns what of a live resource becomes ours: all that the former ones of the resource have applied, and
+// what the template gives of that which Objects have left or kubectl has made.
+func migration(p *pass, res targetresource.Resource, live *unstructured.Unstructured) apply.Migration {
+	return apply.Migration{
+		Live: live, Manifest: res.Manifest, Manager: fieldManager(p.resource), Owned: true,
+		Former: workloadv1alpha1.FieldManagerRemotePrefix, Left: []string{commonv1.FieldManagerPrefix},
+	}
 }
 
 // write applies a resource: the very one that was seen, or a new one. It never touches what is not ours.
@@ -118,6 +163,9 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 	live, err := res.Write(ctx, func() (*unstructured.Unstructured, error) {
 		if seen == nil {
 			return c.Introduce(ctx, res.Manifest)
+		}
+		if _, err := c.Migrate(ctx, migration(p, res, seen)); err != nil {
+			return nil, err
 		}
 		return c.Update(ctx, res.Manifest, seen.GetUID())
 	})
@@ -161,15 +209,16 @@ func desired(o *workloadv1alpha1.KubernetesApplicationResource) (*unstructured.U
 
 // mark makes a resource that of a KubernetesApplicationResource.
 func mark(u *unstructured.Unstructured, o *workloadv1alpha1.KubernetesApplicationResource) error {
-	for field, m := range map[string]struct{ key, value string }{
-		"labels":      {commonv1.LabelKeyManaged, commonv1.LabelValueManaged},
-		"annotations": {workloadv1alpha1.AnnotationKeyResourceUID, string(o.GetUID())},
+	for _, m := range []struct{ field, key, value string }{
+		{"labels", commonv1.LabelKeyManaged, commonv1.LabelValueManaged},
+		{"annotations", workloadv1alpha1.AnnotationKeyResourceUID, string(o.GetUID())},
+		{"annotations", workloadv1alpha1.AnnotationKeyResourceName, client.ObjectKeyFromObject(o).String()},
 	} {
-		if v, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", field); found && v == nil {
-			unstructured.RemoveNestedField(u.Object, "metadata", field) // What is null is not set.
+		if v, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", m.field); found && v == nil {
+			unstructured.RemoveNestedField(u.Object, "metadata", m.field) // What is null is not set.
 		}
-		if err := unstructured.SetNestedField(u.Object, m.value, "metadata", field, m.key); err != nil {
-			return errors.Wrapf(errInvalidTemplate, "spec.template.metadata.%s is not an object", field)
+		if err := unstructured.SetNestedField(u.Object, m.value, "metadata", m.field, m.key); err != nil {
+			return errors.Wrapf(errInvalidTemplate, "spec.template.metadata.%s is not an object", m.field)
 		}
 	}
 	return nil

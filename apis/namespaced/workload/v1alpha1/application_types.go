@@ -27,11 +27,11 @@ type KubernetesApplicationSpec struct {
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
 	// resourceTemplates are the resources of the application, 128 at most, each under a name of its own. Which resource
-	// a name stands for cannot be changed: its apiVersion, kind, name and namespace stay until the template is removed.
+	// a name stands for cannot be changed: its group, kind, name and namespace stay until the template is removed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="metadata.name must be unique among resourceTemplates"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, oldSelf.all(o, o.metadata.name != t.metadata.name || (o.spec.template.apiVersion == t.spec.template.apiVersion && o.spec.template.kind == t.spec.template.kind && o.spec.template.metadata.name == t.spec.template.metadata.name && has(o.spec.template.metadata.__namespace__) == has(t.spec.template.metadata.__namespace__) && (!has(t.spec.template.metadata.__namespace__) || o.spec.template.metadata.__namespace__ == t.spec.template.metadata.__namespace__))))",message="apiVersion, kind, name and namespace of a template are immutable: remove the template and add another"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, [t.spec.template.apiVersion.split('/')[0]].all(g, oldSelf.all(o, o.metadata.name != t.metadata.name || (o.spec.template.apiVersion.split('/')[0] == g && o.spec.template.kind == t.spec.template.kind && o.spec.template.metadata.name == t.spec.template.metadata.name && has(o.spec.template.metadata.__namespace__) == has(t.spec.template.metadata.__namespace__) && (!has(t.spec.template.metadata.__namespace__) || o.spec.template.metadata.__namespace__ == t.spec.template.metadata.__namespace__)))))",message="group, kind, name and namespace of a template are immutable: remove the template and add another"
 	// +listType=atomic
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 

@@ -40,10 +40,12 @@ const (
 	// AnnotationKeyResourceUID is the annotation on all that a KubernetesApplicationResource has made on its cluster.
 	// Its value is the UID of that KubernetesApplicationResource, which alone may change and delete it.
 	AnnotationKeyResourceUID = "kubernetesapplicationresource.workload.crossplane.io/uid"
-	// AnnotationKeyApplicationUID is the annotation on a KubernetesApplicationResource with the UID of the
-	// KubernetesApplication that made it. It tells whose it was if the garbage collector has taken its
-	// controller reference away.
-	AnnotationKeyApplicationUID = "kubernetesapplication.workload.crossplane.io/uid"
+	// AnnotationKeyResourceName is the annotation beside it with namespace/name of that KubernetesApplicationResource. One
+	// of this namespace and name that has another UID after a restore of the control plane goes on with the resource.
+	AnnotationKeyResourceName = "kubernetesapplicationresource.workload.crossplane.io/name"
+	// AnnotationKeyApplicationName is the annotation on a KubernetesApplicationResource with the name of the
+	// KubernetesApplication that made it. It tells whose it was if its controller reference is gone.
+	AnnotationKeyApplicationName = "kubernetesapplication.workload.crossplane.io/name"
 	// AnnotationKeyTemplated is the annotation on a KubernetesApplicationResource that lists the keys of the labels and
 	// annotations its template has given it, so that they go when the template drops them.
 	AnnotationKeyTemplated = "kubernetesapplication.workload.crossplane.io/templated-metadata"

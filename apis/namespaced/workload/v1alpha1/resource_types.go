@@ -34,7 +34,7 @@ type SecretReference struct {
 
 // KubernetesApplicationResourceSpec is the desired state of a KubernetesApplicationResource.
 //
-// +kubebuilder:validation:XValidation:rule="self.template.apiVersion == oldSelf.template.apiVersion",message="template.apiVersion is immutable: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.apiVersion.split('/')[0] == oldSelf.template.apiVersion.split('/')[0]",message="the group in template.apiVersion is immutable: make another KubernetesApplicationResource"
 // +kubebuilder:validation:XValidation:rule="self.template.kind == oldSelf.template.kind",message="template.kind is immutable: make another KubernetesApplicationResource"
 // +kubebuilder:validation:XValidation:rule="self.template.metadata.name == oldSelf.template.metadata.name",message="template.metadata.name is immutable: make another KubernetesApplicationResource"
 // +kubebuilder:validation:XValidation:rule="has(self.template.metadata.__namespace__) == has(oldSelf.template.metadata.__namespace__) && (!has(self.template.metadata.__namespace__) || self.template.metadata.__namespace__ == oldSelf.template.metadata.__namespace__)",message="template.metadata.namespace is immutable: make another KubernetesApplicationResource"
