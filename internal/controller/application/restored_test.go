@@ -120,9 +120,9 @@ func TestSameNameElsewhere(t *testing.T) {
 	}
 }
 
-// TestHandedOver shows that what another application, an Object or kubectl has applied to a resource which is handed
+// TestHandOverByAnnotation shows that what another application, an Object or kubectl has applied to a resource which is handed
 // over by annotation leaves it when it leaves the template.
-func TestHandedOver(t *testing.T) {
+func TestHandOverByAnnotation(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, world, *unstructured.Unstructured){
 		"Application": func(t *testing.T, w world, _ *unstructured.Unstructured) {
 			w.submit(t, w.application("former", build.ResourceTemplate("former",

@@ -82,10 +82,13 @@ func (r *Reconciler) admitLive(ctx context.Context, p *pass, res targetresource.
 	}
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: c.Name}, app)
-	if client.IgnoreNotFound(err) == nil && app.GetUID() != c.UID {
+	if client.IgnoreNotFound(err) != nil {
+		return targetresource.OfControlPlane(err)
+	}
+	if app.GetUID() != c.UID {
 		return apierrors.NewConflict(schema.GroupResource{}, c.Name, errors.New("the application is not restored yet"))
 	}
-	return targetresource.OfControlPlane(err)
+	return nil
 }
 
 // refuse leaves a resource to who has it, and watches for its end.
