@@ -77,7 +77,6 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
 		server: addressOf(host), config: a.config, cancel: cancel,
 	}
-	c.replace = func() { r.replace(c) }
 	if !a.route.direct {
 		operatorHosts.Store(host.Host, nil)
 	}
@@ -87,6 +86,12 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		for _, o := range r.tellHealth(c) {
 			r.WakeOwner(o)
 		}
+	}
+	c.replace = func() {
+		r.mu.Lock()
+		r.drop(c)
+		r.mu.Unlock()
+		usable() // Its users connect anew.
 	}
 	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
 	c.place = host.Host + " of " + a.tenant

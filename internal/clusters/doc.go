@@ -24,10 +24,9 @@
 //
 // # Another cluster at the same address
 //
-// A Cluster is told from others by the UID of its Namespace kube-system or, in kcp, of its LogicalCluster. That is read
-// before the first list, and whenever a stream lists anew or its watch was cut. A Cluster that has become another one
-// ends: all its users connect anew, and so look at new streams. We rejected a watch of the UID, which needs more rights,
-// and to list the streams of the old Cluster again: its mappings of kinds would stay.
+// The UID of Namespace kube-system or, in kcp, of LogicalCluster tells a Cluster from others. It is read before the
+// first list, and when a stream lists again or its watch was cut. A Cluster that has become another one ends, and its
+// users connect anew. We rejected a watch, which needs more rights, and lists alone, as mappings of kinds would stay.
 //
 // # Retries
 //

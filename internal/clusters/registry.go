@@ -260,17 +260,6 @@ func (r *Registry) drop(c *Cluster) {
 	c.close()
 }
 
-// replace ends a connection that leads to another cluster than it did, and has its users connect anew.
-func (r *Registry) replace(c *Cluster) {
-	r.mu.Lock()
-	r.drop(c)
-	r.mu.Unlock()
-	owners, _ := r.usersOf(c)
-	for _, o := range owners {
-		r.WakeOwner(o)
-	}
-}
-
 // Wake wakes all owners bound to a ProviderConfig.
 func (r *Registry) Wake(key string) {
 	r.mu.Lock()

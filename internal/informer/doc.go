@@ -23,12 +23,13 @@
 //
 // # Outages and restored servers
 //
-// A watch that the server ends in time is resumed. After any other end the server is asked who it is, and whether it has
-// come as far. It is listed if it is another one, has not, or cannot say: it may have been restored from a backup, and
-// answers a watch from its future with silence. A list that is older than what the stream has delivered means that the server went back in its history.
-// The list replaces everything, and all owners are woken. The informers of a manager get the same by NewInformer. We
-// rejected a list only after a refused connection: a server that has just started refuses watches as a busy one does,
-// and is then watched from its future. We rejected a list after each early end: load balancers cut idle connections.
+// A watch that the server ends in time is resumed. After any other end the server is asked who it is, and whether it
+// has come as far. It is listed if it is another one, has not, or cannot say: it may have been restored from a backup,
+// and answers a watch from its future with silence. A list that is older than what the stream has delivered means that
+// the server went back in its history. The list replaces everything, and all owners are woken. The informers of a
+// manager get the same by NewInformer. We rejected a list only after a refused connection: a server that has just
+// started refuses watches as a busy one does, and is then watched from its future. We rejected a list after each early
+// end: load balancers cut idle connections.
 //
 // # Own writes
 //

@@ -1,0 +1,134 @@
+package clusters
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// A named server says who it is, unless that is empty: then nobody may know.
+type named struct {
+	base string // what comes before the API in its paths
+
+	mu    sync.Mutex
+	uid   string
+	asked []string // paths
+	woken []string // names of users of connections to it
+}
+
+// is has the server be another one.
+func (s *named) is(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uid = uid
+}
+
+// wake takes that a user is woken.
+func (s *named) wake(n types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.woken = append(s.woken, n.Name)
+}
+
+// ServeHTTP answers with an object that has the UID.
+func (s *named) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, "/version") {
+		return
+	}
+	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, s.base))
+	w.Header().Set("Content-Type", "application/json")
+	if s.uid == "" {
+		w.WriteHeader(http.StatusForbidden)
+	}
+	_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"uid":"%s"}}`, s.uid)
+}
+
+// TestIdentity shows what tells a cluster from others, and that all users of one that has become another connect anew,
+// and share a connection again.
+func TestIdentity(t *testing.T) {
+	const (
+		deletion  = `","deletionTimestamp":"2026-01-02T03:04:05Z`
+		namespace = "/api/v1/namespaces/kube-system"
+		logical   = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
+	)
+	for name, tc := range map[string]struct {
+		reason    string
+		base      string
+		asked     string // for what, empty for nothing
+		uid, next string // at first, and when it is asked once more
+		same      bool   // It is the same then.
+		anew      bool   // All connect anew.
+	}{
+		"Same":      {"One that stays says so.", "", namespace, "a", "a", true, false},
+		"Another":   {"Another one ends the connection.", "", namespace, "a", "b", false, true},
+		"Unknown":   {"None proves nothing.", "", namespace, "", "", false, false},
+		"Withdrawn": {"None any more proves nothing.", "", namespace, "a", "", false, false},
+		"Granted":   {"What came before it may be another's.", "", namespace, "", "a", false, true},
+		"Workspace": {"A workspace has a LogicalCluster.", "/clusters/root:a", logical, "a", "b", false, true},
+		"Ending":    {"One in deletion is not trusted.", "/clusters/root:a", logical, "a", "a" + deletion, false, false},
+		"Virtual":   {"A virtual workspace shows many.", "/services/a/clusters/*", "", "", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &named{base: tc.base, uid: tc.uid}
+			server := httptest.NewServer(s)
+			t.Cleanup(server.Close)
+			r, err := NewRegistry(Options{Injected: &rest.Config{Host: server.URL + tc.base}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(r.Close)
+			first := connectSome(t, r)[0]
+			r.OnChange("test", s.wake)
+			first.isSame(t.Context(), false)
+			first.isSame(t.Context(), false)
+			if got := string(first.Identity()); got != tc.uid {
+				t.Errorf("identity: want %q, got %q", tc.uid, got)
+			}
+			s.is(tc.next)
+			if got := first.isSame(t.Context(), true); got != tc.same {
+				t.Errorf("%s Same: want %t, got %t", tc.reason, tc.same, got)
+			}
+			var want []string
+			if tc.asked != "" {
+				want = []string{tc.asked, tc.asked}
+			}
+			if diff := cmp.Diff(want, s.asked); diff != "" {
+				t.Errorf("asked for: -want, +got:\n%s", diff)
+			}
+			if wakes := len(s.woken) == users; wakes != tc.anew {
+				t.Errorf("%s All woken: want %t, got %v", tc.reason, tc.anew, s.woken)
+			}
+			connectSome(t, r)
+			next := slices.Compact(connectSome(t, r))
+			if anew := next[0] != first; anew != tc.anew || len(next) != 1 {
+				t.Errorf("%s Connected anew: want %t, got %t, to %d clusters", tc.reason, tc.anew, anew, len(next))
+			}
+		})
+	}
+}
+
+// users is how many users connectSome connects.
+const users = 3
+
+// connectSome connects users with the same credentials.
+func connectSome(t *testing.T, r *Registry) (all []*Cluster) {
+	t.Helper()
+	for i := range users {
+		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
+		all = append(all, connectAs(t, r, o, "jane"))
+	}
+	return all
+}
