@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -348,5 +349,40 @@ func TestChangeOfPlatformFields(t *testing.T) {
 				t.Errorf("neither is to be changed: -before, +after:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A keptPatch is a Writer that keeps the last patch.
+type keptPatch struct {
+	Writer
+
+	patch string
+}
+
+// Patch is that of a writer.
+func (w *keptPatch) Patch(_ context.Context, _ Ref, patch []byte, _ ...string) error {
+	w.patch = string(patch)
+	return nil
+}
+
+// TestStateKeepsItsValues shows that a state which only gets marks keeps its values, and is written over the version
+// that was read alone.
+func TestStateKeepsItsValues(t *testing.T) {
+	p, c := planning("", "")
+	w := &keptPatch{}
+	s, _ := readState(nil)
+	s.remember(c, c.encode(data("one")), false)
+	read := of(nil, nil)
+	read.SetResourceVersion("7")
+	read.Object["data"] = s.data()
+	secret := &stateSecret{syncer: p.syncer, service: Side{Writer: w}, id: p.view.id}
+	if _, err := secret.read(read, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := secret.save(t.Context(), &s, place{}, true); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.patch, `"data"`) || !strings.Contains(w.patch, `"resourceVersion":"7"`) {
+		t.Errorf("want marks alone, for the version that was read, got %s", w.patch)
 	}
 }

@@ -121,7 +121,7 @@ func (s *stateSecret) notOurs() error {
 	return errors.Wrapf(ErrForeign, "Secret %s is to hold the state of the object", s.name)
 }
 
-// patch writes the values that differ from those the Secret has. It is a conflict if it is not the one that was read, as
+// patch writes the values that differ from those the Secret has. It is a conflict if that is not as it was read, as
 // after a restore: what it is to remember may not have reached the copies of that time.
 func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructured) error {
 	metadata := map[string]any{}
@@ -131,7 +131,10 @@ func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructur
 	if s.version != "" {
 		metadata["resourceVersion"] = s.version
 	}
-	body := map[string]any{"data": diff(s.stored.data(), asMap(secret.Object["data"])), "metadata": metadata}
+	body := map[string]any{"metadata": metadata}
+	if data := diff(s.stored.data(), asMap(secret.Object["data"])); data != nil { // Null would remove all.
+		body["data"] = data
+	}
 	return s.service.patch(ctx, s.ref(), nil, body)
 }
 

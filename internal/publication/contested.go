@@ -22,8 +22,8 @@ func hashOf(write ...any) uint64 {
 	return h.Sum64()
 }
 
-// mayWrite fails if the last pass that has written anything has written the same, others have undone that too often, and
-// it is too early to repeat it.
+// mayWrite fails if it is too early for a write that others have undone: the last pass that has written anything has
+// written the same.
 func (p *pass) mayWrite(s *side, r schema.GroupVersionResource, write uint64) error {
 	x := p.worker.objects
 	if !slices.Contains(x.get(p.item).wrote, write) {

@@ -278,14 +278,16 @@ func passStatus(t *testing.T, from client.Client, u *unstructured.Unstructured,
 }
 
 // TestSyncSourceGoes shows that no object counts as synced while the CustomResourceDefinition is gone, with which its
-// copy goes, that this is reported and nothing is withdrawn, and that all goes on when it is back.
+// copy goes, that this is reported and nothing is withdrawn, and that all goes on when it is back, without a status.
 func TestSyncSourceGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
 	kube.Create(t, in, s.cert("web"))
-	s.copyOf(t, in)
+	patchStatus(t, s.c, s.copyOf(t, in), "Issued")
+	web := s.cert("web")
+	awaitField(t, in, web, "Issued", "status", "phase")
 	awaitCounts(t, s.c, o, 1, 0)
 	before := s.export(t)
 	d := definition(s.group, "certs", "secretName", "keyName", "note")
@@ -300,6 +302,10 @@ func TestSyncSourceGoes(t *testing.T) {
 	kube.Create(t, s.c, d)
 	awaitCounts(t, s.c, o, 1, 0)
 	s.copyOf(t, in)
+	kube.Get(t, in, client.ObjectKeyFromObject(web), web)
+	if web.Object["status"] != nil {
+		t.Errorf("want no status with a new copy, got %v", web.Object["status"])
+	}
 }
 
 // TestSyncRelatedGoes shows that an object goes, and lets its related object go, although the service cluster does not
