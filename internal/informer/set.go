@@ -131,9 +131,16 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Uns
 }
 
 // List returns all resources of the stream of an interest, sorted by namespace and name, under the conditions of Get.
-// Some may be Unreadable.
+// Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
 func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructured.Unstructured, err error) {
-	err = s.look(ctx, o, i, func(st *store) { all = allUnpacked(st.find("", "")) })
+	read := func(st *store) { all = allUnpacked(st.find("", "")) }
+	if err = s.look(ctx, o, i, read); IsFailing(err) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if st := s.streams[i.key()]; st != nil {
+			read(st.store)
+		}
+	}
 	return all, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -81,6 +82,9 @@ func (t *Table) Ready() error {
 	defer t.set.mu.Unlock()
 	return t.stream.ready()
 }
+
+// Resource returns the resource of the stream.
+func (t *Table) Resource() schema.GroupResource { return t.stream.key.Resource.GroupResource() }
 
 // Steady returns what Ready does, and an error if the stream is cut again and again: it shows all, but late.
 func (t *Table) Steady() error {

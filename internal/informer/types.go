@@ -160,3 +160,10 @@ func (e deniedError) Unwrap() error { return e.cause }
 // IsDenied reports whether an error means that the server refuses to list or watch the resource, so that it can only be
 // read live.
 func IsDenied(err error) bool { return errors.As(err, &deniedError{}) }
+
+// IsFailing reports whether an error means that the server does not answer a stream as it is to, without refusing it:
+// what the stream has shown is what is known.
+func IsFailing(err error) bool {
+	d := deniedError{}
+	return errors.As(err, &d) && !refused(d.cause)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -222,13 +223,16 @@ func (s *streams) renew() {
 // steady returns why a stream does not show what its server has, or does so late, nil if all are well.
 func (s *streams) steady() (first error) {
 	s.mu.Lock()
-	all := append(slices.Collect(maps.Values(s.related)), s.copies, s.states)
-	for _, e := range s.endpoints {
-		all = append(all, e.objects)
+	all := map[*informer.Table]string{s.copies: "", s.states: ""} // URLs of endpoints
+	for k, t := range s.related {
+		all[t] = k.cluster
+	}
+	for url, e := range s.endpoints {
+		all[e.objects] = url
 	}
 	s.mu.Unlock()
-	for _, t := range all {
-		if err := t.Steady(); err != nil && (first == nil || err.Error() < first.Error()) {
+	for t, url := range all {
+		if err := kcp.ExplainList(t.Steady(), url, t.Resource()); err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}
 	}

@@ -149,7 +149,13 @@ func TestHasCopies(t *testing.T) {
 	p, _ := newThings(t, s)
 	open(t, p)
 	p.worker.streams.states.Put(stateOfWeb(p, "victim"))
-	gone, _ := newThings(t, &server{answers: map[string]http.HandlerFunc{"/apis/example.org/v1/things": http.NotFound}})
+	gone, _ := newThings(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/apis/example.org/") {
+			http.NotFound(w, r)
+			return
+		}
+		(&server{}).ServeHTTP(w, r)
+	}))
 	gone.worker.holders.shared = p.worker.config.shared
 	open(t, gone)
 	other := &holders{shared: p.worker.config.shared, name: "other"}

@@ -143,7 +143,11 @@ func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error)
 // whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
 // on if there is room.
 func (rd reader) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := rd.ready(t); err != nil || !informer.IsTrimmed(u) {
+	err := rd.ready(t)
+	if u != nil && rd.side.endpoint != nil && informer.IsFailing(err) {
+		err = nil
+	}
+	if err != nil || !informer.IsTrimmed(u) {
 		return u, cmp.Or(err, rd.usable(u))
 	}
 	read, err := rd.side.resource(rd.resource, u.GetNamespace()).Get(rd.side.pass.ctx, u.GetName(), metav1.GetOptions{})

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
@@ -242,8 +243,8 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 		return nil, nil //nolint:nilnil // So is none told.
 	}
 	source = p.endpoint.objects.Get(inCluster(p.item.Cluster, p.item.NamespacedName))
-	if err := p.endpoint.objects.Ready(); err != nil {
-		return nil, err
+	if err := p.endpoint.objects.Ready(); err != nil && (source == nil || !informer.IsFailing(err)) {
+		return nil, err // Of what is known, what one workspace has stops no other.
 	}
 	if source != nil && source.GetDeletionTimestamp() == nil && p.home.Path == "" &&
 		w.config.Sync.Spec.EnableWorkspacePaths {

@@ -98,7 +98,7 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 	v := &consumerView{endpoints: c.connect(ctx, p), homes: map[string]string{}, untold: p.workspace.slice == nil}
 	for i := range v.endpoints {
 		e := &v.endpoints[i]
-		bindings, err := e.list(ctx, kcp.Bindings)
+		bindings, err := e.list(ctx, kcp.Bindings) // Those that are known are served, whatever fails.
 		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		e.Listed = err == nil && len(bindings) > 0
@@ -161,6 +161,7 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
 	e.Cluster.Watches().Track(e.owner, informer.Purpose(r.GroupResource().String()), i)
 	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
+	err = kcp.ExplainList(err, e.URL, r.GroupResource())
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
 

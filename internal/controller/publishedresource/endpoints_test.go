@@ -1,9 +1,14 @@
 package publishedresource_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -14,6 +19,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -99,6 +105,48 @@ func TestEndpointWithoutAPI(t *testing.T) {
 	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), s.endpointOf(t, second))
 	await(t, s.c, o, isNot(xpv2.TypeReady, ""))
+}
+
+// TestSyncFailingList shows that a workspace which is known to be bound, and its objects that are known, are synced
+// while kcp answers lists of all workspaces with 500, as for an object of nearly 10,000 levels; that the
+// PublishedResource says how that is found; and that all goes on when it is gone.
+func TestSyncFailingList(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Bool
+	lasts, cut := context.WithCancel(t.Context())
+	s := newShop(t, exportName)
+	s.connect(t, kcp.Front(t, s.agent(t), func(server *httputil.ReverseProxy) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			of := path.Base(r.URL.Path)
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			switch {
+			case !strings.Contains(r.URL.Path, clusters.AllClusters) || of != "apibindings" && of != "certs":
+			case fails.Load():
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"max depth","code":500}`))
+				return
+			case lasts.Err() == nil:
+				defer context.AfterFunc(lasts, cancel)()
+			}
+			server.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}))
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	kube.Create(t, in, s.cert("web"))
+	copied := s.copyOf(t, in)
+	fails.Store(true)
+	cut()
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), "get apibindings.apis.kcp.io")
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced), "get certs."+s.group)
+	s.issue(t, copied, "a")
+	awaitIssued(t, in, s.cert("web"), "a")
+	fails.Store(false)
+	kube.Create(t, in, s.cert("later"))
+	s.copyNamed(t, in, "later")
+	awaitCounts(t, s.c, o, 2, 0)
 }
 
 // endpoints returns those that kcp has given the APIExport.
