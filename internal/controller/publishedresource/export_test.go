@@ -132,6 +132,20 @@ func TestSchemaIsDeleted(t *testing.T) {
 	kube.Get(t, consumer, client.ObjectKeyFromObject(s.object("Hat", "bowler")), s.object("Hat", "bowler"))
 }
 
+// TestSchemaWasNeverThere shows that an entry of an APIExport is replaced whose schema nobody has ever seen.
+func TestSchemaWasNeverThere(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.connect(t, s.agent(t))
+	e, never := kcp.Export(exportName), "v0.hats."+s.group
+	e.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", never)}
+	s.create(t, e)
+	s.publish(t, "hats")
+	if s.awaitSchema(t, "hats", "") == never {
+		t.Error("want a schema that is there")
+	}
+}
+
 // TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and
 // those of others are not.
 func TestSchemasGo(t *testing.T) {

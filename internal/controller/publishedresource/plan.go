@@ -179,7 +179,7 @@ const notesMost = 1024
 func notesOf(p *projection.Projection) string {
 	var notes []string
 	if len(p.Losses) > 0 {
-		notes = append(notes, "Lost in versions that are not stored, as kcp does not convert: "+
+		notes = append(notes, "Lost in versions other than "+p.Kind().Version+", as kcp does not convert: "+
 			strings.Join(p.Losses, "; ")+": publish one version by spec.resource.versions")
 	}
 	if len(p.Skipped) > 0 {
