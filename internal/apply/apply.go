@@ -129,7 +129,7 @@ func Prepare(manifest *unstructured.Unstructured) (leftOut []string) {
 // encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server
 // to refuse.
 func encodeStringData(u *unstructured.Unstructured) {
-	if u.GetAPIVersion() != "v1" || u.GetKind() != "Secret" {
+	if !isSecret(u.Object) {
 		return
 	}
 	plain, ok := u.Object["stringData"].(map[string]any)

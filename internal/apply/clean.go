@@ -1,7 +1,9 @@
 package apply
 
 import (
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,9 +47,12 @@ type private struct {
 
 // clean returns an answer to a manifest without what is private of it.
 func (c Client) clean(manifest *unstructured.Unstructured, err error) error {
-	secret := manifest.GetAPIVersion() == "v1" && manifest.GetKind() == "Secret"
-	p := private{secret: secret || len(c.SecretFields) > 0, content: manifest.Object, fields: c.SecretFields}
-	return p.clean(err)
+	secret := isSecret(manifest.Object) || len(c.SecretFields) > 0
+	return private{secret: secret, content: manifest.Object, fields: c.SecretFields}.clean(err)
+}
+
+func isSecret(content map[string]any) bool {
+	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
 }
 
 // IsQuotaExceeded reports whether a server has refused to write a resource because a ResourceQuota has no room for it.
@@ -104,6 +109,9 @@ func (p private) clean(err error) error {
 
 // censor takes what is private out of an answer.
 func (p private) censor(s *metav1.Status) {
+	if s.Reason == metav1.StatusReasonUnknown && len(p.notBase64()) > 0 { // The server cannot read it, and says no more.
+		s.Reason, s.Code = metav1.StatusReasonBadRequest, http.StatusBadRequest
+	}
 	s.Message = p.reduce(s)
 	if s.Details == nil {
 		return
@@ -133,19 +141,29 @@ func (p private) reduce(s *metav1.Status) string {
 	return text
 }
 
-// about returns the names of the fields that an answer is about.
+// about returns the names of the fields that an answer is about, and of those that make a Secret unreadable.
 func (p private) about(d *metav1.StatusDetails) string {
-	if d == nil {
-		return ""
-	}
-	var fields []string
-	for _, c := range d.Causes {
-		if field := p.known(c.Field); field != "" {
-			fields = append(fields, field)
+	fields := p.notBase64()
+	if d != nil {
+		for _, c := range d.Causes {
+			fields = append(fields, p.known(c.Field))
 		}
 	}
 	slices.Sort(fields)
-	return strings.Join(slices.Compact(fields), ", ")
+	return strings.Join(slices.DeleteFunc(slices.Compact(fields), func(f string) bool { return f == "" }), ", ")
+}
+
+// notBase64 returns what is to be said of the values that make a Secret unreadable.
+func (p private) notBase64() (said []string) {
+	data, _ := p.content["data"].(map[string]any)
+	for k, v := range data {
+		text, _ := v.(string)
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil && isSecret(p.content) {
+			at := fieldpath.Segments{fieldpath.Field("data"), fieldpath.Field(k)}
+			said = append(said, p.known(at.String())+" is not base64")
+		}
+	}
+	return said
 }
 
 // known returns the name of a field as far as it is known not to be private: servers and webhooks name what they like,

@@ -72,7 +72,7 @@ func TestClean(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(tc.kind))
-			u.Object["data"] = map[string]any{"a": "hunter2", "b": "hunter2"}
+			u.Object["data"] = map[string]any{"a": "hunter22", "b": "hunter22"}
 			got := Client{}.clean(u, tc.err)
 			if diff := cmp.Diff(tc.want, got.Error()); diff != "" {
 				t.Errorf("%s\nclean: -want, +got:\n%s", tc.reason, diff)
@@ -91,6 +91,18 @@ func TestClean(t *testing.T) {
 	}
 	if !strings.Contains(invalid.ErrStatus.Details.Causes[0].Message, "hunter2") {
 		t.Error("the answer belongs to who gave it: want it unchanged")
+	}
+}
+
+// TestNotBase64IsNamed shows that a refusal of a Secret names the values that are not base64, whatever it says.
+func TestNotBase64IsNamed(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "hunter2", "b": "aHVudGVy", "tls.crt": "hunter2!"},
+	}}
+	got := Client{}.clean(u, apierrors.NewBadRequest("illegal base64 data at input byte 4: hunter2")).Error()
+	want := leftOut("BadRequest") + ": data.a is not base64, data[tls.crt] is not base64"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

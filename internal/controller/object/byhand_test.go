@@ -216,3 +216,16 @@ func TestOnlyTheChangeIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestSecretThatIsNotBase64 shows that the key of a Secret whose value is not base64 is named, and the value is not.
+func TestSecretThatIsNotBase64(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		o := w.object(w.made(t, "database",
+			`{"apiVersion":"v1","kind":"Secret","data":{"user":"YW5u","password":"hunter2!"}}`))
+		kube.Create(t, w.c, o)
+		said := awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest), "data.password is not base64")
+		if strings.Contains(said, "hunter2") || strings.Contains(said, "data.user") {
+			t.Errorf("want the key alone, got %s", said)
+		}
+	})
+}
