@@ -108,12 +108,11 @@ func (m Migration) collides(f *finder, item fieldpath.Path, in fieldpath.PathEle
 		v, _ := f.step(i, in)
 		return equality.Semantic.DeepEqual(v, value)
 	}
-	switch why {
-	case metav1.CauseTypeFieldValueDuplicate, metav1.CauseTypeFieldValueInvalid: // It is valid as it stands.
-		return has && slices.ContainsFunc(items, same)
-	case metav1.CauseTypeFieldValueRequired: // The manifest is at fault if one of its own lacks it beside another.
+	if why == metav1.CauseTypeFieldValueRequired { // The manifest is at fault if one of its own lacks it beside another.
 		value = nil
 		return *in.FieldName == "name" && (len(items) == 1 || !slices.ContainsFunc(items, same))
 	}
-	return false
+	// What is invalid beside another is valid as it stands.
+	return has && (why == metav1.CauseTypeFieldValueDuplicate || why == metav1.CauseTypeFieldValueInvalid) &&
+		slices.ContainsFunc(items, same)
 }

@@ -209,7 +209,7 @@ func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cl
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
-	c.credentials, c.kinds.explain = &creds, r.explain
+	c.credentials, c.explain = &creds, r.explain
 	r.clusters[digest] = c
 	return c, nil
 }

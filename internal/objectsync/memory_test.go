@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,7 +97,7 @@ func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...s
 		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errBoom)
 	}
 	m.made++
-	u.SetResourceVersion(fmt.Sprint(m.made))
+	u.SetResourceVersion(strconv.Itoa(m.made))
 	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
 		m.drop(o.GVR(), o.NamespacedName())
 		return nil

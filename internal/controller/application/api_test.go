@@ -202,7 +202,7 @@ func TestResourceIsImmutable(t *testing.T) {
 		"Group": {
 			patch: `{"spec":{"template":{"apiVersion":"other/v1"}}}`, want: "the group in template.apiVersion is immutable",
 		},
-		"Kind":       {patch: `{"spec":{"template":{"kind":"Secret"}}}`, want: "template.kind is immutable"},
+		"Kind": {patch: `{"spec":{"template":{"kind":"Secret"}}}`, want: "template.kind is immutable"},
 		"Name": {
 			patch: `{"spec":{"template":{"metadata":{"name":"other"}}}}`,
 			want:  "template.metadata.name is immutable",

@@ -120,8 +120,8 @@ func TestSameNameElsewhere(t *testing.T) {
 	}
 }
 
-// TestHandOverByAnnotation shows that what another application, an Object or kubectl has applied to a resource which is handed
-// over by annotation leaves it when it leaves the template.
+// TestHandOverByAnnotation shows that what another application, an Object or kubectl has applied to a resource which is
+// handed over by annotation leaves it when it leaves the template.
 func TestHandOverByAnnotation(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, world, *unstructured.Unstructured){
 		"Application": func(t *testing.T, w world, _ *unstructured.Unstructured) {
@@ -153,7 +153,7 @@ func TestHandOverByAnnotation(t *testing.T) {
 func madeBy(manager string, applies bool) func(*testing.T, world, *unstructured.Unstructured) {
 	return func(t *testing.T, w world, u *unstructured.Unstructured) {
 		t.Helper()
-		err := error(nil)
+		var err error
 		if applies {
 			err = w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager))
 		} else {

@@ -72,7 +72,7 @@ func (r *Reconciler) admitLive(ctx context.Context, p *pass, res targetresource.
 	if controls(o, live) {
 		return nil
 	}
-	if live.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceName] != p.owner.NamespacedName.String() ||
+	if live.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceName] != p.owner.String() ||
 		was != nil && was.ManifestHash == apply.Hash(p.remote.Manifest.Object) {
 		return r.refuse(p, res)
 	}

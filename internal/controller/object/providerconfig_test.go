@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -226,7 +227,7 @@ func TestNoRecordInAnEndingNamespace(t *testing.T) {
 	}
 	kube.Edit(t, c, o, func() { setConfig(o, other) })
 	kube.Eventually(t, "a record to be tried", func() (bool, string) { return tried() > 0, "no creation" })
-	holds(t, c, "it is tried once", func() (bool, string) { return tried() == 1, fmt.Sprint(tried()) }, o)
+	holds(t, c, "it is tried once", func() (bool, string) { return tried() == 1, strconv.Itoa(tried()) }, o)
 }
 
 // keeping and looking are what a user must be able to do who keeps resources, or only looks at them.

@@ -90,7 +90,8 @@ func (c *content) check(by identity.Writer, depth int) error {
 		return errors.New("Google credentials are nested too deep")
 	}
 	for _, f := range [][2]string{
-		{"token_uri", c.TokenURI}, {"service_account_impersonation_url", c.ImpersonationURL},
+		{"token_uri", c.TokenURI},
+		{"service_account_impersonation_url", c.ImpersonationURL},
 		{"universe_domain", c.UniverseDomain},
 	} {
 		if by == identity.WriterTenant && !googles.MatchString(f[1]) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -70,8 +71,7 @@ func resolve(conn net.Conn, hosts []string) {
 	for _, h := range hosts {
 		known = known || strings.EqualFold(h, strings.Join(labels, "."))
 	}
-	answer := append(query[:2:2], 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0) // of an authority, with one question
-	answer = append(answer, query[header:end+4]...)
+	answer := slices.Concat(query[:2], []byte{0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0}, query[header:end+4]) // an authority's
 	switch {
 	case !known:
 		answer[3] = noSuchName
@@ -79,6 +79,6 @@ func resolve(conn net.Conn, hosts []string) {
 		answer[7] = 1 // It has one address.
 		answer = append(answer, 0xc0, header, 0, typeA, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
 	}
-	binary.BigEndian.PutUint16(length, uint16(len(answer))) //nolint:gosec // It is short.
-	_, _ = conn.Write(append(length, answer...))            // Who has gone does not want it.
+	answer = slices.Concat(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer)
+	_, _ = conn.Write(answer) // Who has gone does not want it.
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// A switchboard is an address that leads to one server or another, as that of a load balancer. It refuses no connection,
-// and cuts what is under way when it is switched.
+// A switchboard is an address that leads to one server or another, as that of a load balancer. It refuses no
+// connection, and cuts what is under way when it is switched.
 type switchboard struct {
 	mu  sync.Mutex
 	to  http.Handler
@@ -136,8 +136,8 @@ func TestTargetReplaced(t *testing.T) {
 	}
 }
 
-// TestTargetRestoredToEqualVersion shows that what a restore of a target has undone is done again where the resource has
-// got the same resource version once more, with another content.
+// TestTargetRestoredToEqualVersion shows that what a restore of a target has undone is done again where the resource
+// has got the same resource version once more, with another content.
 func TestTargetRestoredToEqualVersion(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	tns, board, server := target.Namespace(t), &switchboard{}, line(t, target.Config())
