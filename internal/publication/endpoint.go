@@ -232,7 +232,8 @@ func (s *streams) steady() (first error) {
 	}
 	s.mu.Unlock()
 	for t, url := range all {
-		if err := kcp.ExplainList(t.Steady(), url, t.Resource()); err != nil && (first == nil || err.Error() < first.Error()) {
+		err := kcp.ExplainList(t.Steady(), url, t.Resource())
+		if err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}
 	}
