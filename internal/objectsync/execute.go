@@ -3,6 +3,7 @@ package objectsync
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -154,7 +155,7 @@ func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) error {
 	}
 	err = side.create(ctx, Namespaces, ns)
 	if err == nil && claims {
-		p.in.Claimed.Store(u.GetNamespace(), p.view.id.Cluster)
+		p.in.Claimed.Store(u.GetNamespace(), &claimed{is: true, of: p.view.id.Cluster})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
@@ -166,7 +167,14 @@ func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) error {
 // The error says if there is no such namespace.
 func (p *pass) claim(ctx context.Context, c *copySync) error {
 	name, cluster := c.to.Namespace, p.view.id.Cluster
-	if is, known := p.in.Claimed.Load(name); name == "" || !c.claims(false) || known && (is == cluster || is == "") {
+	if name == "" || !c.claims(false) {
+		return nil
+	}
+	v, _ := p.in.Claimed.LoadOrStore(name, &claimed{})
+	known, _ := v.(*claimed)
+	known.Lock()
+	defer known.Unlock()
+	if known.is && (known.of == cluster || known.of == "") {
 		return nil
 	}
 	o := Resource{GroupVersionResource: Namespaces, Kind: "Namespace"}.ref(types.NamespacedName{Name: name})
@@ -174,9 +182,9 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 	if err != nil {
 		return errors.Wrapf(p.in.Service.explain(err, Namespaces, nil), "cannot tell whose namespace %q is", name)
 	}
-	of, claimed := ns.GetLabels()[LabelCopiesOf]
+	of, labelled := ns.GetLabels()[LabelCopiesOf]
 	switch {
-	case !claimed:
+	case !labelled:
 		of = cluster
 	case of != cluster:
 		of = ""
@@ -187,8 +195,16 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 			return err
 		}
 	}
-	p.in.Claimed.Store(name, of)
+	known.is, known.of = true, of
 	return nil
+}
+
+// A claimed namespace has label LabelCopiesOf with a value. Who looks for that has the lock: many may at once.
+type claimed struct {
+	sync.Mutex
+
+	is bool // else it is not known
+	of string
 }
 
 // meet makes what has the name of a new copy the copy, if it may.

@@ -32,8 +32,7 @@ type Input struct {
 	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
 	// been undone, which is no reason to delete their copies.
 	Undone bool
-	// Claimed has the values of LabelCopiesOf that namespaces of the service cluster are known to have, by their names.
-	// Nil knows none.
+	// Claimed is what is known of LabelCopiesOf on namespaces of the service cluster, by their names. Nil knows none.
 	Claimed *sync.Map
 }
 

@@ -2,9 +2,13 @@ package identities_test
 
 import (
 	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -293,4 +297,46 @@ func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
 			return got == thief.GetGeneration(), strconv.FormatInt(got, 10)
 		})
 	})
+}
+
+// TestTenantsTokensAreOfTheCloud shows that no request is made to an address that a tenant's credentials name instead of
+// their cloud, and that the Object names the field.
+func TestTenantsTokensAreOfTheCloud(t *testing.T) {
+	var asked atomic.Int64
+	internal := httptest.NewUnstartedServer(http.NotFoundHandler())
+	internal.Config.ConnState = func(net.Conn, http.ConnState) { asked.Add(1) }
+	internal.StartTLS()
+	defer internal.Close()
+	azure, google := commonv1.IdentityAzureServicePrincipal, commonv1.IdentityGoogle
+	for name, tc := range map[string]struct {
+		identity    commonv1.IdentityType
+		plugin, bad string
+		good        func(testing.TB, string, cloud.Principal) []byte
+	}{
+		"token_uri": {
+			identity: google, good: clouds.GoogleServiceAccount, bad: `{"type":"authorized_user","token_uri":"URL"}`,
+		},
+		"service_account_impersonation_url": {
+			identity: google, good: clouds.GoogleServiceAccount,
+			bad: `{"type":"impersonated_service_account","service_account_impersonation_url":"URL",` +
+				`"source_credentials":{"type":"authorized_user"}}`,
+		},
+		"authorityHost": {
+			identity: azure, plugin: azurePlugin, good: azureSecret,
+			bad: `{"clientId":"a","tenantId":"b","clientSecret":"c","authorityHost":"URL"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, build.Namespaced())
+			w.connect(tc.identity, w.kubeconfig(tc.plugin), []byte(strings.ReplaceAll(tc.bad, "URL", internal.URL)))
+			o := w.object("settings", "color", "blue")
+			kube.Create(t, w.c, o)
+			w.awaitInvalid(o, name+" of ")
+			w.setIdentity(tc.good(t, w.user, cloud.Principal{User: w.user}))
+			w.awaitReady(o)
+		})
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("requests to the address of a tenant's choice: %d", n)
+	}
 }

@@ -156,9 +156,9 @@ func TestTakeover(t *testing.T) {
 	belowMark, aboveMark := below.Mark(), above.Mark()
 	s.serve(t)
 	for _, in := range s.tenants {
-		if got := changing(below, belowMark, user, in); cmp.Diff(map[string]int{"patch secrets": objectsEach},
-			got.Count()) != "" {
-			t.Errorf("want each state of %s patched once, got writes:\n%s", in.cluster, got)
+		want := map[string]int{"patch secrets": objectsEach, "patch namespaces": 1}
+		if got := changing(below, belowMark, user, in); cmp.Diff(want, got.Count()) != "" {
+			t.Errorf("want each state of %s patched once, and its namespace, got writes:\n%s", in.cluster, got)
 		}
 		if got := changing(above, aboveMark, agentUser, in); len(got) > 0 {
 			t.Errorf("writes to workspace %s:\n%s", in.cluster, got)
