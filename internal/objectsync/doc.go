@@ -86,8 +86,8 @@
 // has the object. UIDs of APIExports and addresses were rejected, as they change.
 //
 // A namespace that is made for a copy, or gets a first one, is labelled with the workspace before: what a process
-// serves just now tells neither of other providers nor of what is not synced. We rejected to look for copies of all kinds, and
-// states in other namespaces, as nobody may have to read these.
+// serves just now tells neither of other providers nor of what is not synced. We rejected to look for copies of all
+// kinds, and states in other namespaces, as nobody may have to read these.
 //
 // # What is hidden
 //

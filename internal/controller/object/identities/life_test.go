@@ -299,8 +299,8 @@ func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
 	})
 }
 
-// TestTenantsTokensAreOfTheCloud shows that no request is made to an address that a tenant's credentials name instead of
-// their cloud, and that the Object names the field.
+// TestTenantsTokensAreOfTheCloud shows that no request is made to an address that a tenant's credentials name instead
+// of their cloud, and that the Object names the field.
 func TestTenantsTokensAreOfTheCloud(t *testing.T) {
 	var asked atomic.Int64
 	internal := httptest.NewUnstartedServer(http.NotFoundHandler())
