@@ -59,10 +59,11 @@ type remote struct {
 }
 
 // look finds the live resource. It asks the target only where no watch can tell: one that the Object has applied, and
-// the watch does not show, is gone or lacks our label.
+// the watch does not show, is gone or lacks our label. Once it is known to be gone it is not asked for again.
 func (e *remote) look(ctx context.Context, o Object) (err error) {
 	e.live, err = e.See(ctx, e.streams(o)...)
-	if err == nil && e.live == nil && owns(o) && (o.Observed().Applied != nil && e.isAt(o) || appliedByClient(o)) {
+	unsure := o.Observed().Applied != nil && o.GetCondition(xpv2.TypeReady).Message != messageMissing
+	if err == nil && e.live == nil && owns(o) && (unsure && e.isAt(o) || appliedByClient(o)) {
 		if err = e.find(ctx, o); e.live != nil {
 			e.before = nil // Not all was watched.
 		}
