@@ -26,10 +26,10 @@ const messageStays = "the target would take the manifest for a new resource, but
 func (c Client) Insist(ctx context.Context, m Migration, refused error,
 	send func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
-	if !apierrors.IsInvalid(refused) || m.Live == nil || !m.Owned {
+	m.InTheWay = causes(refused)
+	if m.InTheWay == nil || m.Live == nil || !m.Owned {
 		return nil, refused
 	}
-	m.InTheWay = causes(refused)
 	switch again, err := c.Migrate(ctx, m); {
 	case err != nil:
 		return nil, err
@@ -58,7 +58,12 @@ var brackets = regexp.MustCompile(`\[[^\]]*\]`)
 // server does not say.
 func causes(err error) []metav1.StatusCause {
 	var answer apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
+	switch {
+	case !errors.As(err, &answer):
+		return nil
+	case strings.HasPrefix(answer.Status().Message, "duplicate nodePort"): // A Service is refused with this text alone.
+		return []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueDuplicate, Field: ".spec.ports.nodePort"}}
+	case !apierrors.IsInvalid(err):
 		return nil
 	}
 	found := []metav1.StatusCause{{}}
@@ -73,7 +78,7 @@ func causes(err error) []metav1.StatusCause {
 
 // blocks reports whether a field that the manifest does not give is in its way: in an item that collides with one of
 // the manifest, or in what the manifest gives and may not have both.
-func (m Migration) blocks(f *finder, p fieldpath.Path) bool {
+func (m Migration) blocks(f *finder, ours *fieldpath.Set, p fieldpath.Path) bool {
 	name, inItem := []byte(nil), false
 	for i, e := range p {
 		if e.FieldName != nil {
@@ -87,8 +92,9 @@ func (m Migration) blocks(f *finder, p fieldpath.Path) bool {
 			}
 			in := fieldpath.PathElement{FieldName: new(c.Field[last+1:])}
 			given := f.gives(m.Manifest.Object, p[:i+1])
+			_, exact := f.find(m.Manifest.Object, p[:i+1]) // Or it differs in a key that the manifest leaves to a default.
 			both := given && f.gives(m.Manifest.Object, append(p[:i+1:i+1], in))
-			if !given && e.Key != nil && m.collides(f, p[:i+1], in, c.Type) ||
+			if e.Key != nil && !exact && !ours.Has(p[:i+1]) && m.collides(f, p[:i+1], in, c.Type) ||
 				given && !both && i+1 < len(p) && p[i+1].Equals(in) ||
 				both && inItem && strings.Contains(c.Message, "may not ") {
 				return true

@@ -195,11 +195,12 @@ func (m Migration) keeps(e metav1.ManagedFieldsEntry) func(fieldpath.Path) bool 
 	case updates && legacy, m.Former != "" && begins(m.Former):
 		return func(p fieldpath.Path) bool { return isBookkeeping(p) && !given(p) }
 	case m.Owned && (gives || updates && len(m.InTheWay) > 0):
+		ours, err := owned(m.Live, m.Manager)
+		if err != nil {
+			return nil // Nothing can be moved.
+		}
 		return func(p fieldpath.Path) bool {
-			if given(p) {
-				return !gives
-			}
-			return !updates || !m.blocks(f, p)
+			return !(gives && given(p)) && (!updates || !m.blocks(f, ours, p))
 		}
 	}
 	return nil

@@ -240,6 +240,11 @@ func TestMigratedIfRefused(t *testing.T) {
 			metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name"},
 			named, `{"f:spec":{"f:ports":{` + port81 + `}}}`,
 		},
+		"OtherKey": {
+			"It differs in a key that the manifest leaves to a default.",
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name"},
+			`{"spec":{"ports":[{"port":81,"name":"http"}]}}`, `{"f:spec":{"f:ports":{` + port81 + `}}}`,
+		},
 		"Allocated": {
 			"Only one item may have the value.",
 			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[1].name"},

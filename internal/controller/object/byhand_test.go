@@ -68,6 +68,14 @@ func TestKeyChangedByHand(t *testing.T) {
 			strings.Replace(web, `"name":"http",`, "", 1), "", "kubectl-patch", `replace /spec/ports/0/port 81`,
 			`{"ports":[{"port":80}]}`,
 		},
+		"Protocol": {
+			web, "", "kubectl-edit", `replace /spec/ports/0/protocol "UDP"`,
+			`{"ports":[{"name":"http","port":80,"protocol":"TCP"}]}`,
+		},
+		"PortWithNodePort": {
+			strings.Replace(web, `"port":80`, `"port":80,"nodePort":30987`, 1), "", "kubectl-edit",
+			`replace /spec/ports/0/port 81`, `{"ports":[{"name":"http","port":80,"nodePort":30987}]}`,
+		},
 		"ContainerPort": {
 			app, `add ` + pod + `/containers/- {"name":"side","image":"registry.example.org/side:1"}`, "kubectl-edit",
 			`replace ` + pod + `/containers/0/ports/0/containerPort 9090`,
@@ -90,17 +98,22 @@ func TestKeyChangedByHand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorldsBeside(t, func(t *testing.T, w world) {
-				m := w.made(t, "web", tc.manifest)
+				text := tc.manifest
+				if name == "PortWithNodePort" {
+					text = strings.Replace(text, `"selector"`, `"type":"NodePort","selector"`, 1)
+					text = strings.ReplaceAll(text, "30987", nodePort(w))
+				}
+				m := w.made(t, "web", text)
 				w.keep(t, m)
 				if tc.added != "" {
 					w.byHand(t, m, "kubectl-patch", operation(tc.added))
 				}
 				w.byHand(t, m, tc.manager, operation(tc.patch))
 				var want any
-				if err := json.Unmarshal([]byte(tc.want), &want); err != nil {
+				if err := json.Unmarshal([]byte(strings.ReplaceAll(tc.want, "30987", nodePort(w))), &want); err != nil {
 					t.Fatal(err)
 				}
-				live := parse(t, tc.manifest)
+				live := parse(t, text)
 				live.SetName("web")
 				live.SetNamespace(w.target)
 				kube.Await(t, w.tc, live, "the resource as the manifest has it", func() (bool, string) {
