@@ -25,8 +25,10 @@ type switchboard struct {
 	cut chan struct{} // closed when it is switched
 }
 
-// hangs is no server, and says nothing.
-var hangs = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+// away is no server.
+var away = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+})
 
 // lead has the address lead to a server.
 func (s *switchboard) lead(to http.Handler) {
@@ -143,16 +145,14 @@ func TestTargetRestoredToEqualVersion(t *testing.T) {
 	config := connectThrough(t, c, board)
 	keep(t, c, config, tns, "kept")
 	target.Backup(t)
-	for range 200 { // A server that starts writes, too.
-		write(t.Context(), tc, tns)
-	}
+	goAhead(t, &target, tns)
 	paint(t, c, config, "kept", "green")
 	awaitColor(t, tns, "kept", "green")
 	kept := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "kept")}
 	kube.Get(t, tc, client.ObjectKeyFromObject(kept), kept)
 	want := version(t, kept)
 	kube.Eventually(t, "the same resource version to be given out once more", func() (bool, string) {
-		board.lead(hangs)
+		board.lead(away)
 		target.Restore(t)
 		for beat := int64(0); beat < want-1; {
 			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "")}
