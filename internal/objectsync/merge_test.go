@@ -334,6 +334,10 @@ func TestChangeOfPlatformFields(t *testing.T) {
 			reason: "So does the spec.", last: object{"spec": object{"size": "L"}}, desired: object{},
 			want: object{"spec": object{"size": nil}},
 		},
+		"SpecNull": {
+			reason: "So does a spec that becomes null.", last: object{"spec": object{"size": "L"}},
+			desired: object{"spec": nil}, want: object{"spec": object{"size": nil}},
+		},
 		"NothingCopied": {
 			reason: "Nothing may have been copied.", desired: object{"spec": object{"size": "XL"}},
 			want: object{"spec": object{"size": "XL"}},

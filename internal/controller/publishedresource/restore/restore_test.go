@@ -230,34 +230,3 @@ func TestKCPRestoredMeanwhile(t *testing.T) {
 	t.Cleanup(start(t))
 	wantLeft(t, c, o, consumer, late)
 }
-
-// TestServiceClusterRestored shows that copies have what consumers want after the service cluster was restored from a
-// backup of before that.
-func TestServiceClusterRestored(t *testing.T) {
-	t.Cleanup(start(t))
-	c := local.Client(t, apis.AddToScheme)
-	group, o, consumer := publish(t, c)
-	var all []*unstructured.Unstructured
-	for i := range 8 {
-		all = append(all, hat(group, fmt.Sprint("hat-", i), "S"))
-		offer(t, consumer, all[i])
-	}
-	each := func(do func(u *unstructured.Unstructured)) {
-		for _, u := range all {
-			do(u)
-		}
-	}
-	each(func(u *unstructured.Unstructured) { awaitCopy(t, c, u, "S") })
-	local.Backup(t)
-	counter := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "counter")}
-	kube.Create(t, c, counter)
-	write(t.Context(), c, counter, ahead, 0)
-	each(func(u *unstructured.Unstructured) { resize(t, consumer, u, "L") })
-	each(func(u *unstructured.Unstructured) { awaitCopy(t, c, u, "L") })
-	local.Restore(t)
-	each(func(u *unstructured.Unstructured) { awaitCopy(t, c, u, "L") })
-	kube.Await(t, c, o, "all to be synced", func() (bool, string) {
-		return o.Status.Objects != nil && o.Status.Objects.Synced == 8 && o.Status.Objects.Failed == 0,
-			fmt.Sprintf("%+v", o.Status.Objects)
-	})
-}
