@@ -125,6 +125,47 @@ func TestSyncForeignSecrets(t *testing.T) {
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
 }
 
+// TestSyncClosedNamespace shows that a consumer is not given a Secret out of the namespace of another one by whatever is
+// opened, although the PublishedResource that has the copies in it is not synced, and has its states elsewhere.
+func TestSyncClosedNamespace(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	first := s.publishCerts(t)
+	kube.Create(t, s.c, definition(s.group, "rings", "place"))
+	second := s.published("rings", "Ring")
+	second.Spec.StateNamespace = local.Namespace(t)
+	in := func(template string) v1alpha1.RelatedResourceObjectSpec {
+		return v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: template}}
+	}
+	second.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret",
+		Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: in("web-tls"),
+			Namespace:                 new(in(`{{ if eq .Side "kcp" }}default{{ else }}{{ .Object.spec.place }}{{ end }}`)),
+		},
+		ConsumerMayName: &v1alpha1.ConsumerMayName{
+			Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"},
+		},
+	}}
+	s.offer(t, second)
+	victim, thief := s.tenant(t), s.tenant(t)
+	kube.Create(t, victim, s.cert("web"))
+	s.issue(t, s.copyOf(t, victim), "theirs")
+	update(t, s.c, first, func() { unsynced(first) })
+	s.awaitNoCounts(t, first)
+
+	ring := s.object("Ring", "steals")
+	set(t, ring, victim.cluster, "spec", "place")
+	kcp.CreateServed(t, thief.cfg, ring)
+	kube.AwaitEvent(t, thief, objectsync.ReasonRefused)
+	awaitCounts(t, s.c, second, 0, 1)
+	err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"},
+		&corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the thief has it: %v", err)
+	}
+}
+
 // TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is
 // told why, and the owner where and in metrics, which go with the PublishedResource, and that the second gets it when
 // the first gives it up.
