@@ -14,6 +14,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == commandPlugin {
+		exit(runPlugin(ctrl.SetupSignalHandler(), os.Stdout, os.Args[2:]))
+	}
 	app := kingpin.New(filepath.Base(os.Args[0]),
 		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)

@@ -88,7 +88,7 @@ func (f *flags) preflightOptions() (preflight.Options, error) {
 	return o, errors.Wrap(err, "--published-resource-selector")
 }
 
-// exit ends the program after a preflight.
+// exit ends the program after a preflight or a plugin.
 func exit(code int, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "provider:", err)

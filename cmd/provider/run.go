@@ -58,6 +58,12 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return errors.Wrap(err, "cannot find the program of the provider")
+	}
+	plugins := []string{program, commandPlugin}
+	clusters.RunPluginBy(plugins, cfg)
 	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host,
 		"namespace", namespace)
 	f.warn(log)
@@ -73,7 +79,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	targets.Injected, targets.Fence, targets.Slots = cfg, replica.fence, replica.slots
+	targets.Injected, targets.Fence, targets.Slots, targets.RunPlugins = cfg, replica.fence, replica.slots, plugins
 	registry, err := clusters.NewRegistry(targets)
 	if err != nil {
 		return errors.Wrap(err, "cannot make target registry")

@@ -37,6 +37,7 @@ func (o Options) access(c credentials) (a access, err error) {
 		if a.tokens, err = tokens(c, k); err != nil {
 			return a, err
 		}
+		a.config.ExecProvider = nil // The identity stands in for it.
 	}
 	if k.cluster != nil {
 		secret := c.kubeconfig.source == xpv2.CredentialsSourceSecret
@@ -46,6 +47,7 @@ func (o Options) access(c credentials) (a access, err error) {
 		if err != nil {
 			return a, err
 		}
+		RunPluginBy(o.RunPlugins, a.config)
 	}
 	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.

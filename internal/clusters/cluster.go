@@ -104,14 +104,11 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		c.breaker.next = a.route.wall(c.breaker.paths, next)
 		return c.breaker
 	})
-	if err := a.takePlugin(); err != nil {
-		return nil, err
-	}
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, usable, health)
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	if err := c.dial(ctx, a, r); err != nil {
+	if err := c.dial(ctx, a.route, r); err != nil {
 		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
 	}
 	c.breaker.suspect()
@@ -119,8 +116,8 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 }
 
 // dial makes the clients of the cluster, which share one of http.
-func (c *Cluster) dial(ctx context.Context, a access, r *Registry) (err error) {
-	if c.http, err = a.route.client(c.config, a.tokens); err != nil {
+func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) {
+	if c.http, err = way.client(c.config); err != nil {
 		return err
 	}
 	var m metadata.Interface
@@ -133,7 +130,7 @@ func (c *Cluster) dial(ctx context.Context, a access, r *Registry) (err error) {
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
-		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: r.interner,
+		PageSize: way.page, MaxBytes: way.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"net/url"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -77,6 +78,19 @@ func (k kubeconfig) takePlugin() *clientcmdapi.ExecConfig {
 	exec := k.user.Exec
 	k.user.Exec, k.user.AuthProvider = nil, nil
 	return exec
+}
+
+// RunPluginBy has a command run the credential plugin of a REST configuration, unless the command is empty. A plugin
+// that is not there is left to client-go, which says so with the hint of the kubeconfig.
+func RunPluginBy(command []string, cfg *rest.Config) {
+	if cfg.ExecProvider == nil || len(command) == 0 {
+		return
+	}
+	p := cfg.ExecProvider.DeepCopy()
+	if path, err := exec.LookPath(p.Command); err == nil {
+		p.Command, p.Args = command[0], slices.Concat(command[1:], []string{path}, p.Args)
+	}
+	cfg.ExecProvider = p
 }
 
 // config returns the REST configuration of the kubeconfig, within the limits of trust.

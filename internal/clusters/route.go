@@ -11,7 +11,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-	"k8s.io/client-go/util/connrotation"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -74,16 +73,17 @@ func (r route) forTokens(ctx context.Context) context.Context {
 	return identity.WithTransport(ctx, t)
 }
 
-// client returns a client of a REST configuration, which a plugin may authenticate. It follows no redirect.
-func (r route) client(cfg *rest.Config, by identity.Source) (*http.Client, error) {
+// client returns a client of a REST configuration. It follows no redirect.
+func (r route) client(cfg *rest.Config) (*http.Client, error) {
+	if cfg.ExecProvider != nil {
+		cfg.Dial = r.dialer.Dial // A plugin wraps it.
+	}
 	t, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, err
 	}
-	t.DialHolder = r.dialer
-	if p, ok := by.(*plugin); ok {
-		t.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: p.clientCertificate}
-		t.DialHolder = &transport.DialHolder{Dial: connrotation.NewDialerWithTracker(r.dialer.Dial, p.conns).DialContext}
+	if cfg.ExecProvider == nil {
+		t.DialHolder = r.dialer
 	}
 	if r.direct && t.Proxy == nil && proxied() {
 		t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // It means no proxy.

@@ -90,7 +90,7 @@ func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error
 func (k *Keeper) renewIfDue() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known == nil && (!k.token.there() || !k.renewAt.IsZero() && time.Now().After(k.renewAt)) {
+	if k.known == nil && (k.token.Value == "" || !k.renewAt.IsZero() && time.Now().After(k.renewAt)) {
 		k.known = make(chan struct{})
 		go k.renew(k.known)
 	}
@@ -101,7 +101,7 @@ func (k *Keeper) renewIfDue() <-chan struct{} {
 func (k *Keeper) verdict() (token string, over bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.token.there() && (k.token.Expiry.IsZero() || time.Now().Before(k.token.Expiry)) {
+	if k.token.Value != "" && (k.token.Expiry.IsZero() || time.Now().Before(k.token.Expiry)) {
 		return k.token.Value, true, nil
 	}
 	if k.err != nil {
@@ -139,7 +139,7 @@ func (k *Keeper) mint() (t Token, err error) {
 	if err == nil && !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
 		err = errors.New("the token that was issued has expired already: check the clock of the provider's node")
 	}
-	if err != nil || t.Certified && t.Value == "" {
+	if err != nil {
 		return t, err
 	}
 	_, err = Static(t.Value)
@@ -177,25 +177,18 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if token != "" {
-		req = req.Clone(req.Context())
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+token)
 	return t.next.RoundTrip(req)
 }
 
 // A Token authenticates requests to a target.
 type Token struct {
-	// Value is sent as bearer token, unless it is empty.
+	// Value is sent as bearer token.
 	Value string
-	// Certified means that the Source has given the connection a certificate, so that Value may be empty.
-	Certified bool
 	// Expiry is when the target no longer accepts it. Zero means never.
 	Expiry time.Time
 }
-
-// there reports whether the token authenticates.
-func (t Token) there() bool { return t.Value != "" || t.Certified }
 
 // A Source mints tokens. Its method is not called concurrently.
 type Source interface {
