@@ -125,8 +125,8 @@ func TestSyncForeignSecrets(t *testing.T) {
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
 }
 
-// TestSyncClosedNamespace shows that a consumer is not given a Secret out of the namespace of another one by whatever is
-// opened, although the PublishedResource that has the copies in it is not synced, and has its states elsewhere.
+// TestSyncClosedNamespace shows that a consumer is not given a Secret out of the namespace of another one by whatever
+// is opened, although the PublishedResource that has the copies in it is not synced, and has its states elsewhere.
 func TestSyncClosedNamespace(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
