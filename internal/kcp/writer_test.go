@@ -206,9 +206,9 @@ func TestClaimsInBothVersions(t *testing.T) {
 		t.Errorf("a Change that is made already: changed %t, %v", again.Changed(), err)
 	}
 	wantNew := []apisv1alpha2.PermissionClaim{
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create", "*"}},
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}},
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create", "*"}},
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
 	}
 	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims in v1alpha2: -want, +got:\n%s", diff)
@@ -216,9 +216,9 @@ func TestClaimsInBothVersions(t *testing.T) {
 	old := &apisv1alpha1.APIExport{}
 	kube.Get(t, c, client.ObjectKey{Name: "shop"}, old)
 	wantOld := []apisv1alpha1.PermissionClaim{
-		{GroupResource: apisv1alpha1.GroupResource{Resource: "secrets"}},
-		{GroupResource: apisv1alpha1.GroupResource{Resource: "events"}, All: true},
 		{GroupResource: apisv1alpha1.GroupResource{Resource: "configmaps"}, All: true},
+		{GroupResource: apisv1alpha1.GroupResource{Resource: "events"}, All: true},
+		{GroupResource: apisv1alpha1.GroupResource{Resource: "secrets"}},
 	}
 	if diff := cmp.Diff(wantOld, old.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims in v1alpha1: -want, +got:\n%s", diff)
@@ -229,7 +229,7 @@ func TestClaimsInBothVersions(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKey{Name: "shop"}, old); err != nil {
 			return err
 		}
-		old.Spec.PermissionClaims[0].All = true
+		old.Spec.PermissionClaims[2].All = true
 		old.Spec.PermissionClaims = append(old.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{
 			GroupResource: apisv1alpha1.GroupResource{Resource: "namespaces"}, All: true,
 		})
