@@ -3,13 +3,20 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/pkg/errors"
 	_ "golang.org/x/crypto/x509roots/fallback" // The image has no certificates of public authorities.
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 )
 
@@ -32,4 +39,21 @@ func main() {
 	}
 	f.changed = changed(app)
 	app.FatalIfError(run(ctx, f), "cannot run provider")
+}
+
+// runPlugin runs a command and returns its exit code. It kills the command, with all that it has started, after
+// identity.Timeout or when the context ends.
+func runPlugin(ctx context.Context, stdout io.Writer, args []string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, identity.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // The operator allows it.
+	// What the command leaves behind must not hold the pipe to the provider: client-go waits for its end.
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = os.Stdin, struct{ io.Writer }{stdout}, os.Stderr, time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = errors.Errorf("it did not end within %s", identity.Timeout)
+	}
+	return cmd.ProcessState.ExitCode(), errors.Wrapf(err, "credential plugin %q", args[0])
 }

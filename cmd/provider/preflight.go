@@ -21,6 +21,7 @@ import (
 const (
 	commandRun       = "run"
 	commandPreflight = "preflight"
+	commandPlugin    = "plugin" // runs a credential plugin, which follows it; kingpin would take its arguments for ours
 )
 
 // Formats of a report.

@@ -80,17 +80,14 @@ func (k kubeconfig) takePlugin() *clientcmdapi.ExecConfig {
 	return exec
 }
 
-// RunPluginBy has a command run the credential plugin of a REST configuration, unless the command is empty. A plugin
-// that is not there is left to client-go, which says so with the hint of the kubeconfig.
+// RunPluginBy has a command, unless it is empty, run the credential plugin of a REST configuration. A plugin that is
+// not there is left to client-go, which says so with the hint of the kubeconfig.
 func RunPluginBy(command []string, cfg *rest.Config) {
-	if cfg.ExecProvider == nil || len(command) == 0 {
-		return
+	if p := cfg.ExecProvider; p != nil && len(command) > 0 {
+		if path, err := exec.LookPath(p.Command); err == nil {
+			p.Command, p.Args = command[0], slices.Concat(command[1:], []string{path}, p.Args)
+		}
 	}
-	p := cfg.ExecProvider.DeepCopy()
-	if path, err := exec.LookPath(p.Command); err == nil {
-		p.Command, p.Args = command[0], slices.Concat(command[1:], []string{path}, p.Args)
-	}
-	cfg.ExecProvider = p
 }
 
 // config returns the REST configuration of the kubeconfig, within the limits of trust.

@@ -31,8 +31,7 @@ type Options struct {
 	UserAgent string
 	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
 	AllowExec bool
-	// RunPlugins is the command that runs credential plugins, which follow it. It ends those that hang, as client-go does
-	// not. Empty for none: they are run as they are.
+	// RunPlugins is the command that runs credential plugins, and ends those that hang. Empty to run them as they are.
 	RunPlugins []string
 	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
 	AllowCrossNamespace bool
