@@ -58,12 +58,10 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable()
+	plugins, err := pluginRunner(cfg)
 	if err != nil {
-		return errors.Wrap(err, "cannot find the program of the provider")
+		return err
 	}
-	plugins := []string{program, commandPlugin}
-	clusters.RunPluginBy(plugins, cfg)
 	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host,
 		"namespace", namespace)
 	f.warn(log)
@@ -75,14 +73,11 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	targets, err := f.targets()
+	registry, err := f.newRegistry(clusters.Options{
+		Injected: cfg, Fence: replica.fence, Slots: replica.slots, RunPlugins: plugins,
+	})
 	if err != nil {
 		return err
-	}
-	targets.Injected, targets.Fence, targets.Slots, targets.RunPlugins = cfg, replica.fence, replica.slots, plugins
-	registry, err := clusters.NewRegistry(targets)
-	if err != nil {
-		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
 	metrics.Registry.MustRegister(version.NewBuildInfo(), registry.Metrics(), replica.slots.Metrics())
@@ -102,6 +97,26 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot set up controllers")
 	}
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
+}
+
+// newRegistry returns the registry of connections, with the options of the flags beside others.
+func (f *flags) newRegistry(others clusters.Options) (*clusters.Registry, error) {
+	o, err := f.targets()
+	if err != nil {
+		return nil, err
+	}
+	o.Injected, o.Fence, o.Slots, o.RunPlugins = others.Injected, others.Fence, others.Slots, others.RunPlugins
+	r, err := clusters.NewRegistry(o)
+	return r, errors.Wrap(err, "cannot make target registry")
+}
+
+// pluginRunner returns the command that runs credential plugins, and has it run that of a REST configuration: it ends
+// one that hangs, which client-go does not.
+func pluginRunner(cfg *rest.Config) ([]string, error) {
+	program, err := os.Executable()
+	command := []string{program, commandPlugin}
+	clusters.RunPluginBy(command, cfg)
+	return command, errors.Wrap(err, "cannot find the program of the provider")
 }
 
 // warn logs a line for each flag that is set and has no effect.

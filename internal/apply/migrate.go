@@ -200,7 +200,7 @@ func (m Migration) keeps(e metav1.ManagedFieldsEntry) func(fieldpath.Path) bool 
 			return nil // Nothing can be moved.
 		}
 		return func(p fieldpath.Path) bool {
-			return !(gives && given(p)) && (!updates || !m.blocks(f, ours, p))
+			return (!gives || !given(p)) && (!updates || !m.blocks(f, ours, p))
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (w world) service(address string) workloadv1alpha1.ResourceTemplate {
 func TestPortChangedByHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	app := w.application("web", w.service("10.0.0.77"))
+	app := w.application("web", w.service("10.0.0.7"))
 	w.submit(t, app)
 	s := &corev1.Service{ObjectMeta: build.Meta(w.tns, "web")}
 	port := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`))
@@ -40,7 +40,7 @@ func TestPortChangedByHand(t *testing.T) {
 	})
 
 	change(t, w.c, app, func(app *application) {
-		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{w.service("10.0.0.78")}
+		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{w.service("10.0.0.8")}
 	})
 	r := w.awaitResource(t, "web", workloadv1alpha1.StateFailed, commonv1.ReasonInvalidManifest)
 	if got := conditions(r); !strings.Contains(got, "delete the resource on the target, and it is made again") {

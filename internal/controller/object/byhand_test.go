@@ -73,8 +73,8 @@ func TestKeyChangedByHand(t *testing.T) {
 			`{"ports":[{"name":"http","port":80,"protocol":"TCP"}]}`,
 		},
 		"PortWithNodePort": {
-			strings.Replace(web, `"port":80`, `"port":80,"nodePort":30987`, 1), "", "kubectl-edit",
-			`replace /spec/ports/0/port 81`, `{"ports":[{"name":"http","port":80,"nodePort":30987}]}`,
+			strings.Replace(web, `"port":80`, `"port":80,"nodePort":30007`, 1), "", "kubectl-edit",
+			`replace /spec/ports/0/port 81`, `{"ports":[{"name":"http","port":80,"nodePort":30007}]}`,
 		},
 		"ContainerPort": {
 			app, `add ` + pod + `/containers/- {"name":"side","image":"registry.example.org/side:1"}`, "kubectl-edit",
@@ -101,7 +101,7 @@ func TestKeyChangedByHand(t *testing.T) {
 				text := tc.manifest
 				if name == "PortWithNodePort" {
 					text = strings.Replace(text, `"selector"`, `"type":"NodePort","selector"`, 1)
-					text = strings.ReplaceAll(text, "30987", nodePort(w))
+					text = strings.ReplaceAll(text, "30007", nodePort(w))
 				}
 				m := w.made(t, "web", text)
 				w.keep(t, m)
@@ -110,7 +110,7 @@ func TestKeyChangedByHand(t *testing.T) {
 				}
 				w.byHand(t, m, tc.manager, operation(tc.patch))
 				var want any
-				if err := json.Unmarshal([]byte(strings.ReplaceAll(tc.want, "30987", nodePort(w))), &want); err != nil {
+				if err := json.Unmarshal([]byte(strings.ReplaceAll(tc.want, "30007", nodePort(w))), &want); err != nil {
 					t.Fatal(err)
 				}
 				live := parse(t, text)
@@ -130,9 +130,9 @@ func TestKeyChangedByHand(t *testing.T) {
 // nodePort returns a port of nodes that no other test has.
 func nodePort(w world) string {
 	if w.scope.Name == build.Namespaced().Name {
-		return "30988"
+		return "30008"
 	}
-	return "30987"
+	return "30007"
 }
 
 // operation returns a JSON patch of one operation, given as op, path and value.
@@ -195,7 +195,8 @@ func TestOnlyTheChangeIsRefused(t *testing.T) {
 		objs := map[string]build.Object{}
 		manifest := func(kind, value, number string) build.Manifest {
 			m := w.made(t, w.target, strings.NewReplacer("VALUE", value, `"value":1`, `"value":`+number, "GROUP", group,
-				"ADDRESS", "1"+number+nodePort(w)[4:], "PORT", "3097"+nodePort(w)[4:]).Replace(kinds[kind]))
+				"ADDRESS", map[string]string{"71": "7", "72": "8", "81": "9", "82": "10"}[nodePort(w)[4:]+number],
+				"PORT", "3001"+nodePort(w)[4:]).Replace(kinds[kind]))
 			if kind == "class" || kind == "priority" {
 				delete(m["metadata"].(map[string]any), "namespace")
 			} else {
