@@ -261,7 +261,7 @@ func TestClaimsInBothVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := getExport(t, cfg, "shop")
-	if diff := cmp.Diff(slices.Delete(wantNew, 2, 3), e.Spec.PermissionClaims); diff != "" {
+	if diff := cmp.Diff(slices.Delete(wantNew, 0, 1), e.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims after withdrawal: -want, +got:\n%s", diff)
 	}
 	if len(e.Spec.Resources) != 0 || e.Annotations[kcp.AnnotationAddedClaims] != "" {
