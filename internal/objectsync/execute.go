@@ -2,12 +2,15 @@ package objectsync
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -178,6 +181,16 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 		return nil
 	}
 	o := Resource{GroupVersionResource: Namespaces, Kind: "Namespace"}.ref(types.NamespacedName{Name: name})
+	// The first copy of an empty namespace costs no read. Elsewhere the label is there, most likely.
+	if all, err := p.in.Service.Cache(c.to.GVR()).Select(name, labels.Everything()); err == nil && len(all) == 0 {
+		err = p.in.Service.Writer.Patch(ctx, o, labelIfNone(cluster))
+		if known.is = err == nil; known.is {
+			known.of = cluster
+		}
+		if !apierrors.IsInvalid(err) {
+			return p.in.Service.explain(err, Namespaces, nil)
+		}
+	}
 	ns, err := p.in.Service.Writer.Live(ctx, o)
 	if err != nil {
 		return errors.Wrapf(p.in.Service.explain(err, Namespaces, nil), "cannot tell whose namespace %q is", name)
@@ -197,6 +210,12 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 	}
 	known.is, known.of = true, of
 	return nil
+}
+
+// labelIfNone returns the JSON patch that labels a namespace with a logical cluster, which fails where the label is.
+func labelIfNone(cluster string) []byte {
+	path := "/metadata/labels/" + strings.ReplaceAll(LabelCopiesOf, "/", "~1")
+	return fmt.Appendf(nil, `[{"op":"test","path":%q,"value":null},{"op":"add","path":%q,"value":%q}]`, path, path, cluster)
 }
 
 // A claimed namespace has label LabelCopiesOf with a value. Who looks for that has the lock: many may at once.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -115,7 +117,12 @@ func applied(document, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return steps.Apply(document)
+	is, err := steps.Apply(document)
+	if errors.Is(err, jsonpatch.ErrTestFailed) { // So does a server answer, without a kind.
+		err = apierrors.NewGenericServerResponse(
+			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return is, err
 }
 
 // Delete is that of a writer.

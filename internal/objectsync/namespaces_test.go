@@ -17,6 +17,7 @@ import (
 func (m *memory) namespaceIn(name string) {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	u.SetName(name)
+	u.SetLabels(map[string]string{"kubernetes.io/metadata.name": name}) // As servers set it.
 	m.put(objectsync.Namespaces, u)
 }
 
