@@ -62,6 +62,8 @@ type Consumer struct {
 	Cluster, Path string
 	// Since is when it has bound the APIExport.
 	Since time.Time
+	// Unbinds reports whether kcp is deleting all of its bindings.
+	Unbinds bool
 	// Bound reports whether the resource in question can be used in the workspace.
 	Bound bool
 	// Problem says why not, as kcp does. It may be empty.
@@ -77,20 +79,18 @@ type Consumer struct {
 func (c Consumer) Name() string { return cmp.Or(c.Path, c.Cluster) }
 
 // ConsumersOf returns who binds an APIExport for a resource and what they have accepted of claims, sorted by name. The
-// bindings are of v1alpha2. A workspace that binds several times is one consumer, of whom the binding with the resource
-// counts.
+// bindings are of v1alpha2. A workspace that binds several times is one consumer, of whom the binding counts that is not
+// being deleted and has the resource.
 func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, claims []Claim) ([]Consumer, error) {
 	of := map[string]Consumer{}
 	for _, u := range bindings {
-		if u.GetDeletionTimestamp() != nil {
-			continue
-		}
 		b := &apisv1alpha2.APIBinding{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, b); err != nil {
 			return nil, errors.Wrapf(err, "cannot read APIBinding %q", u.GetName())
 		}
 		c := consumerOf(b, r, claims)
-		if was, ok := of[c.Cluster]; !ok || !was.Bound {
+		was, ok := of[c.Cluster]
+		if !ok || was.Unbinds && !c.Unbinds || was.Unbinds == c.Unbinds && !was.Bound {
 			of[c.Cluster] = c
 		}
 	}
@@ -102,6 +102,7 @@ func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, 
 func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
 	c := Consumer{
 		Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath], Since: b.CreationTimestamp.Time,
+		Unbinds: b.DeletionTimestamp != nil,
 	}
 	c.Bound = slices.ContainsFunc(b.Status.BoundResources, func(x apisv1alpha2.BoundAPIResource) bool {
 		return x.Group == r.Group && x.Resource == r.Resource

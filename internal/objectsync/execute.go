@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
@@ -335,8 +334,7 @@ func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]b
 	used := map[string]bool{p.state.contentKey(p.primary(Ref{})): true}
 	for _, c := range all {
 		missing[c.record().plain()] = c.origin == nil && c.unread == nil
-		undone := p.in.Undone && c.rule.origin == v1alpha1.OriginKCP && c.origin == nil
-		here[c.record().plain()] = here[c.record().plain()] || undone || c.isHere()
+		here[c.record().plain()] = here[c.record().plain()] || c.isHere()
 		used[p.state.contentKey(c)] = true
 	}
 	var errs []error
@@ -344,7 +342,7 @@ func (p *pass) forget(ctx context.Context, all []*copySync, unknown map[string]b
 		if !here[r.plain()] && !slices.ContainsFunc(p.syncer.related, func(x *copyRule) bool {
 			return unknown[x.identifier] && x.relates(r.Record) // One of its kind that cannot be told may be this one.
 		}) {
-			errs = append(errs, p.removeRelated(ctx, r, missing[r.plain()]))
+			errs = append(errs, p.removeRelated(ctx, r, missing[r.plain()], false))
 		}
 	}
 	if p.whole { // What api-syncagent remembers of objects that are not known has no record.

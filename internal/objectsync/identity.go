@@ -39,8 +39,9 @@ const (
 	AnnotationKind = "syncagent.kcp.io/remote-object-kind"
 	// AnnotationPublication is on each copy and state and tells who syncs it. What lacks it is of who has the object.
 	AnnotationPublication = "syncagent.kcp.io/publication"
-	// AnnotationOrphaned is on each copy whose workspace has left it behind.
-	AnnotationOrphaned = "syncagent.kcp.io/orphaned"
+	// LabelOrphaned is on each copy that is not synced, as its object is not seen or has left the filter. Its value is the
+	// day from which on it is so, in UTC. Nothing is deleted by it.
+	LabelOrphaned = "syncagent.kcp.io/orphaned"
 	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the
 	// owner.
 	LabelCreatedFor = "syncagent.kcp.io/created-for"
@@ -60,9 +61,9 @@ func isOfOther(u *unstructured.Unstructured, cluster string) bool {
 	return false
 }
 
-// IsOrphaned reports whether a copy has been left behind by its workspace.
+// IsOrphaned reports whether a copy is marked as an orphan.
 func IsOrphaned(copied *unstructured.Unstructured) bool {
-	return copied.GetAnnotations()[AnnotationOrphaned] != ""
+	return copied.GetLabels()[LabelOrphaned] != ""
 }
 
 // Causes of refusals.

@@ -142,7 +142,7 @@ func (p planner) bodyFor(c *copySync, u *unstructured.Unstructured, change map[s
 	}
 	all := merged(change, map[string]any{"metadata": p.marks(c)})
 	if IsOrphaned(u) {
-		asMap(asMap(all["metadata"])["annotations"])[AnnotationOrphaned] = nil
+		asMap(asMap(all["metadata"])["labels"])[LabelOrphaned] = nil
 	}
 	body := needed(all, u.Object)
 	own := at([]string{"metadata", "annotations"}, map[string]any{

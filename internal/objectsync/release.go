@@ -1,9 +1,11 @@
 package objectsync
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,7 +81,11 @@ func (p *pass) recordAgents() error {
 // release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	maps.DeleteFunc(p.state.records, func(_ Record, r recorded) bool { return p.syncer.outlives(r.Record) })
-	if err := p.forget(ctx, nil, nil); err != nil || len(p.state.records) > 0 {
+	var errs []error
+	for _, r := range p.state.list() {
+		errs = append(errs, p.removeRelated(ctx, r, false, true))
+	}
+	if err := oneOf(errs...); err != nil || len(p.state.records) > 0 {
 		return false, err
 	}
 	if gone, err := p.removeCopy(ctx); err != nil || !gone {
@@ -91,9 +97,10 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 // removeRelated deletes the copy of a related object, removes our finalizer from the object at the origin, and then
 // forgets the record. Copy and finalizer stay if other objects of the workspace keep the copy; the finalizer also stays
 // if this object has another copy. An object of the workspace that refers to it and has not copied it yet makes a copy
-// of its own. If the object at the origin is gone or being deleted, nobody needs a copy. What somebody else has made in
-// the place of the copy stays. Missing says that this object refers to it, and did not find it.
-func (p *pass) removeRelated(ctx context.Context, r recorded, missing bool) error {
+// of its own. If the object at the origin is being deleted, or the service cluster has it no more, nobody needs a copy.
+// The copy of one of the workspace that is not seen stays until this object ends. What somebody else has made in the
+// place of the copy stays. Missing says that this object refers to it, and did not find it.
+func (p *pass) removeRelated(ctx context.Context, r recorded, missing, ends bool) error {
 	origin, other := p.in.of(r.Origin)
 	now := p.syncer.served(r.Record)
 	u, err := get(origin, now.From)
@@ -104,14 +111,18 @@ func (p *pass) removeRelated(ctx context.Context, r recorded, missing bool) erro
 		return err
 	}
 	copied, err := get(other, now.To)
-	if err == nil && u == nil && copied != nil && !r.Pending { // Without a copy nothing can be lost.
-		err = p.in.confirmGone(ctx, now)
-	}
-	if err != nil {
+	unseen := u == nil && r.Origin == v1alpha1.OriginKCP
+	switch w := p.in.Workspace; {
+	case err != nil:
 		return err
+	case !unseen || r.Pending:
+	case w.Writer != nil && !w.ShowsAll(now.From.GVR().GroupResource()):
+		return newHiddenRefusal(now.From) // Our finalizer may be on it.
+	case copied != nil && !ends:
+		return nil
 	}
 	needed := p.giveUp(r.Record)
-	if u == nil || u.GetDeletionTimestamp() != nil {
+	if u == nil && !unseen || u != nil && u.GetDeletionTimestamp() != nil {
 		needed = nil
 	}
 	gone := true
@@ -170,11 +181,12 @@ func (p *pass) remove(ctx context.Context, side Side, o Ref, u *unstructured.Uns
 }
 
 // removeCopy deletes the copy, and reports whether it is gone. One that was recorded and never seen may not be shown
-// yet.
+// yet, and our labels may be off one whose object is not seen in deletion.
 func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 	at := p.view.stored.copy
 	if p.view.copied == nil {
-		if at.Name == "" || at.UID != "" {
+		ends := p.view.source != nil && p.view.source.GetDeletionTimestamp() != nil
+		if at.Name == "" || at.UID != "" && ends {
 			return true, nil
 		}
 		is, err := p.isThere(ctx)
@@ -192,11 +204,11 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 	return gone, err
 }
 
-// removeFinalizers takes our finalizer off related objects, those that others keep only if asked to, and then, as with
-// the last of its objects a workspace takes our rights to the others, off the object.
-func (p *pass) removeFinalizers(ctx context.Context, shared bool) error {
+// removeFinalizers takes our finalizer off related objects that no others keep and then, as with the last of its
+// objects a workspace takes our rights to the others, off the object.
+func (p *pass) removeFinalizers(ctx context.Context) error {
 	for _, r := range p.state.list() {
-		if r.Origin != v1alpha1.OriginKCP || !shared && len(p.giveUp(r.Record)) > 0 {
+		if r.Origin != v1alpha1.OriginKCP || len(p.giveUp(r.Record)) > 0 {
 			continue
 		}
 		from := p.syncer.served(r.Record).From
@@ -214,14 +226,18 @@ func (p *pass) removeFinalizers(ctx context.Context, shared bool) error {
 	return p.in.letGo(ctx, p.view.ref, p.view.source)
 }
 
-// detach takes the publication off the copy and the state. The copy also gets annotations: if its workspace has left it
-// behind, only its kind tells which publication may take it over, and a copy of api-syncagent does not name its kind.
-func (p *pass) detach(ctx context.Context, annotations map[string]any) error {
-	if p.view.copied != nil {
-		annotations[AnnotationPublication] = nil
-		if body := needed(at([]string{"metadata", "annotations"}, annotations), p.view.copied.Object); body != nil {
-			to := p.syncer.copyRef(nameOf(p.view.copied))
-			if err := p.in.Service.patchOf(ctx, to, p.view.copied, body); err != nil {
+// detach takes the publication off the copy and the state. An orphan gets its mark, and its kind: that alone tells which
+// publication may take it over, and a copy of api-syncagent does not name it.
+func (p *pass) detach(ctx context.Context, orphan bool) error {
+	if u := p.view.copied; u != nil {
+		annotations, labels := map[string]any{AnnotationPublication: nil}, map[string]any{}
+		if orphan {
+			annotations[AnnotationKind] = p.view.id.Kind.String()
+			labels[LabelOrphaned] = cmp.Or(u.GetLabels()[LabelOrphaned], time.Now().UTC().Format(time.DateOnly))
+		}
+		body := needed(map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": labels}}, u.Object)
+		if body != nil {
+			if err := p.in.Service.patchOf(ctx, p.syncer.copyRef(nameOf(u)), u, body); err != nil {
 				return err
 			}
 		}

@@ -74,23 +74,6 @@ func (in Input) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstru
 	return in.letGo(ctx, o, u)
 }
 
-// confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
-// what a workspace hides by a permission claim is not. That is asked first: kcp shows objects before it calls a claim
-// applied.
-func (in Input) confirmGone(ctx context.Context, now Record) error {
-	if now.Origin != v1alpha1.OriginKCP || in.Workspace.Writer == nil {
-		return nil
-	}
-	shown, err := in.Workspace.ShowsAll(ctx, now.From.GVR().GroupResource())
-	if err == nil && !shown {
-		err = newHiddenRefusal(now.From)
-	}
-	if err != nil {
-		return err
-	}
-	return confirmMissing(ctx, in.Workspace.Side, now.From)
-}
-
 // confirmCopyGone returns an error if the server does not confirm that the copy of a related object is gone, which a
 // cache has not shown. A workspace may just have hidden it, and the cache may lag behind a creation that was not
 // answered. It asks nothing for a workspace that is gone, which has no writer.

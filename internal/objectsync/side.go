@@ -61,8 +61,8 @@ type Workspace struct {
 	Side
 	gotemplate.Workspace
 
-	// ShowsAll asks whether the workspace shows all that it has of a claimed resource, and not only some labels.
-	ShowsAll func(ctx context.Context, r schema.GroupResource) (bool, error)
+	// ShowsAll reports whether the workspace shows all that it has of a claimed resource, and not only some labels.
+	ShowsAll func(r schema.GroupResource) bool
 }
 
 // A Holding is a related object that a primary has resolved, and its copy.

@@ -29,9 +29,6 @@ type Input struct {
 	MayLook func(namespace string) bool
 	// MayUse asks whether the object may use so many bytes of the RoomMost of its workspace. Nil allows all.
 	MayUse func(bytes int) bool
-	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
-	// been undone, which is no reason to delete their copies.
-	Undone bool
 	// Claimed is what is known of LabelCopiesOf on namespaces of the service cluster, by their names. Nil knows none.
 	Claimed *sync.Map
 }
@@ -77,30 +74,26 @@ func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, 
 	return p.view.copied, p.secret.exists, err
 }
 
-// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
-// stays, marked as left behind, and so do its related objects and its state: should the object come again, by whatever
-// publication, they are its own.
-func (s *Syncer) Abandon(ctx context.Context, in Input) error {
-	return s.leaveAlone(ctx, in, true, map[string]any{
-		AnnotationOrphaned: "true", AnnotationKind: s.identity(Primary{}).Kind.String(),
-	})
-}
+// Abandon makes the copy of an object that is not seen an orphan. It stays, and so do its related objects and its state:
+// should the object be seen again, by whatever publication, they are its own. Related objects in the workspace that no
+// others keep lose our finalizer.
+func (s *Syncer) Abandon(ctx context.Context, in Input) error { return s.leaveAlone(ctx, in, true) }
 
 // RemoveFinalizers takes our finalizer off an object and those of its related objects in the workspace that no others
 // keep, the object last, and leaves all else: for a PublishedResource that goes without what it has made. Should the
 // object be synced again, by whatever publication, copies and state are its own.
 func (s *Syncer) RemoveFinalizers(ctx context.Context, in Input) error {
-	return s.leaveAlone(ctx, in, false, map[string]any{})
+	return s.leaveAlone(ctx, in, false)
 }
 
-// leaveAlone gives the copy annotations, and takes finalizers off, with shared also off what others keep.
-func (s *Syncer) leaveAlone(ctx context.Context, in Input, shared bool, annotations map[string]any) error {
+// leaveAlone detaches the copy, and takes finalizers off.
+func (s *Syncer) leaveAlone(ctx context.Context, in Input, orphan bool) error {
 	p, err := s.begin(in, true)
 	if err == nil {
-		err = p.detach(ctx, annotations)
+		err = p.detach(ctx, orphan)
 	}
 	if err == nil {
-		err = p.removeFinalizers(ctx, shared)
+		err = p.removeFinalizers(ctx)
 	}
 	return err
 }
@@ -137,7 +130,9 @@ func (p *pass) run(ctx context.Context) error {
 	case v.copied == nil && !HasFinalizer(v.source) && isRelatedCopy(p.in.Holders, v):
 		return nil
 	case p.passes():
-	case v.copied == nil && !HasFinalizer(v.source):
+	case v.copied != nil: // It rests: a wrong label, or a wrong filter, is no reason to delete what is in use.
+		return p.detach(ctx, true)
+	case !HasFinalizer(v.source):
 		return nil
 	default:
 		return p.leave(ctx)

@@ -23,10 +23,9 @@ var errEndpointGone = errors.New("the endpoint of the workspace is no longer the
 
 // An endpoint is one that is watched.
 type endpoint struct {
-	url      string
-	cluster  *clusters.Cluster
-	objects  *informer.Table
-	bindings bindingReader // of all its workspaces
+	url     string
+	cluster *clusters.Cluster
+	objects *informer.Table
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.

@@ -1,16 +1,23 @@
 package publication
 
 import (
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"time"
+
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// lost gives up an object that is not there any more.
+// unseenFor is how long an object has to be unseen before its copy is an orphan. A workspace that moves to another
+// shard is shown again by then.
+const unseenFor = 30 * time.Second
+
+// errUnknown means that nobody tells by now whether an object is there. It is looked for again, and is no failure.
+var errUnknown = errors.New("it is not known whether the object is there")
+
+// lost decides on what is left of an object that is not shown.
 func (p *pass) lost() error {
 	w := p.worker
 	copied, left, err := p.left()
@@ -18,8 +25,7 @@ func (p *pass) lost() error {
 		return err
 	}
 	if left {
-		decided, err := p.giveUp(copied)
-		if err != nil || !decided {
+		if err := p.giveUp(copied); err != nil {
 			return err
 		}
 		if copied, left, err = p.left(); err != nil {
@@ -34,60 +40,44 @@ func (p *pass) lost() error {
 	return nil
 }
 
-// giveUp decides on what is left of an object that is not there any more, and reports whether it could. A copy is
-// deleted if the server confirms that the object is gone, or that the workspace is with which it goes. It stays if the
-// workspace has left it behind, or if a restore of kcp may have undone the object, also before this process started: a
-// consumer that makes the object again finds the copy. It stays, too, if nothing is known of the workspace.
-func (p *pass) giveUp(copied *unstructured.Unstructured) (decided bool, err error) {
-	w, undone := p.worker, copied != nil && p.worker.objects.mayBeUndone(p.item)
-	orphaned := copied != nil && objectsync.IsOrphaned(copied)
-	stays := p.home.gone && !w.deletesLeft()
-	if orphaned && (stays || !p.home.gone) || !p.home.Bound && !p.home.gone && !undone {
-		return true, nil
+// giveUp deletes the copy of an object that was seen in deletion, and what belongs to a copy that an operator has
+// deleted. Every other copy is kept as an orphan. Nothing is done before the object is known to be unseen.
+func (p *pass) giveUp(copied *unstructured.Unstructured) error {
+	w, o := p.worker, p.worker.objects.get(p.item)
+	switch {
+	case copied != nil && objectsync.IsOrphaned(copied) && !o.deleted:
+		return nil
+	case !w.isUnseen(p.item):
+		o.unseenSince = time.Time{}
+	case o.unseenSince.IsZero():
+		o.unseenSince = time.Now()
 	}
-	if p.home.gone {
-		p.input.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
+	p.update(func(is *object) { is.unseenSince = o.unseenSince })
+	switch {
+	case o.unseenSince.IsZero() || !o.deleted && time.Since(o.unseenSince) < unseenFor:
+		return errUnknown
+	case o.deleted || copied == nil:
+		_, err := w.syncer.Release(p.ctx, p.input)
+		return err
 	}
-	if confirmed, err := p.confirm(); err != nil || !confirmed {
-		return false, err
-	}
-	if stays || undone || copied != nil && !p.home.Unbinds && w.objects.isNew(p.item) {
-		if err := w.syncer.Abandon(p.ctx, p.input); err != nil {
-			return false, err
-		}
-		return true, nil
-	}
-	res, err := w.syncer.Release(p.ctx, p.input)
-	return err == nil && res.Waiting == "", err
+	return w.syncer.Abandon(p.ctx, p.input)
 }
 
-// confirm asks the server whether an object is not there any more, or whether its workspace is gone. Without an
-// endpoint of the workspace that is not known. A workspace that moves to another shard has neither objects nor bindings
-// on the former one: so an object is missing only where the workspace shows its binding after that.
-func (p *pass) confirm() (missing bool, err error) {
-	if p.home.gone {
-		if p.endpoint == nil {
-			return false, errEndpointGone
-		}
-		err := p.endpoint.bindings.confirmLeft(
-			p.ctx, p.endpoint.cluster.Resource(kcp.Bindings, ""), p.item.Cluster, p.home.left)
-		return err == nil, err
+// isShown reports whether an endpoint shows an object and a binding of its workspace.
+func (w *syncWorker) isShown(item objectsync.Primary) bool {
+	home := w.workspaces.get(item.Cluster)
+	e := w.streams.endpoint(home.Endpoint)
+	return home.shown && e != nil && e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) != nil
+}
+
+// isUnseen reports whether all endpoints that kcp names show what they have, and none shows an object.
+func (w *syncWorker) isUnseen(item objectsync.Primary) bool {
+	endpoints, told := w.workspaces.endpoints()
+	for _, is := range endpoints {
+		e := w.streams.endpoint(is.URL)
+		told = told && is.Listed && e != nil && e.objects.Ready() == nil
 	}
-	if p.input.Workspace.Writer == nil {
-		return false, nil
-	}
-	_, err = p.input.Workspace.Writer.Live(p.ctx, p.worker.syncer.RefOf(p.item))
-	switch {
-	case clusters.IsBareNotFound(err):
-		return false, errNoBinding // So a virtual workspace answers for a workspace that has no binding any more.
-	case !objectsync.IsMissing(err, p.item.Name):
-		return false, err // If it is there the stream will tell.
-	}
-	_, consumers, err := readBindings(p.ctx, p.workspace, p.worker.config.Sync.Primary.Workspace.GroupResource())
-	if err == nil && !isBound(consumers) {
-		err = errNoBinding
-	}
-	return err == nil, err
+	return told && !w.isShown(item)
 }
 
 // left returns the copy of an object, and reports whether that or a state of it is left. What is looked at for that is
@@ -104,16 +94,10 @@ func isOf(u *unstructured.Unstructured, r objectsync.Resource) bool {
 	return u.GetAnnotations()[objectsync.AnnotationKind] == kind.String()
 }
 
-// isOrphan reports whether a copy of an object of our kind has been left behind: others may have copies of the same
-// kind.
+// isOrphan reports whether a copy, nil for none, is an orphan of our kind: others may have copies of the same kind.
 func (w *syncWorker) isOrphan(copied *unstructured.Unstructured) bool {
 	return copied != nil && objectsync.IsOrphaned(copied) && isOf(copied, w.config.Sync.Primary.Workspace)
 }
 
-// deletesLeft reports whether copies go with their workspaces.
-func (w *syncWorker) deletesLeft() bool {
-	return w.config.Sync.Spec.UnboundWorkspaces == xpv2.DeletionDelete
-}
-
-// emptySide is the side of a workspace that is gone: it has nothing, and nothing is written there.
+// emptySide is the side of a workspace that is not shown: nothing is known there, and nothing is written.
 var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return reader{} }}

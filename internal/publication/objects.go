@@ -6,13 +6,11 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -48,18 +46,17 @@ type object struct {
 	wrote        []uint64     // what the last pass has written that has written anything, see hashOf
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
-	// seen is how often kcp had been restored when the object was last there, and one more. It is zero if this process
-	// has not seen it yet.
-	seen int64
-	// stayed is the UID of the object if its workspace is known to have bound the API after it was deleted.
-	stayed types.UID
+	// deleted reports whether the object was in deletion when it was last seen, and unseenSince is since when it is
+	// unseen. That is zero if it is not.
+	deleted     bool
+	unseenSince time.Time
 }
 
 // An outcome is what the status tells of an object.
 type outcome struct {
 	known    bool   // It has been synced, or has failed.
 	failure  string // why it is not synced
-	orphaned bool   // Its copy has been left behind.
+	orphaned bool   // Its copy is an orphan.
 }
 
 // A refusalGroup is what has refused objects that are cured together. The empty one is nothing.
@@ -115,8 +112,7 @@ type objectIndex struct {
 
 // records are what is known of all objects, by whichever spec they are synced.
 type records struct {
-	restores atomic.Int64 // how often kcp was restored while any of them was known
-	fights   targetresource.Drift
+	fights targetresource.Drift
 
 	mu    sync.Mutex
 	known map[objectsync.Primary]*object // those of which anything is there
@@ -173,25 +169,10 @@ func (x *objectIndex) note(item objectsync.Primary, err error) {
 	})
 }
 
-// noteOrphan records whether the copy of an object has been left behind.
+// noteOrphan records whether the copy of an object is an orphan.
 func (x *objectIndex) noteOrphan(item objectsync.Primary, is bool) {
 	x.update(item, func(o *object) { o.orphaned = is })
 }
-
-// noteSeen records that an object is there.
-func (x *objectIndex) noteSeen(item objectsync.Primary) {
-	x.update(item, func(o *object) { o.seen = x.restores.Load() + 1 })
-}
-
-// mayBeUndone reports whether a restore of kcp may have undone an object, as it has not been seen since. Then nobody
-// has deleted it.
-func (x *objectIndex) mayBeUndone(item objectsync.Primary) bool {
-	o, restores := x.get(item), x.restores.Load()
-	return !o.orphaned && restores > 0 && o.seen <= restores
-}
-
-// isNew reports whether this process has not seen an object yet. It may have been undone before the process started.
-func (x *objectIndex) isNew(item objectsync.Primary) bool { return x.get(item).seen == 0 }
 
 // add has objects synced that may be new. Their workspaces are not forgotten before.
 func (x *objectIndex) add(items ...objectsync.Primary) {
@@ -267,7 +248,7 @@ func (x *objectIndex) resume() {
 
 // isEarly reports whether an error means that something is not known yet.
 func isEarly(err error) bool {
-	return informer.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
+	return informer.IsNotSynced(err) || errors.Is(err, errEndpointGone)
 }
 
 // counts returns what the status says.

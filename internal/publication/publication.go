@@ -64,7 +64,6 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	var known *records
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
-		w.workspaces.forgetLooks() // They were for another spec.
 	} else {
 		w.workspaces, w.events = &workspaceIndex{known: map[string]*workspace{}}, newEventRecorder(name)
 		known = &records{known: map[objectsync.Primary]*object{}}

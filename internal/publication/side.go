@@ -21,8 +21,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// echoMax is how long a deletion is waited for to be seen.
-const echoMax = 5 * time.Second
+const (
+	// echoMax is how long a deletion is waited for to be seen.
+	echoMax = 5 * time.Second
+	// lookAgain is how long an answer holds whether a resource is served, and when an object is looked for again of which
+	// nothing is known.
+	lookAgain = 10 * time.Second
+)
 
 // compositeFinalizer is what Crossplane has on each composite resource that it has composed.
 const compositeFinalizer = "composite.apiextensions.crossplane.io"
@@ -228,7 +233,7 @@ type servedLook struct {
 // serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
 func (w *syncWorker) serves(r schema.GroupResource) bool {
 	if known, ok := w.served.Load(r); ok {
-		if last, _ := known.(servedLook); time.Since(last.at) < boundAgain {
+		if last, _ := known.(servedLook); time.Since(last.at) < lookAgain {
 			return last.is
 		}
 	}

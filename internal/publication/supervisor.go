@@ -122,17 +122,6 @@ func (s *Supervisor) Released(name string) int64 {
 	return 0
 }
 
-// Restored tells that a server of kcp has gone back in its history: objects may be missing there that nobody has
-// deleted.
-func (s *Supervisor) Restored(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.of[name]; p != nil {
-		p.worker.workspaces.forgetLooks() // Others have those resource versions now.
-		p.worker.objects.restores.Add(1)
-	}
-}
-
 // Start ends all publications when the context ends.
 func (s *Supervisor) Start(ctx context.Context) error {
 	<-ctx.Done()

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,16 +40,11 @@ type syncWorker struct {
 // process syncs an object whose turn it is.
 func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	p := w.newPass(ctx, item)
-	if !p.home.shown && !p.home.absent && p.endpoint != nil {
-		w.objects.queue.AddAfter(item, boundAgain) // Nobody tells by now whether the workspace binds the API.
-		return
-	}
 	begun := time.Now()
 	synced, err := p.run()
-	later := laterError{}
 	switch {
-	case errors.As(err, &later):
-		w.objects.queue.AddAfter(item, later.after)
+	case errors.Is(err, errUnknown):
+		w.objects.queue.AddAfter(item, lookAgain)
 		return
 	case p.gone:
 		p.forget()
@@ -127,34 +121,13 @@ func (w *syncWorker) eachCopy(do func(objectsync.Primary, *unstructured.Unstruct
 	}
 }
 
-// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not
-// known to have left them behind.
+// seekLost has copies looked at whose objects are not shown, and that are not known to be orphans.
 func (w *syncWorker) seekLost() {
 	w.eachCopy(func(item objectsync.Primary, u *unstructured.Unstructured) {
-		if (!objectsync.IsOrphaned(u) || w.deletesLeft()) && w.isLost(item) {
+		if !objectsync.IsOrphaned(u) && !w.isShown(item) {
 			w.objects.add(item)
 		}
 	})
-}
-
-// isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
-// nothing is said.
-func (w *syncWorker) isLost(item objectsync.Primary) bool {
-	home := w.homeOf(item)
-	if home.gone || !home.Bound {
-		return home.gone
-	}
-	e := w.streams.endpoint(home.Endpoint)
-	return e != nil && e.objects.Ready() == nil &&
-		e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
-}
-
-// homeOf returns what is known of the workspace of an object. One that is not where it was may have moved: it is gone
-// only if kcp was deleting its binding, or if a restore may have undone that, with which the copy stays.
-func (w *syncWorker) homeOf(item objectsync.Primary) workspace {
-	home := w.workspaces.get(item.Cluster)
-	home.gone = home.absent && (home.Unbinds || w.objects.mayBeUndone(item))
-	return home
 }
 
 // holdsNone reports whether all objects are known to be without our finalizer.
@@ -196,7 +169,7 @@ type pass struct {
 
 // newPass begins a pass.
 func (w *syncWorker) newPass(ctx context.Context, item objectsync.Primary) *pass {
-	home := w.homeOf(item)
+	home := w.workspaces.get(item.Cluster)
 	return &pass{
 		worker: w, ctx: ctx, item: item, needs: set[need]{}, home: home, endpoint: w.streams.endpoint(home.Endpoint),
 	}
@@ -230,7 +203,6 @@ func recoverPanic(err *error) {
 func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	w := p.worker
 	p.input = objectsync.Input{
-		Undone:  w.objects.restores.Load() > 0,
 		MayLook: p.mayLook,
 		MayUse:  p.mayUse,
 		Workspace: objectsync.Workspace{
@@ -256,24 +228,14 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	p.input.Workspace.Side = (&side{
 		pass: p, client: p.workspace, endpoint: p.endpoint, cluster: p.item.Cluster,
 	}).of()
-	p.input.Workspace.ShowsAll = p.showsAll
+	p.input.Workspace.ShowsAll = p.home.showsAll
 	return source, nil
 }
 
 // sync syncs an object that is there.
 func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
 	w := p.worker
-	w.objects.noteOrphan(p.item, false)
-	w.objects.noteSeen(p.item)
-	leaves, err := p.leaves(source)
-	if err != nil {
-		return false, err
-	}
-	if leaves {
-		err := w.syncer.Abandon(p.ctx, p.input)
-		w.needs.set(p.item, p.needs)
-		return false, err
-	}
+	p.update(func(o *object) { o.deleted, o.unseenSince = source.GetDeletionTimestamp() != nil, time.Time{} })
 	res, err := w.syncer.Sync(p.ctx, p.input)
 	if err == nil && p.contested != nil { // It has been written, which does not last.
 		reason, message := objectsync.WarningOf(p.contested)
@@ -290,22 +252,9 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		w.holders.add(p.item, res.Related, held)
 	}
 	p.tell(source, res.Events)
-	return res.Copy.Name != "", err
-}
-
-// leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
-// stay. That a deletion is its consumer's remains so.
-func (p *pass) leaves(source *unstructured.Unstructured) (bool, error) {
-	w := p.worker
-	if source.GetDeletionTimestamp() == nil || w.deletesLeft() ||
-		w.objects.get(p.item).stayed == source.GetUID() && source.GetUID() != "" {
-		return false, nil
-	}
-	leaves, err := p.home.bindings.leaves(p.ctx, p.workspace, w.config.Sync.Primary.Workspace.GroupResource(), source)
-	if err == nil && !leaves {
-		p.update(func(o *object) { o.stayed = source.GetUID() })
-	}
-	return leaves, err
+	orphaned := res.Copy.Name != "" && w.isOrphan(w.streams.copies.Get(res.Copy)) // The object has left the filter.
+	w.objects.noteOrphan(p.item, orphaned)
+	return res.Copy.Name != "" && !orphaned, err
 }
 
 // tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
@@ -328,6 +277,9 @@ func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
 
 // removeFinalizers takes our finalizers off an object, nil if it is not there, and its related objects. All else stays.
 func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
+	if source == nil && p.endpoint != nil && !p.worker.isUnseen(p.item) {
+		return errUnknown
+	}
 	err := p.worker.syncer.RemoveFinalizers(p.ctx, p.input)
 	if p.gone = err == nil && source == nil; p.gone {
 		return nil
@@ -372,10 +324,4 @@ func (p *pass) mayUse(bytes int) bool {
 	}
 	p.used = bytes
 	return true
-}
-
-// showsAll asks the workspace whether it shows all that it has of a resource. The watch of its bindings may be late.
-func (p *pass) showsAll(ctx context.Context, r schema.GroupResource) (bool, error) {
-	_, consumers, err := readBindings(ctx, p.workspace, p.worker.config.Sync.Primary.Workspace.GroupResource())
-	return showWhole(consumers, r), err
 }

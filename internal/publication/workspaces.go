@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
 // Consumers are who has bound an API, and where they are reached.
 type Consumers struct {
-	// Endpoints are those of the APIExport, in one order.
+	// Endpoints are those of the APIExport, in one order. Untold reports whether kcp does not tell of them.
 	Endpoints []Endpoint
+	Untold    bool
 	// Workspaces are those whose binding to the APIExport an endpoint shows, also one that is being deleted, by their
 	// logical clusters. Objects of others are not synced, whatever endpoints show.
 	Workspaces map[string]Workspace
@@ -36,26 +38,25 @@ type Workspace struct {
 	Path, Endpoint string
 	// Bound reports whether it can use the API.
 	Bound bool
-	// Unbinds reports whether kcp is deleting all of its bindings.
-	Unbinds bool
-	// Hidden are the resources whose permission claims it has not accepted, as resource.group, sorted and separated by
-	// commas.
-	Hidden string
+	// Hidden are the resources whose permission claims it has not accepted, and Whole those of which it shows all that it
+	// has, as resource.group, sorted and separated by commas.
+	Hidden, Whole string
 }
 
 // A workspace is what is known of a logical cluster as long as its binding is shown or anything of it is left.
 // That no endpoint shows it does not mean that it is gone: a shard may be missing for a moment, and so is a workspace
 // that moves to another one.
 type workspace struct {
-	// Workspace is what its binding says. Endpoint and Unbinds are what they were when it was last seen.
+	// Workspace is what its binding says. Endpoint is what it was when it was last seen.
 	Workspace
 
-	shown    bool
-	absent   bool           // It is not where it was last seen, as the endpoint there says.
-	gone     bool           // It is not anywhere: see homeOf.
-	left     time.Time      // when it was shown no more
-	objects  int            // how many of its objects, copies and states are known
-	bindings *bindingReader // of its own
+	shown   bool
+	objects int // how many of its objects, copies and states are known
+}
+
+// showsAll reports whether it shows all that it has of a resource.
+func (w workspace) showsAll(r schema.GroupResource) bool {
+	return slices.Contains(strings.Split(w.Whole, ","), r.String())
 }
 
 // A workspaceIndex is what is known of all workspaces. Its methods may be called concurrently.
@@ -68,7 +69,7 @@ type workspaceIndex struct {
 // record returns what is known of a logical cluster. The caller holds the lock.
 func (x *workspaceIndex) record(cluster string) *workspace {
 	if x.known[cluster] == nil {
-		x.known[cluster] = &workspace{bindings: &bindingReader{}}
+		x.known[cluster] = &workspace{}
 	}
 	return x.known[cluster]
 }
@@ -84,14 +85,17 @@ func (x *workspaceIndex) forget(cluster string) {
 func (x *workspaceIndex) get(cluster string) workspace {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	w := x.known[cluster]
-	if w == nil {
-		return workspace{bindings: &bindingReader{}}
+	if w := x.known[cluster]; w != nil {
+		return *w
 	}
-	is := *w
-	is.absent = !w.shown && slices.ContainsFunc(x.consumers.Endpoints,
-		func(e Endpoint) bool { return e.Listed && e.URL == w.Endpoint })
-	return is
+	return workspace{}
+}
+
+// endpoints returns those that kcp names, and reports whether it tells of them.
+func (x *workspaceIndex) endpoints() (all []Endpoint, told bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.consumers.Endpoints, !x.consumers.Untold
 }
 
 // hides reports whether a workspace has not accepted the permission claim for a resource.
@@ -107,15 +111,6 @@ func (x *workspaceIndex) count(cluster string, more int) {
 	x.forget(cluster)
 }
 
-// forgetLooks forgets up to which resource versions workspaces are known to stay.
-func (x *workspaceIndex) forgetLooks() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, w := range x.known {
-		w.bindings = &bindingReader{}
-	}
-}
-
 // follow takes over who binds the API by now, and returns what was before. Changed reports whether that or the
 // endpoints differ, and allowed are the logical clusters whose bindings are shown again, elsewhere, or allow something
 // else.
@@ -125,18 +120,15 @@ func (x *workspaceIndex) follow(c Consumers) (was Consumers, changed bool, allow
 	was, x.consumers, allowed = x.consumers, c, set[string]{}
 	for cluster, is := range c.Workspaces {
 		w := x.record(cluster)
-		if !w.shown || w.Bound != is.Bound || w.Hidden != is.Hidden || w.Endpoint != is.Endpoint {
+		is.Path = cmp.Or(is.Path, w.Path)
+		if !w.shown || w.Workspace != is {
 			allowed[cluster] = struct{}{}
 		}
-		if w.Endpoint != is.Endpoint {
-			w.bindings = &bindingReader{} // Another shard has resource versions of its own.
-		}
-		is.Path = cmp.Or(is.Path, w.Path)
 		w.Workspace, w.shown = is, true
 	}
 	for cluster, w := range x.known {
 		if _, still := c.Workspaces[cluster]; w.shown && !still {
-			w.shown, w.Bound, w.Hidden, w.left, w.bindings = false, false, "", time.Now(), &bindingReader{}
+			w.shown, w.Bound, w.Hidden, w.Whole = false, false, "", ""
 			x.forget(cluster)
 		}
 	}

@@ -2,6 +2,7 @@ package publishedresource
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type consumerView struct {
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the URLs of the endpoints of logical clusters
 	consumers []kcp.Consumer               // none if it is early
+	leaving   []kcp.Consumer               // those whose bindings are all being deleted
 	early     bool                         // some of it is not known yet
 	untold    bool                         // no APIExportEndpointSlice tells of endpoints
 }
@@ -83,9 +85,16 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 		}
 		claims = claimsIn(kcp.NewDraft("", e), all)
 	}
-	var err error
-	if v.consumers, err = kcp.ConsumersOf(v.bindings, r, claims); err != nil {
+	all, err := kcp.ConsumersOf(v.bindings, r, claims)
+	if err != nil {
 		return err
+	}
+	for _, is := range all {
+		if is.Unbinds {
+			v.leaving = append(v.leaving, is)
+		} else {
+			v.consumers = append(v.consumers, is)
+		}
 	}
 	if to, err := audience(p); err == nil {
 		c.publications.Follow(p.resource.GetName(), to)
@@ -202,21 +211,19 @@ func (v *consumerView) checkServed(ctx context.Context, kind schema.GroupVersion
 // is no connection.
 func audience(p *pass) (publication.Consumers, error) {
 	v := p.seen
-	c := publication.Consumers{Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p)}
+	c := publication.Consumers{
+		Untold: v.untold, Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p),
+	}
 	for _, e := range v.endpoints {
 		if e.Cluster == nil {
 			return c, e.err
 		}
 		c.Endpoints = append(c.Endpoints, e.Endpoint)
 	}
-	for cluster, url := range v.homes {
-		// Of bindings that are all being deleted there is no consumer.
-		c.Workspaces[cluster] = publication.Workspace{Endpoint: url, Unbinds: true}
-	}
-	for _, consumer := range v.consumers {
+	for _, consumer := range slices.Concat(v.leaving, v.consumers) {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{
 			Path: consumer.Path, Endpoint: v.homes[consumer.Cluster], Bound: consumer.Bound,
-			Hidden: strings.Join(resources(consumer.Open), ","),
+			Hidden: strings.Join(resources(consumer.Open), ","), Whole: strings.Join(resources(consumer.Whole), ","),
 		}
 	}
 	return c, nil
@@ -237,10 +244,10 @@ func schemasBound(p *pass) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// resources returns the resources of claims, sorted.
-func resources(claims []kcp.Claim) []string {
+// resources returns the names of resources, or those of claims, sorted.
+func resources[R fmt.Stringer](all []R) []string {
 	var names []string
-	for _, c := range claims {
+	for _, c := range all {
 		names = append(names, c.String())
 	}
 	slices.Sort(names)

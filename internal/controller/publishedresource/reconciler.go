@@ -11,14 +11,10 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -198,29 +194,6 @@ func (r *reconciler) RemoveFinalizer(ctx context.Context, obj resource.Object) e
 func (r *reconciler) forget(name string) {
 	r.publications.Stop(name)
 	r.connections.forget(name, r.memories.forget(name))
-}
-
-// restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
-// service cluster.
-func (r *reconciler) restored(is clusters.Restored) {
-	names := sets.New[string]()
-	for _, o := range is.Owners {
-		if o.Controller != r.connections.controller {
-			continue
-		}
-		name := ofOwner(o.NamespacedName).Name
-		if names.Insert(name); o.Name != name+useSource { // It is of kcp to this one.
-			r.publications.Restored(name) // Before anybody is told of a change.
-		}
-	}
-	for _, name := range sets.List(names) {
-		o := &v1alpha1.PublishedResource{}
-		if r.local.Get(context.Background(), types.NamespacedName{Name: name}, o) == nil {
-			r.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
-				"resourceVersion of server %s decreased (restored from a backup?): "+
-					"all objects there are compared again", is.Server)))
-		}
-	}
 }
 
 // Observe compares what is published with what should be, has the objects of consumers synced, and records in the

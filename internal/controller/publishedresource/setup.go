@@ -60,7 +60,6 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r.managed = newManaged(m, o, r)
-	o.Registry.OnRestored(r.restored)
 	config := scope.PublisherConfig()
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

@@ -40,11 +40,7 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 	case isSyncStopped(o), !p.workspace.offers(p.wanted.resource), p.seen.early:
 		return nil
 	}
-	// Without an endpoint nobody says that consumers are gone, and what they have left behind is still told of.
 	defer s.describe(p)
-	if len(p.seen.endpoints) == 0 {
-		return nil
-	}
 	c, err := s.config(ctx, p)
 	if err != nil {
 		return err
@@ -100,8 +96,8 @@ func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, er
 	return c, nil
 }
 
-// describe records in the status what has become of the objects of consumers, and an event for each workspace that has
-// left copies behind, and reports whether that is known. If not, it stays as it was.
+// describe records in the status what has become of the objects of consumers, and an event for each workspace with more
+// orphans, and reports whether that is known. If not, it stays as it was.
 func (s *syncing) describe(p *pass) (known bool) {
 	status, before := &p.resource.Status, map[string]int64{}
 	now, denied := s.publications.Status(p.resource.GetName())
@@ -115,8 +111,8 @@ func (s *syncing) describe(p *pass) (known bool) {
 	}
 	for _, w := range now.Orphans {
 		if w.Copies > before[w.Workspace] {
-			p.record(event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds "+
-				"the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
+			p.record(event.Normal(reasonOrphaned, fmt.Sprintf("%d copies of workspace %s are kept although their objects are "+
+				"not served: they vanished without a deletion, or left the filter", w.Copies, w.Workspace)))
 		}
 	}
 	status.Objects = now

@@ -297,11 +297,6 @@ func TestRefused(t *testing.T) {
 			spec:   source + "existingObjects: Replace",
 			want:   "Unsupported value",
 		},
-		"UnboundWorkspaces": {
-			reason: "There are two policies.",
-			spec:   source + "unboundWorkspaces: Forget",
-			want:   "Unsupported value",
-		},
 		"ClaimVerbs": {
 			reason: "There are two ways to claim.",
 			spec:   source + "apiExport: {claimVerbs: Some}",

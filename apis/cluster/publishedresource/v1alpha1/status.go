@@ -91,8 +91,8 @@ type ObjectCounts struct {
 	// +listMapKey=workspace
 	Failures []WorkspaceFailures `json:"failures,omitempty"`
 
-	// orphaned is the number of copies on the service cluster that stay there although their workspace no longer binds
-	// the API or is gone. spec.unboundWorkspaces: Delete leaves none.
+	// orphaned is the number of copies on the service cluster that are kept although their objects are not served: these
+	// vanished without a deletion, or left the filter. Such a copy has label syncagent.kcp.io/orphaned.
 	// +optional
 	Orphaned int64 `json:"orphaned,omitempty"`
 
@@ -103,7 +103,7 @@ type ObjectCounts struct {
 	Orphans []WorkspaceOrphans `json:"orphans,omitempty"`
 }
 
-// WorkspaceOrphans counts the copies that a workspace has left.
+// WorkspaceOrphans counts the orphaned copies of a workspace.
 type WorkspaceOrphans struct {
 	// workspace is the path of the workspace, or the name of its logical cluster if the path is not known.
 	Workspace string `json:"workspace"`

@@ -120,13 +120,6 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:Enum=AdoptIfExclusive;Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
-	// unboundWorkspaces decides what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
-	// (the default) leaves them on the service cluster, Delete deletes them. A workspace that is being deleted is
-	// recognized only with a permission claim for its LogicalCluster, as of enableWorkspacePaths, or for its namespaces.
-	// +optional
-	// +kubebuilder:default=Orphan
-	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`
-
 	// enableWorkspacePaths records on each copy the path of the workspace beside the name of its logical cluster, and
 	// gives it to templates as ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is
 	// added to the APIExport. The default is false.
