@@ -27,10 +27,6 @@ const (
 	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
-	// cutWithin is how long a watch lasts that is not cut, and cutFor for how long all have to be until the stream counts
-	// as cut again and again: a server cuts some when it starts, and API servers two when a CRD changes.
-	cutWithin = 10 * time.Second
-	cutFor    = 30 * time.Second
 )
 
 // errListAgain makes a reflector list instead of resuming a watch. Reflectors take io.EOF for the usual end of one.
@@ -47,8 +43,7 @@ type source struct {
 	late   atomic.Bool  // the watch before had to be ended
 	until  time.Time    // when the server was to end the watch before
 	cut    bool         // it has ended that before, or has refused one since
-	begun  atomic.Int64 // when the watch under way began, as Unix time; zero if that does not matter
-	unrest atomic.Int64 // when the first of the watches before was cut, as Unix time; zero if the last one was not
+	begun  atomic.Bool // a watch has begun, and not been ended by us
 
 	isSame func(_ context.Context, anew bool) bool // that of Options
 	asked  bool                                    // for the list that comes next
@@ -87,7 +82,7 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 func (s *source) beginList(ctx context.Context) {
 	ListSizeIn(ctx).begin()
 	if s.isSame != nil && !s.asked {
-		s.isSame(ctx, s.begun.Load() != 0)
+		s.isSame(ctx, s.begun.Load())
 	}
 	s.asked = false
 }
@@ -112,28 +107,13 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	s.listed = func() { deadline.Reset(lasts) }
 	w, err := s.server.WatchWithContext(ctx, o)
 	if err == nil {
-		s.begin(time.Now())
+		s.begun.Store(true)
 	}
 	s.until, s.cut = time.Now().Add(lasts-overdue-early), err != nil
 	if utilnet.IsConnectionRefused(err) || apierrors.IsInternalError(err) {
 		err = errListAgain // The reflector would resume.
 	}
 	return w, err
-}
-
-// begin takes that a watch begins.
-func (s *source) begin(now time.Time) {
-	if begun := s.begun.Swap(now.Unix()); now.Sub(time.Unix(begun, 0)) >= cutWithin {
-		s.unrest.Store(0)
-	} else {
-		s.unrest.CompareAndSwap(0, now.Unix())
-	}
-}
-
-// isCut reports whether the server has ended one watch after the other soon.
-func (s *source) isCut() bool {
-	begun, unrest := time.Unix(s.begun.Load(), 0), s.unrest.Load()
-	return unrest != 0 && begun.Sub(time.Unix(unrest, 0)) >= cutFor && time.Since(begun) < cutWithin
 }
 
 // canResume reports whether the server is the same, and says that it has come to a resource version. The answer is

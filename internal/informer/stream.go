@@ -135,7 +135,7 @@ func (s *stream) run(r *cache.Reflector) {
 		rest := wait.Jitter(retryFailed, 0.5)
 		switch {
 		case s.ctx.Err() != nil || errors.Is(ended, errRenewed):
-			s.source.begun.Store(0) // We have ended the watch, or the server has for what we renew it for.
+			s.source.begun.Store(false) // We have ended the watch, or the server has for what we renew it for.
 			continue
 		case ended != nil: // There was no room.
 			rest = restFlooded()

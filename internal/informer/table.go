@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,15 +84,6 @@ func (t *Table) Ready() error {
 
 // Resource returns the resource of the stream.
 func (t *Table) Resource() schema.GroupResource { return t.stream.key.Resource.GroupResource() }
-
-// Steady returns what Ready does, and an error if the stream is cut again and again: it shows all, but late.
-func (t *Table) Steady() error {
-	if err := t.Ready(); err != nil || !t.stream.source.isCut() {
-		return err
-	}
-	return errors.Errorf("the server, or a proxy, cuts the watch of %s again and again: have it let watches last",
-		t.stream.key.Resource.GroupResource())
-}
 
 // Get returns a resource, nil if it is not there. In a stream of StreamAllWorkspacesInPart it may be trimmed.
 func (t *Table) Get(n types.NamespacedName) *unstructured.Unstructured {

@@ -219,8 +219,8 @@ func (s *streams) renew() {
 	}
 }
 
-// steady returns why a stream does not show what its server has, or does so late, nil if all are well.
-func (s *streams) steady() (first error) {
+// denied returns why a stream does not show what its server has, nil if all do.
+func (s *streams) denied() (first error) {
 	s.mu.Lock()
 	all := map[*informer.Table]string{s.copies: "", s.states: ""} // URLs of endpoints
 	for k, t := range s.related {
@@ -231,7 +231,7 @@ func (s *streams) steady() (first error) {
 	}
 	s.mu.Unlock()
 	for t, url := range all {
-		err := kcp.ExplainList(t.Steady(), url, t.Resource())
+		err := kcp.ExplainList(t.Ready(), url, t.Resource())
 		if err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}

@@ -196,7 +196,7 @@ func (p *publication) probe() {
 
 // denial returns why objects, or namespaces that may be empty, are not seen as they are, nil if all are.
 func (p *publication) denial() error {
-	if err := p.worker.streams.steady(); err != nil {
+	if err := p.worker.streams.denied(); err != nil {
 		return err
 	}
 	return p.worker.namespaces.failure()

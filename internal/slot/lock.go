@@ -62,8 +62,6 @@ func NewLock(s *Slots, o Options) *Lock {
 		l.leases = append(l.leases, l.gate)
 		return l
 	}
-	o.Config.Identity = "" // The Lease of this process is held, too.
-	s.others = newObserver(o)
 	for slot := range s.number {
 		l.leases = append(l.leases, lease(nameOf(o.ID, s.number, slot)))
 	}

@@ -48,11 +48,6 @@ func (d *Drift) fight(o informer.Owner) *fight {
 	return f
 }
 
-// Resume continues a fight that a restart has forgotten. It has had all its reverts.
-func (d *Drift) Resume(o informer.Owner) {
-	d.fights.LoadOrStore(o, &fight{reverts: driftBurst, last: time.Now()})
-}
-
 // Wait returns how long to wait before the next revert, 0 if it may be done now.
 func (d *Drift) Wait(o informer.Owner) time.Duration {
 	f := d.fight(o)

@@ -5,43 +5,15 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestFightIsResumed shows that a restart is no reason to fight on: an Object that has told of a fight before rests.
-func TestFightIsResumed(t *testing.T) {
-	t.Parallel()
-	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-	createReady(t, c, o)
-	pause(t, c, o)
-	was := client.MergeFrom(o.DeepCopyObject().(client.Object))
-	told := xpv2.ReconcileError(errors.New("told before"))
-	told.Reason = commonv1.ReasonContested
-	o.SetConditions(told)
-	if err := c.Status().Patch(t.Context(), o, was); err != nil {
-		t.Fatal(err)
-	}
-	unpause(t, c, o)
-	touch(t, c, o)
-	passQueue(t, c)
-	kube.Delete(t, w.tc, emptySettings(w.target))
-	awaitCondition(t, c, o, failed(commonv1.ReasonContested), "it is deleted")
-	holds(t, c, "the resource is not restored", func() (bool, string) {
-		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"}, &corev1.ConfigMap{})
-		return apierrors.IsNotFound(err), message(err)
-	}, o)
-}
 
 // TestTokenWaitsForItsAccount shows that an Object of a Secret for a token, which the target deletes as long as the
 // ServiceAccount does not exist, names that, sends nothing meanwhile, and makes the Secret as soon as it is there.

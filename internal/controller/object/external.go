@@ -57,10 +57,6 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if meta.WasDeleted(o) {
 		return deletion{e.remote}.observeDeleted(ctx, o)
 	}
-	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested &&
-		c.Message != targetresource.MessageUnlabelled {
-		e.drift.Resume(e.Owner)
-	}
 	if err := e.prepare(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}

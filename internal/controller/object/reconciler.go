@@ -19,7 +19,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -29,8 +28,6 @@ import (
 const (
 	// notReadyPoll is how soon an Object that waits to be woken is reconciled again.
 	notReadyPoll = 30 * time.Second
-	// earlyPoll is how soon an Object is reconciled again that is gone early, if nothing else says when.
-	earlyPoll = 2 * time.Second
 )
 
 // A reconciler reconciles Objects of one scope. It wraps crossplane-runtime's reconciler, and takes its steps: it
@@ -45,7 +42,6 @@ type reconciler[T Object] struct {
 	events     event.Recorder
 	options    Options
 	local      client.Client
-	early      *deletedearly.Objects[T]
 	cache      client.Reader
 	settled    sync.Map // types.NamespacedName to settled
 }
@@ -59,15 +55,12 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	p.Amend, p.Shrink, p.Publish = p.amend, shrink, p.publish
 	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
 	ctx = managedadapter.With(context.WithValue(ctx, reconciliationKey{}, p), &p.Reconciliation)
-	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
-	if c.finish(ctx, req.NamespacedName) {
-		if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
-			return reconcile.Result{}, err
-		}
-		res, err = p.Run(ctx, req, c.managed)
-		if p.gone && p.err == nil {
-			res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
-		}
+	if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
+		return reconcile.Result{}, err
+	}
+	res, err := p.Run(ctx, req, c.managed)
+	if p.gone && p.err == nil {
+		res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
 	}
 	if p.Gone {
 		c.forget(req.NamespacedName)

@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -54,7 +52,7 @@ func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
 	}
 	if pc.GetUID() != "" && !handlers.Owns(g.registry, pc) {
-		return g.tellVacancy(ctx, pc)
+		return reconcile.Result{}, nil
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
 		n, err := g.users(ctx, pc)
@@ -63,28 +61,6 @@ func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (r
 		}
 	}
 	return g.next.Reconcile(ctx, req)
-}
-
-// tellVacancy says in condition Ready of a ProviderConfig of another slot that no replica has that. The replica that
-// takes it sets the condition anew. Slot 0 looks after all others in this.
-func (g *deletionGuard) tellVacancy(ctx context.Context, pc resource.ProviderConfig) (reconcile.Result, error) {
-	slots := g.registry.Slots()
-	if !slots.Owns("") {
-		return reconcile.Result{}, nil
-	}
-	slot := slots.Of(g.config.Key(pc))
-	is := xpv2.Unavailable().WithMessage(
-		fmt.Sprintf("No replica has slot %d, so nothing is done here: have as many replicas as --shards says", slot))
-	is.Reason = commonv1.ReasonNoReplica
-	vacant, err := slots.Vacant(ctx, slot)
-	if vacant && !pc.GetCondition(xpv2.TypeReady).Equal(is) {
-		pc.SetConditions(is)
-		err = resource.IgnoreNotFound(g.client.Status().Update(ctx, pc))
-	}
-	if err != nil {
-		return reconcile.Result{}, errors.Wrap(err, "cannot say whether a replica has a slot")
-	}
-	return reconcile.Result{RequeueAfter: retryAfter}, nil
 }
 
 // users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written. Of

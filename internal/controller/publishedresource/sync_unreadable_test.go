@@ -164,31 +164,3 @@ func TestSyncDeniedStream(t *testing.T) {
 	allow("*")
 	awaitCounts(t, s.c, o, 6, 0)
 }
-
-// TestSyncCutStream shows that a PublishedResource says so if the watch of the copies is cut again and again, also as
-// all of them are listed each time, and that it is synced when the watch lasts.
-func TestSyncCutStream(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	var lasts atomic.Bool
-	elsewhere := serviceCluster(t, s.c, kube.Front(t, local.Config(), func(server http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithCancel(r.Context())
-			defer cancel()
-			if strings.HasSuffix(r.URL.Path, "/certs") && r.URL.Query().Get("watch") != "" && !lasts.Load() {
-				time.AfterFunc(time.Second, cancel)
-			}
-			server.ServeHTTP(w, r.WithContext(ctx))
-		})
-	}))
-	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
-	})
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("a"))
-	s.copyOf(t, in)
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced),
-		"cuts the watch of certs."+s.group+" again and again")
-	lasts.Store(true)
-	await(t, s.c, o, is(xpv2.TypeSynced, xpv2.ReasonReconcileSuccess))
-}
