@@ -25,7 +25,7 @@ func TestAgentsNames(t *testing.T) {
 		"ObjectStatusSynced", "ObjectCleanup", "ObjectDeleted", "ReconcilingError", "AddingResourceSchemas",
 		"RemovingResourceSchemas", "AddingPermissionClaims", "sync_agent_published_resource", "syncagent.<agent>",
 		objectsync.Finalizer, objectsync.LabelCluster, objectsync.AnnotationRelatedPrefix, objectsync.LabelState,
-		objectsync.AnnotationNamespace, objectsync.AnnotationKind, objectsync.AnnotationOrphaned,
+		objectsync.AnnotationNamespace, objectsync.AnnotationKind, objectsync.LabelOrphaned,
 		objectsync.LabelCreatedFor, objectsync.LabelRelatedCluster, kcp.AnnotationAddedClaims,
 		v1alpha1.LabelKeyAgentName, v1alpha1.AnnotationKeySourceGeneration,
 	} {

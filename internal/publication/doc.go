@@ -6,8 +6,7 @@
 //
 // A Supervisor runs one publication for each PublishedResource. A new spec is compiled and its streams are filled
 // before the old publication is drained, so that a wrong spec changes nothing. A syncWorker syncs the objects of a
-// publication, each in a pass. Workspaces, objects, streams, needs, looks at bindings, empty namespaces and events are
-// types of their own.
+// publication, each in a pass. Workspaces, objects, streams, needs, empty namespaces and events are types of their own.
 //
 // # Streams
 //
@@ -34,24 +33,16 @@
 // A write that repeats one of the last pass has been undone by somebody. An object has as many of them at once as an
 // Object has reverts, and then one a minute. We rejected to count all writes: operators report often.
 //
-// # Objects and workspaces that go
+// # Objects that go
 //
-// An object that is gone although our finalizer did not hold it is read from the server once more before its copy is
-// deleted, and then the binding of its workspace: where that is missing, too, the object may be elsewhere.
+// A copy is deleted if its object was seen with a deletionTimestamp, or if an operator deletes the copy. Our finalizer
+// is on each object before its copy is made, and kcp shows every object that is being deleted, also those of APIBindings
+// and workspaces that are, so that nothing has to be concluded from absence. We rejected to do so: a restore, a move to
+// another shard, and a hand-over to another APIExport all look like a deletion, and each needed evidence of its own.
 //
-// A workspace has left only if kcp was deleting its binding, if the endpoint that has shown it shows it no more, and if
-// that endpoint confirms it when it is asked. kcp moves a workspace to another shard without deleting anything in it:
-// until an endpoint shows it again, nothing is known of it. We rejected to go by the endpoint alone: the copies of
-// workspaces that move would go. Copies of a workspace that left while the program did not run stay: endpoints refuse
-// to tell of it in the same words as of a workspace of another shard. If kcp goes back in its history while the program
-// runs, what is missing there was undone and not deleted, so its copies stay.
-//
-// # Unbinding
-//
-// The bindings of a workspace are read once after some of its objects are deleted, at most every half second, unless
-// copies are to go with workspaces. We rejected a watch of bindings, because nothing says that it is as late as the
-// watch of objects. When a workspace is deleted, kcp deletes its objects before or after its APIBinding: its
-// LogicalCluster tells, and nearly so the namespace "default", as far as the consumer shows them.
+// An object is seen if an endpoint shows it and a binding of its workspace. It is unseen if all endpoints that kcp names
+// show all they have, and none shows it so. After a while its copy is an orphan then: it stays, has a label, and is
+// counted. Otherwise nothing is known, and nothing is done.
 //
 // # Empty namespaces
 //

@@ -15,7 +15,7 @@ const labelName = "publishedresource"
 var (
 	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "publishedresource_objects",
-		Help: "Objects of consumers, by whether they are synced, and copies that workspaces have left behind.",
+		Help: "Objects of consumers, by whether they are synced, and orphaned copies.",
 	}, []string{labelName, "state"})
 	durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "publishedresource_sync_duration_seconds", Help: "Duration of the syncs of one object.",
