@@ -36,7 +36,6 @@ type route struct {
 	skip                        int64 // how many times as much is read of an object or a page as passes
 
 	page  int64         // how many resources a page of a list has, zero for whole lists
-	cache int64         // how many bytes of resources are held, zero for no bound
 	large chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
 	fence *fence.Fence  // nil for none
 }
@@ -51,7 +50,7 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 		identity.WriterTenant: {
 			dialer: a.dialer(), direct: true, fence: f,
 			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, skip: skipTenant,
-			page: tenantPage, cache: maxTenantCache,
+			page:  tenantPage,
 			large: make(chan struct{}, largeBodies),
 		},
 	}

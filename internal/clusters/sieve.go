@@ -208,8 +208,6 @@ const (
 	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length
 	// does not show. So 4 MiB have at most 400,000 values, and cost about 25 MB when they are decoded.
 	bytesPerValue = 10
-	// maxTenantCache is about how many bytes of the resources of a tenant's server are held.
-	maxTenantCache = 64 << 20
 	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
 	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
 	largeBody   = 256 << 10

@@ -24,7 +24,6 @@ type Set struct {
 	options  Options
 	ctx      context.Context //nolint:containedctx // The Set's own life, which its streams share.
 	cancel   context.CancelFunc
-	room     *budget // nil for no bound
 	restored rate.Sometimes
 
 	mu       sync.Mutex           // guards who looks at streams, too
@@ -62,9 +61,6 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		streams: map[Interest]*stream{}, watchers: map[Owner]*watcher{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if o.MaxBytes > 0 {
-		s.room = &budget{max: o.MaxBytes}
-	}
 	return s
 }
 

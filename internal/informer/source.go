@@ -37,12 +37,12 @@ var errListAgain = io.EOF
 // meanwhile may have been restored from a backup, and answers a watch from its future with silence.
 type source struct {
 	server cache.ListerWatcherWithContext
-	page   int64        // how many resources a page of a list holds, zero for whole lists
-	stop   func()       // stops the deadline of the watch before
-	listed func()       // the list has come that the watch under way began with, if any
-	late   atomic.Bool  // the watch before had to be ended
-	until  time.Time    // when the server was to end the watch before
-	cut    bool         // it has ended that before, or has refused one since
+	page   int64       // how many resources a page of a list holds, zero for whole lists
+	stop   func()      // stops the deadline of the watch before
+	listed func()      // the list has come that the watch under way began with, if any
+	late   atomic.Bool // the watch before had to be ended
+	until  time.Time   // when the server was to end the watch before
+	cut    bool        // it has ended that before, or has refused one since
 	begun  atomic.Bool // a watch has begun, and not been ended by us
 
 	isSame func(_ context.Context, anew bool) bool // that of Options

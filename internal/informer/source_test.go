@@ -229,25 +229,3 @@ func TestStalledList(t *testing.T) {
 		}
 	})
 }
-
-// TestFloodRests shows how long a stream rests after each list that there is no room for.
-func TestFloodRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{}
-		set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}, MaxBytes: 1})
-		set.Track(Owner{}, "test", Interest{})
-		time.Sleep(200 * time.Second)
-		if !set.Denied(Interest{}) {
-			t.Error("want the stream denied")
-		}
-		set.Close()
-		synctest.Wait()
-		var got []time.Duration
-		for i := range s.lists[1:] {
-			got = append(got, s.lists[i+1].Sub(s.lists[i])/time.Second)
-		}
-		if diff := cmp.Diff([]time.Duration{4, 8, 16, 32, 60, 60}, got); diff != "" {
-			t.Errorf("seconds of rest, -want, +got:\n%s", diff)
-		}
-	})
-}

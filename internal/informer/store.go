@@ -2,7 +2,6 @@ package informer
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,9 +31,7 @@ type store struct {
 	changed  func(n types.NamespacedName, by Owner)   // a resource has changed, perhaps by one of our owners
 	wentBack func()                                   // a list comes of a server that was restored
 	listed   func(wentBack bool)                      // a list has come, perhaps of such a server
-	full     func(error)                              // there is no room for what the stream delivers
 	interner *Interner
-	room     *budget
 	rooms    rooms        // nil for no bounds
 	lists    atomic.Int64 // how many have come
 
@@ -169,14 +166,14 @@ func (s *store) record(event any, left *unstructured.Unstructured) {
 	if !ok {
 		return
 	}
-	n, fits := s.name(o), true
+	n := s.name(o)
 	s.mu.Lock()
 	was := s.get(n)
 	if a := s.answers[n]; a != nil && newer(a.version, o.GetResourceVersion()) {
 		a.told = left
 	} else {
 		delete(s.answers, n)
-		fits = s.set(n, left)
+		s.set(n, left)
 	}
 	changed := s.advance(o.GetResourceVersion())
 	if differ(was, s.get(n)) {
@@ -184,9 +181,6 @@ func (s *store) record(event any, left *unstructured.Unstructured) {
 	}
 	s.mu.Unlock()
 	s.tell(changed)
-	if !fits {
-		s.full(s.room.full())
-	}
 }
 
 // advance takes how far the stream has come. Answers that it has passed without telling of them are not part of the
@@ -201,7 +195,8 @@ func (s *store) advance(version string) (changed []types.NamespacedName) {
 			continue
 		}
 		delete(s.answers, n)
-		if differ(s.get(n), a.told) && s.set(n, a.told) {
+		if differ(s.get(n), a.told) {
+			s.set(n, a.told)
 			changed = append(changed, n)
 		}
 	}
@@ -209,23 +204,18 @@ func (s *store) advance(version string) (changed []types.NamespacedName) {
 }
 
 // Replace takes a list, which is the truth as of its version. Only answers to later writes are kept, and not even those
-// if the server has gone back in its history. It fails if there is no room.
+// if the server has gone back in its history.
 func (s *store) Replace(list []any, version string) error {
 	wentBack := newer(s.version, version) // Nobody but the stream changes it.
 	if wentBack {
 		s.wentBack() // Before anybody can see that something is missing, which nobody has deleted.
 	}
-	changed, err := s.replace(list, version, wentBack)
-	if err != nil {
-		s.full(err)
-		return err
-	}
-	s.tell(changed)
+	s.tell(s.replace(list, version, wentBack))
 	s.listed(wentBack)
 	return nil
 }
 
-func (s *store) replace(list []any, version string, wentBack bool) (changed []types.NamespacedName, err error) {
+func (s *store) replace(list []any, version string, wentBack bool) (changed []types.NamespacedName) {
 	was, items := map[types.NamespacedName]*unstructured.Unstructured{}, make(map[string]any, len(list))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,9 +240,6 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 		a.told, _ = items[n.String()].(*unstructured.Unstructured)
 		items[n.String()] = was[n]
 	}
-	if !s.room.swap(s.items.List(), slices.Collect(maps.Values(items))) {
-		return nil, s.room.full()
-	}
 	s.items.Replace(items, version)
 	s.lists.Add(1)
 	s.version = version
@@ -261,26 +248,21 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 			changed = append(changed, n)
 		}
 	}
-	return changed, nil
+	return changed
 }
 
-// set holds a resource, nil for nothing, and reports whether there is room for it. The caller holds the lock.
-func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) bool {
-	return s.hold(n, u, isWhole(s.get(n)))
+// set holds a resource, nil for nothing. The caller holds the lock.
+func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) {
+	s.hold(n, u, isWhole(s.get(n)))
 }
 
 // hold does so for a resource that is in use or, if there is little room, may be trimmed.
-func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used bool) bool {
-	u = s.rooms.fit(n, s.get(n), u, used)
-	switch {
-	case !s.room.swap([]any{s.get(n)}, []any{u}):
-		return false
-	case u == nil:
+func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used bool) {
+	if u = s.rooms.fit(n, s.get(n), u, used); u == nil {
 		s.items.Delete(n.String())
-	default:
-		s.items.Update(n.String(), u)
+		return
 	}
-	return true
+	s.items.Update(n.String(), u)
 }
 
 // put shows the answer of the server to a write of an owner, and passes it on to all others. If the stream has come as
@@ -301,7 +283,7 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 			told = a.told
 		}
 		s.answers[n] = &answer{version: u.GetResourceVersion(), told: told}
-		news = s.hold(n, u, true)
+		s.hold(n, u, true)
 	}
 	s.mu.Unlock()
 	if news {
@@ -315,7 +297,7 @@ func (s *store) remove(n types.NamespacedName, is func(*unstructured.Unstructure
 	held := s.get(n)
 	news := held != nil && is(held)
 	if news {
-		s.set(n, nil) // There is room for nothing.
+		s.set(n, nil)
 		delete(s.answers, n)
 	}
 	s.mu.Unlock()
@@ -335,7 +317,6 @@ func (s *store) tell(changed []types.NamespacedName) {
 func (s *store) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.room.swap(s.items.List(), nil)
 	s.items.Replace(map[string]any{}, "")
 	clear(s.rooms)
 	clear(s.answers)

@@ -59,7 +59,6 @@ func testStore(woken func(string)) *store {
 	s.changed = func(n types.NamespacedName, by Owner) { woken(n.Name + by.Controller) }
 	s.wentBack = func() { woken(fmt.Sprintf("went back from %v", s.names())) }
 	s.listed = func(bool) {}
-	s.full = func(error) { woken("full") }
 	return s
 }
 
@@ -216,49 +215,5 @@ func TestNames(t *testing.T) {
 	slices.Sort(woken)
 	if diff := cmp.Diff([]string{"a", "a", "b", "z"}, woken); diff != "" {
 		t.Errorf("woken: -want, +got:\n%s", diff)
-	}
-}
-
-// TestQuota shows for what there is room: what replaces something counts in its place, what is gone does not count, and
-// two streams share a budget.
-func TestQuota(t *testing.T) {
-	const room, large = 1 << 20, 400 << 10
-	sized := func(name string, bytes int) *unstructured.Unstructured {
-		u := at(name, "")
-		u.Object["data"] = map[string]any{"a": strings.Repeat("a", bytes)}
-		return u
-	}
-	b, fits := &budget{max: room}, true
-	open := func() *store {
-		s := testStore(func(what string) { fits = fits && what != "full" })
-		s.room = b
-		return s
-	}
-	one, other := open(), open()
-	for _, tc := range []struct {
-		what string
-		do   func() error
-		want bool
-	}{
-		{"first", func() error { return one.Add(sized("a", large)) }, true},
-		{"second", func() error { return other.Add(sized("b", large)) }, true},
-		{"third", func() error { return one.Add(sized("c", large)) }, false},
-		{"changed", func() error { return one.Update(sized("a", large+10)) }, true},
-		{"gone", func() error { return other.Delete(sized("b", 0)) }, true},
-		{"in place of the second", func() error { return one.Add(sized("c", large)) }, true},
-		{"too large a list", func() error { return other.Replace([]any{sized("d", large)}, "1") }, false},
-		{"shorter list", func() error { return one.Replace([]any{sized("c", large)}, "1") }, true},
-		{"a list", func() error { return other.Replace([]any{sized("d", large)}, "1") }, true},
-		{"end of a stream", func() error { one.empty(); return nil }, true},
-		{"all", func() error { return other.Replace([]any{sized("d", large), sized("e", large)}, "1") }, true},
-	} {
-		fits = true
-		if err := tc.do(); fits != tc.want || err != nil && tc.want {
-			t.Errorf("%s: want room %t, got %t: %v", tc.what, tc.want, fits, err)
-		}
-	}
-	other.empty()
-	if left := b.used.Load(); left != 0 {
-		t.Errorf("after all are empty: want nothing in use, got %d bytes", left)
 	}
 }

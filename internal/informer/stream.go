@@ -79,8 +79,8 @@ func newStream(set *Set, key Interest) *stream {
 		tables: map[*listener]struct{}{}, end: func(error) {},
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
-	s.store.changed, s.store.wentBack, s.store.listed, s.store.full = s.changed, s.wentBack, s.listed, s.endRound
-	s.store.interner, s.store.room = set.options.Interner, set.room
+	s.store.changed, s.store.wentBack, s.store.listed = s.changed, s.wentBack, s.listed
+	s.store.interner = set.options.Interner
 	go s.run(s.reflector(set.options))
 	return s
 }
@@ -137,7 +137,7 @@ func (s *stream) run(r *cache.Reflector) {
 		case s.ctx.Err() != nil || errors.Is(ended, errRenewed):
 			s.source.begun.Store(false) // We have ended the watch, or the server has for what we renew it for.
 			continue
-		case ended != nil: // There was no room.
+		case ended != nil: // The list was too long.
 			rest = restFlooded()
 			s.source.late.Store(true) // The next list comes in pages.
 			s.settle(ended, false)    // First, so that nobody takes what is forgotten for gone.

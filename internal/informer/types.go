@@ -92,9 +92,6 @@ type Options struct {
 	// PageSize is how many resources a page of a list has. Zero asks for whole lists, which API servers keep at hand,
 	// while most read pages from etcd. The requests for all pages of a list share its ListSize.
 	PageSize int64
-	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream that brings more is
-	// left, forgotten and denied for a while.
-	MaxBytes int64
 	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
 	Interner *Interner
 }

@@ -5,7 +5,7 @@
 // CustomResourceDefinition on the service cluster; in the workspace of the APIExport that APIExport, its endpoints and
 // the names of all schemas; and through the endpoints the bindings of consumers. It creates schemas, and creates or
 // changes the APIExport. It never changes a schema, never takes from an APIExport what it has not added, and deletes
-// only what deletionPolicy and unusedSchemas ask for.
+// only what deletionPolicy asks for.
 //
 // # Phases
 //

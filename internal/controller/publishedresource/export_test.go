@@ -146,42 +146,6 @@ func TestSchemaWasNeverThere(t *testing.T) {
 	}
 }
 
-// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and
-// those of others are not.
-func TestSchemasGo(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
-		rbacv1.PolicyRule{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"},
-		},
-		rbacv1.PolicyRule{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"},
-		})...)
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
-	o := s.publish(t, "hats", func(o *v1alpha1.PublishedResource) { o.Spec.UnusedSchemas = xpv2.DeletionDelete })
-	first := s.awaitSchema(t, "hats", "")
-	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
-	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
-	other := kcp.Export("other.example.com")
-	other.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", used)}
-	s.create(t, other)
-	s.consumer(t, exportName)
-
-	redefine(t, s.c, "hats."+s.group, addBrim)
-	second := s.awaitSchema(t, "hats", first)
-	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, "the first schema to be gone", func() (bool, string) {
-		err := in.Get(t.Context(), types.NamespacedName{Name: first}, &apisv1alpha1.APIResourceSchema{})
-		return apierrors.IsNotFound(err), describe(o)
-	})
-	for _, name := range []string{second, foreign, used} {
-		if err := in.Get(t.Context(), types.NamespacedName{Name: name}, &apisv1alpha1.APIResourceSchema{}); err != nil {
-			t.Errorf("schema %s must stay: %v", name, err)
-		}
-	}
-}
-
 // TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its
 // identity left to kcp, and a policy if that is asked for. A workspace that is deleted can go nevertheless: kcp deletes
 // what is in it, and waits until all is gone. An object that somebody else holds there keeps it long enough to say so.

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -26,13 +25,12 @@ func init() { //nolint:gochecknoinits // So are metrics registered.
 
 // A memory is what is known of one PublishedResource from one reconcile to the next. One reconcile runs at a time.
 type memory struct {
-	endpoints   []string         // URLs that it is connected to
-	source      knownSource      // of what it publishes
-	projected   projected        // what its spec makes of its source: to project takes longer than all else
-	projectedAs string           // the spec and the source that this is of
-	keptSchemas sets.Set[string] // schemas that are not to be deleted, as they are of others or in use elsewhere
-	written     time.Time        // when its status was last written
-	published   time.Time        // when the APIExport has last been written for it
+	endpoints   []string    // URLs that it is connected to
+	source      knownSource // of what it publishes
+	projected   projected   // what its spec makes of its source: to project takes longer than all else
+	projectedAs string      // the spec and the source that this is of
+	written     time.Time   // when its status was last written
+	published   time.Time   // when the APIExport has last been written for it
 	related     map[apiAt]objectsync.Resource
 	relatedAs   int64     // the generation that these are of
 	released    int64     // how many objects are known to have lost our finalizer, for one that goes without them
@@ -97,7 +95,7 @@ func (m *memories) get(name string) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of[name] == nil {
-		m.of[name] = &memory{keptSchemas: sets.New[string]()}
+		m.of[name] = &memory{}
 		managedResources.Inc()
 	}
 	return m.of[name]

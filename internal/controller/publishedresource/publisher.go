@@ -258,53 +258,6 @@ func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error
 	return err
 }
 
-// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
-// them.
-func (u *publisher) prune(ctx context.Context, p *pass) error {
-	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || p.wanted == nil || !p.seen.complete() {
-		return nil // Somebody out of view may use them.
-	}
-	bound := kcp.SchemasBound(p.seen.bindings)
-	var old []string
-	for _, n := range p.workspace.schemas {
-		r, ok := kcp.ResourceOf(n.Name)
-		if ok && r == p.wanted.resource && n.Name != p.wanted.schema && !bound[n.Name] &&
-			!p.memory.keptSchemas.Has(n.Name) {
-			old = append(old, n.Name)
-		}
-	}
-	return deleteUnused(ctx, p, old...)
-}
-
-// deleteUnused deletes schemas of this publisher that no APIExport offers, if that is asked for.
-func deleteUnused(ctx context.Context, p *pass, names ...string) error {
-	if p.resource.Spec.UnusedSchemas != xpv2.DeletionDelete || len(names) == 0 {
-		return nil
-	}
-	exported, err := p.workspace.exported(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		s, err := p.workspace.readSchema(ctx, name)
-		switch {
-		case err != nil:
-			return err
-		case s == nil:
-			continue
-		case exported.Has(name) || s.Labels[v1alpha1.LabelKeyAgentName] != p.workspace.plan.agent:
-			p.memory.keptSchemas.Insert(name)
-			continue
-		}
-		err = p.workspace.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
-		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which unusedSchemas: Orphan would keep", name)
-		}
-		p.record(event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
-	}
-	return nil
-}
-
 // siblings returns the other PublishedResources that are known to publish to the same APIExport. The objects are shared
 // with the cache.
 func (u *publisher) siblings(ctx context.Context, p *pass) ([]*v1alpha1.PublishedResource, error) {

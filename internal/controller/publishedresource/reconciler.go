@@ -202,7 +202,7 @@ func (r *reconciler) Observe(ctx context.Context, o *v1alpha1.PublishedResource)
 	p, phases := passOf(ctx), []phase{r.withdrawal.look, r.withdrawal.serve, r.withdrawal.compare}
 	if !meta.WasDeleted(o) {
 		phases = []phase{
-			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.syncing.serve, r.publisher.prune,
+			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.syncing.serve,
 		}
 	}
 	err := p.run(ctx, phases...)
@@ -243,7 +243,7 @@ func (r *reconciler) publish(ctx context.Context) error {
 // Delete withdraws the API from the APIExport once consumers have no objects of it.
 func (r *reconciler) Delete(ctx context.Context, _ *v1alpha1.PublishedResource) (managed.ExternalDelete, error) {
 	w := r.withdrawal
-	return managed.ExternalDelete{}, passOf(ctx).run(ctx, w.await, w.withdraw, w.prune)
+	return managed.ExternalDelete{}, passOf(ctx).run(ctx, w.await, w.withdraw)
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

@@ -21,7 +21,6 @@ import (
 // Reasons of events beside those of conditions.
 const (
 	reasonSchemaPublished event.Reason = "CreatedSchema"
-	reasonSchemaDeleted   event.Reason = "DeletedSchema"
 	reasonExportUpdated   event.Reason = "UpdatedAPIExport"
 	reasonWithdrawn       event.Reason = "WithdrewAPI"
 	reasonOrphaned        event.Reason = "OrphanedCopies"

@@ -201,11 +201,6 @@ func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// prune deletes the schema, if that is asked for. Another APIExport may offer the API by the same one.
-func (w *withdrawal) prune(ctx context.Context, p *pass) error {
-	return deleteUnused(ctx, p, p.resource.Status.ResourceSchemaName)
-}
-
 // enumerate says how many objects there are in which workspaces.
 func enumerate(objects map[string]int) string {
 	total, where := 0, make([]string, 0, len(objects))

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -151,20 +150,6 @@ func (w *workspace) readSchema(ctx context.Context, name string) (*apisv1alpha1.
 	s := &apisv1alpha1.APIResourceSchema{}
 	err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s)
 	return s, errors.Wrapf(err, "cannot read APIResourceSchema %q", name)
-}
-
-// exported returns the names of the schemas that any APIExport of the workspace refers to.
-func (w *workspace) exported(ctx context.Context) (sets.Set[string], error) {
-	exports, err := w.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
-			"which unusedSchemas: Orphan would not do")
-	}
-	names := sets.New[string]()
-	for i := range exports.Items {
-		names.Insert(kcp.NewDraft("", &exports.Items[i]).Schemas()...)
-	}
-	return names, nil
 }
 
 // deleted reports whether the workspace is being deleted. Without the right to look, it is taken as one that is not.

@@ -137,7 +137,7 @@ func bombs() []Mode {
 		{Name: "Interim", HTTP1: true, answer: interim},
 		{Name: "BombStatus", answer: hugeStatus},
 		{Name: "BombEvent", Verbs: []Verb{List, Watch}, answer: hugeEvent},
-		{Name: "Flood", Verbs: []Verb{List, Watch}, answer: flood},
+		{Name: "Flood", Verbs: []Verb{List}, answer: flood},
 	}
 }
 

@@ -116,7 +116,7 @@ func TestAccepted(t *testing.T) {
 		"OurOwn": {
 			reason: "What the agent does not have.",
 			spec: source + "createdNamespaces: {labels: {a: b}, annotations: {c: d}, whenEmpty: Delete}\n" +
-				"existingObjects: Refuse\nunusedSchemas: Delete\nserviceClusterConfigRef: {name: other}",
+				"existingObjects: Refuse\nserviceClusterConfigRef: {name: other}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestGuide(t *testing.T) {
 			}
 			got := u.Object["spec"].(map[string]any)
 			for _, added := range []string{
-				"providerConfigRef", "managementPolicies", "deletionPolicy", "unusedSchemas", "stateNamespace",
+				"providerConfigRef", "managementPolicies", "deletionPolicy", "stateNamespace",
 				"existingObjects",
 			} {
 				delete(got, added)
@@ -102,7 +102,6 @@ func TestDefaults(t *testing.T) {
 	want := publishedv1alpha1.PublishedResourceSpec{
 		ManagementPolicies: xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:     xpv2.DeletionOrphan,
-		UnusedSchemas:      xpv2.DeletionOrphan,
 		ExistingObjects:    publishedv1alpha1.ExistingObjectsAdoptIfExclusive,
 		Resource:           publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}

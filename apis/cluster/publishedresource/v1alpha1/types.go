@@ -82,13 +82,6 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// unusedSchemas decides what becomes of APIResourceSchemas of an earlier state of the API, or of a withdrawn API, when
-	// no APIExport and no APIBinding refers to them any more: Orphan (the default) leaves them in kcp, Delete deletes
-	// them.
-	// +optional
-	// +kubebuilder:default=Orphan
-	UnusedSchemas xpv2.DeletionPolicy `json:"unusedSchemas,omitempty"`
-
 	// resource names the API of the service cluster that is published.
 	Resource SourceResource `json:"resource"`
 

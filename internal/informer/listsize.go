@@ -4,36 +4,11 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // bytesPerValue is about how many bytes a value of a resource takes beside its text.
 const bytesPerValue = 32
-
-// A budget bounds how many bytes all streams of a Set hold together. A nil one has no bound.
-type budget struct {
-	max  int64
-	used atomic.Int64
-}
-
-// swap counts resources in place of others, and reports whether there is room for them. If not, nothing changes.
-func (b *budget) swap(was, is []any) bool {
-	if b == nil {
-		return true
-	}
-	more := sizeOf(is) - sizeOf(was)
-	if b.used.Add(more) <= b.max || more <= 0 {
-		return true
-	}
-	b.used.Add(-more)
-	return false
-}
-
-// full returns the error of what there is no room for.
-func (b *budget) full() error {
-	return errors.Errorf("server shows resources of more than %d MiB", b.max>>20)
-}
 
 // sizeOf returns about how many bytes a value takes.
 func sizeOf(v any) int64 {
