@@ -19,7 +19,7 @@ func TestMetricLabels(t *testing.T) {
 		name   = "a controller or a queue, as the program names it"
 		object = "a PublishedResource, whose series end with it"
 		kind   = "a kind of ours"
-		host   = "a host that an operator has named, or other"
+		host   = "a host of a connection, of which there are few"
 	)
 	labels := map[string]map[string]string{
 		"publishedresource_": {

@@ -52,7 +52,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	zl := newLogger(f, zapcore.InfoLevel)
 	ctrl.SetLogger(newLogger(f, zapcore.ErrorLevel)) // It logs each start of a watch.
-	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))
+	klog.SetLogger(zl.WithName("klog"))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
 	cfg, namespace, err := restConfig(f.kubeconfig)
 	if err != nil {

@@ -77,9 +77,6 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
 		server: addressOf(host), config: a.config, cancel: cancel,
 	}
-	if !a.route.direct {
-		operatorHosts.Store(host.Host, nil)
-	}
 	health := func() { r.tellHealth(c) }
 	usable := func() {
 		c.watches.Kick()

@@ -5,13 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clientmetrics "k8s.io/client-go/tools/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -192,21 +190,6 @@ var (
 
 func init() { //nolint:gochecknoinits // So are metrics registered.
 	metrics.Registry.MustRegister(restores, unreadable)
-	clientmetrics.RequestResult = requestCounter{clientmetrics.RequestResult}
-}
-
-// operatorHosts are the hosts that operators have named, each a string.
-var operatorHosts sync.Map
-
-// A requestCounter counts requests by host if an operator has named that. Tenants name any.
-type requestCounter struct{ clientmetrics.ResultMetric }
-
-// Increment counts a request.
-func (c requestCounter) Increment(ctx context.Context, code, method, host string) {
-	if _, known := operatorHosts.Load(host); !known {
-		host = "other"
-	}
-	c.ResultMetric.Increment(ctx, code, method, host)
 }
 
 // Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so
