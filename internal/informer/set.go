@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
-
-// seed makes hashes that are compared within the process only.
-var seed = maphash.MakeSeed()
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
@@ -145,37 +141,6 @@ func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructure
 func (s *Set) Names(ctx context.Context, o Owner, i Interest) (names []types.NamespacedName, err error) {
 	err = s.look(ctx, o, i, func(st *store) { names = st.names() })
 	return names, err
-}
-
-// Sight returns a number that stands for what an owner looks at by name, and what it sees. It changes with both, and
-// only then. It reports false if a stream does not show what the server has, or if the owner looks at selections.
-func (s *Set) Sight(o Owner) (sight uint64, ok bool) {
-	type seen struct {
-		Interest
-
-		version string
-		lists   int64 // A server that was restored gives a version again, to another content.
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.watchers[o]
-	if w == nil {
-		return 0, true
-	}
-	for _, t := range w.tracked {
-		for _, i := range t.interests {
-			st := s.streams[i.key()]
-			if i.Stream > StreamByName || st.ready() != nil {
-				return 0, false
-			}
-			now := seen{Interest: i, lists: st.store.lists.Load()}
-			if u := st.store.get(i.NamespacedName); u != nil {
-				now.version = u.GetResourceVersion()
-			}
-			sight += maphash.Comparable(seed, now)
-		}
-	}
-	return sight, true
 }
 
 // look waits a little for the first list of the stream of an interest, and reads what it shows. If the list arrives

@@ -88,26 +88,3 @@ func TestLookInsistsOnce(t *testing.T) {
 		synctest.Wait()
 	})
 }
-
-// TestSightAfterAnotherList shows that what an owner sees after another list is another sight, although it has the same
-// resource version: a server that was restored gives that to any content.
-func TestSightAfterAnotherList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{}
-		set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
-		set.Track(Owner{}, "test", Interest{NamespacedName: types.NamespacedName{Name: "a"}})
-		time.Sleep(time.Minute)
-		before, _ := set.Sight(Owner{})
-		time.Sleep(time.Minute)
-		if rests, ok := set.Sight(Owner{}); !ok || rests != before {
-			t.Error("at rest: want the same sight")
-		}
-		s.end(errDown)
-		time.Sleep(time.Minute)
-		if after, ok := set.Sight(Owner{}); !ok || after == before {
-			t.Error("after another list: want another sight")
-		}
-		set.Close()
-		synctest.Wait()
-	})
-}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +31,7 @@ type store struct {
 	wentBack func()                                   // a list comes of a server that was restored
 	listed   func(wentBack bool)                      // a list has come, perhaps of such a server
 	interner *Interner
-	rooms    rooms        // nil for no bounds
-	lists    atomic.Int64 // how many have come
+	rooms    rooms // nil for no bounds
 
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
@@ -241,7 +239,6 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 		items[n.String()] = was[n]
 	}
 	s.items.Replace(items, version)
-	s.lists.Add(1)
 	s.version = version
 	for n, u := range was {
 		if !equality.Semantic.DeepEqual(u, s.get(n)) {

@@ -63,8 +63,7 @@ func (f *fickle) before(server http.Handler) http.Handler {
 	})
 }
 
-// A believer keeps what owners know, by their last look. They look when they are woken and never else, and not if they
-// have looked before at what they would see.
+// A believer keeps what owners know, by their last look. They look when they are woken and never else.
 type believer struct {
 	set       *Set
 	client    dynamic.ResourceInterface // writes
@@ -73,7 +72,6 @@ type believer struct {
 
 	mu       sync.Mutex
 	believes map[Owner]string
-	sights   map[Owner]uint64 // in which they have looked last
 	writes   map[Owner]int    // writes that an owner is to do in its next pass
 }
 
@@ -116,14 +114,7 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 		}
 		return err
 	}
-	sight, ok := b.set.Sight(o)
-	if b.hasSeen(o, sight) && ok {
-		return nil
-	}
 	u, err := b.set.Get(ctx, o, i)
-	if now, still := b.set.Sight(o); ok && still && now == sight {
-		defer b.see(o, sight)
-	}
 	switch {
 	case err != nil:
 		return err
@@ -146,19 +137,6 @@ func (b *believer) selected(ctx context.Context, o Owner, i Interest) (any, erro
 		versions = append(versions, u.GetResourceVersion())
 	}
 	return versions, err
-}
-
-func (b *believer) hasSeen(o Owner, sight uint64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	last, ok := b.sights[o]
-	return ok && last == sight
-}
-
-func (b *believer) see(o Owner, sight uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sights[o] = sight
 }
 
 func (b *believer) believe(o Owner, what string) {
@@ -198,7 +176,6 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 	d, m := clients(kube.Front(t, server.Config(), f.before))
 	b := &believer{
 		namespace: ns, queue: workqueue.NewTyped[Owner](), believes: map[Owner]string{}, writes: map[Owner]int{},
-		sights: map[Owner]uint64{},
 	}
 	b.client = live.Resource(b.interest(Owner{}).Resource).Namespace(ns)
 	b.set = NewSet(d, Options{Selector: "managed=true", Metadata: m, Wake: b.queue.Add})

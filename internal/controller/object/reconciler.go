@@ -3,7 +3,6 @@ package object
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -43,14 +42,10 @@ type reconciler[T Object] struct {
 	options    Options
 	local      client.Client
 	cache      client.Reader
-	settled    sync.Map // types.NamespacedName to settled
 }
 
-// Reconcile reconciles one Object, unless it has nothing to do.
+// Reconcile reconciles one Object.
 func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if poll, ok := c.rests(ctx, req.NamespacedName); ok {
-		return poll, nil
-	}
 	p := &reconciliation{}
 	p.Amend, p.Shrink, p.Publish = p.amend, shrink, p.publish
 	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
@@ -88,8 +83,6 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		}
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
-	default:
-		c.settles(req.NamespacedName, p, res)
 	}
 	return res, nil
 }
@@ -132,7 +125,6 @@ func (c *reconciler[T]) forget(n types.NamespacedName) {
 	c.options.References.Hide(c.kind.GVK, n)
 	c.drift.Forget(owner)
 	c.writes.Forget(n)
-	c.settled.Delete(n)
 }
 
 // Connect returns the client of an Object's target.
@@ -187,9 +179,6 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
 	}
 	p.target = &r.Resource
-	if !moved {
-		p.before = c.sights(o, cluster)
-	}
 	return &external{remote: r}, nil
 }
 

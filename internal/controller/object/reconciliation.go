@@ -34,7 +34,6 @@ type reconciliation struct {
 	synced  *xpv2.Condition          // what is reported if all went well but not far enough
 	left    error                    // why a deleted Object leaves its resource
 	remains string                   // what the resource of a deleted Object waits for, if it is not gone
-	before  *sights                  // what it saw when it began, nil if that was not all watched
 	target  *targetresource.Resource // once connected; without a Manifest as long as that is not known
 	object  Object                   // as its status is written at the end
 	retry   time.Duration            // when to look again, if earlier than the next poll

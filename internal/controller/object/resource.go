@@ -64,9 +64,7 @@ func (e *remote) look(ctx context.Context, o Object) (err error) {
 	e.live, err = e.See(ctx, e.streams(o)...)
 	unsure := o.Observed().Applied != nil && o.GetCondition(xpv2.TypeReady).Message != messageMissing
 	if err == nil && e.live == nil && owns(o) && (unsure && e.isAt(o) || appliedByClient(o)) {
-		if err = e.find(ctx, o); e.live != nil {
-			e.before = nil // Not all was watched.
-		}
+		return e.find(ctx, o)
 	}
 	return err
 }
