@@ -72,7 +72,7 @@ type believer struct {
 
 	mu       sync.Mutex
 	believes map[Owner]string
-	writes   map[Owner]int    // writes that an owner is to do in its next pass
+	writes   map[Owner]int // writes that an owner is to do in its next pass
 }
 
 func (b *believer) interest(o Owner) Interest {
