@@ -128,6 +128,14 @@ func (s *Server) Backup(tb testing.TB) {
 	}
 }
 
+// Bump has Restore give kcp higher resource versions than it has given out, as etcd recommends it. See local.KCP.Bump.
+func (s *Server) Bump(tb testing.TB) {
+	tb.Helper()
+	if err := s.kcp.Bump(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Restore stops kcp and starts it again with the data of the last Backup. See kube.Server.Restore.
 func (s *Server) Restore(tb testing.TB) {
 	tb.Helper()
