@@ -119,14 +119,19 @@ func (s *shop) awaitStates(t *testing.T, o *v1alpha1.PublishedResource, n int) {
 	})
 }
 
-// forceAway has the APIBinding of a tenant go, and leave Certs alive: a policy refuses to delete them, so that kcp
+// forceAway has the APIBinding of a tenant go, and leave its Cert web alive: policies refuse to delete that, so that kcp
 // waits, and system:masters takes kcp's finalizer off. Meanwhile is called while the binding is in deletion.
 func (s *shop) forceAway(t *testing.T, in tenant, meanwhile func()) {
 	t.Helper()
-	refuse(t, in, "certs.example.com", admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: matching(s.group, "certs", admissionv1.Delete),
-		Validations:      []admissionv1.Validation{{Expression: "false", Message: refusal}},
-	})
+	// Those of the workspace of the APIExport decide and, in the moment in which the binding goes, the tenant's own.
+	for _, c := range []client.Client{in, kcp.Client(t, s.admin)} {
+		refuse(t, c, "certs.example.com", admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: matching(s.group, "certs", admissionv1.Delete),
+			Validations: []admissionv1.Validation{{
+				Expression: "oldObject.metadata.name != 'web'", Message: refusal,
+			}},
+		})
+	}
 	kube.Eventually(t, "refusal", func() (bool, string) {
 		return isRefused(in.Delete(t.Context(), s.cert("web"), client.DryRunAll))
 	})
