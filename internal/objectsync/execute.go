@@ -284,7 +284,7 @@ func (p *pass) isThere(ctx context.Context) (bool, error) {
 	if IsMissing(err, at.Name) {
 		return false, nil
 	}
-	is := err == nil && (p.view.isCopy(u) || u.GetUID() == p.view.stored.copy.UID)
+	is := err == nil && (p.view.isCopy(u) || u.GetUID() == p.view.stored.copy.UID && u.GetUID() != "")
 	return is, errors.Wrapf(err, "cannot read %s", at)
 }
 
