@@ -119,8 +119,8 @@ func (s *shop) awaitStates(t *testing.T, o *v1alpha1.PublishedResource, n int) {
 	})
 }
 
-// forceAway has the APIBinding of a tenant go, and leave its Cert web alive: policies refuse to delete that, so that kcp
-// waits, and system:masters takes kcp's finalizer off. Meanwhile is called while the binding is in deletion.
+// forceAway has the APIBinding of a tenant go, and leave its Cert web alive: policies refuse to delete that, so that
+// kcp waits, and system:masters takes its finalizer off. Meanwhile is called while the binding is in deletion.
 func (s *shop) forceAway(t *testing.T, in tenant, meanwhile func()) {
 	t.Helper()
 	// Those of the workspace of the APIExport decide and, in the moment in which the binding goes, the tenant's own.
