@@ -149,6 +149,16 @@ func (s *Server) Config(workspace string) *rest.Config {
 	return s.kcp.Config(workspace)
 }
 
+// Master returns the configuration of a member of system:masters for a workspace: of what kcp itself may.
+func (s *Server) Master(tb testing.TB, workspace string) *rest.Config {
+	tb.Helper()
+	cfg, err := s.kcp.Master(workspace)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cfg
+}
+
 // Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's
 // configuration for it. It stays until the server goes: to delete a workspace kcp 0.31 lists all APIs of each of its
 // namespaces, again with each try, which takes more processor time than most tests.
