@@ -42,8 +42,8 @@ var served = map[string]string{"served": "yes"}
 // of an object that is served, or marked, and counted so. SYNC_MODEL_STEPS is how many things they do, and
 // SYNC_MODEL_SEED makes others of them.
 func TestLeavingModel(t *testing.T) {
-	steps, first := kube.Setting(t, "SYNC_MODEL_STEPS", 150), kube.Setting(t, "SYNC_MODEL_SEED", 1)
-	for seed := first; seed < first+8; seed++ {
+	steps, first := kube.Setting(t, "SYNC_MODEL_STEPS", 300), kube.Setting(t, "SYNC_MODEL_SEED", 1)
+	for seed := first; seed < first+16; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newLeaving(t, seed)
@@ -116,7 +116,7 @@ func newLeaving(t *testing.T, seed int) *leaving {
 	m.config = Config{Service: connect("http://service"), Sync: thingsWithSecrets()}
 	m.config.Sync.Spec.Related, m.config.Sync.Related = nil, nil
 	m.config.Sync.Spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchLabels: served}}
-	for _, c := range []string{"a", "b", "c", "d"} {
+	for _, c := range []string{"a", "b"} {
 		o := &tenant{
 			shard: m.shards[0], object: at{c, "things", "default", "web"}, copy: at{"", "things", c, "web"}, seen: time.Now(),
 		}
@@ -314,7 +314,7 @@ func (m *leaving) act(i int) {
 		u.SetLabels(map[string]string{"served": map[string]string{"": "yes"}[u.GetLabels()["served"]]})
 		m.put(o, u, lists)
 	case u.GetDeletionTimestamp() == nil:
-		if what == 14 {
+		if what < 16 {
 			u.SetFinalizers(append(u.GetFinalizers(), othersFinalizer))
 		}
 		u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
