@@ -231,7 +231,7 @@ func copyDeleted(m *manyRelated, r objectsync.Record) {
 
 // TestFilterIsLeft shows that an object which leaves the filter rests: it is held, its copy is marked once and stays with
 // all that belongs to it, and is in step again when the object comes back. It goes with the object. If an operator
-// deletes the copy, all else goes, and the object is let go.
+// deletes the copy, all else goes, and the object is let go, also if its consumer has taken our finalizer off.
 func TestFilterIsLeft(t *testing.T) {
 	const day = "2020-01-01"
 	from, to := things.Workspace.GroupVersionResource, things.Service.GroupVersionResource
@@ -245,6 +245,10 @@ func TestFilterIsLeft(t *testing.T) {
 		}},
 		"Deleted":     {then: func(m *manyRelated, _ types.NamespacedName) { m.above.end(from, m.input.Object) }},
 		"CopyDeleted": {then: func(m *manyRelated, at types.NamespacedName) { m.below.drop(to, at) }},
+		"CopyDeletedUnheld": {then: func(m *manyRelated, at types.NamespacedName) {
+			m.above.set(from, "default", "web", []any{}, "metadata", "finalizers") // The consumer takes it off.
+			m.below.drop(to, at)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManyRelated(t)
