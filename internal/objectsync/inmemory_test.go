@@ -172,10 +172,13 @@ func TestUnseenRelated(t *testing.T) {
 		copies int
 		record bool // It is remembered.
 	}{
-		"Named":     {reason: "Nobody has deleted it.", copies: 1, record: true},
-		"Unnamed":   {reason: "It may be named again.", then: unnamed, copies: 1, record: true},
-		"SeenAgain": {reason: "It is let go.", then: func(m *manyRelated, _ objectsync.Record) { m.name(0); m.fill(1, "b25l") }},
-		"Ends":      {reason: "Nobody needs the copy.", then: ends},
+		"Named":   {reason: "Nobody has deleted it.", copies: 1, record: true},
+		"Unnamed": {reason: "It may be named again.", then: unnamed, copies: 1, record: true},
+		"SeenAgain": {reason: "It is not wanted.", then: func(m *manyRelated, _ objectsync.Record) {
+			m.name(0)
+			m.fill(1, "b25l")
+		}},
+		"Ends": {reason: "Nobody needs the copy.", then: ends},
 		"Sibling": {
 			reason: "Another object needs the copy.", copies: 1,
 			then: func(m *manyRelated, r objectsync.Record) { m.input.Holders = keeper{record: r}; ends(m, r) },
@@ -199,7 +202,8 @@ func TestUnseenRelated(t *testing.T) {
 			}
 			m.input.Workspace.ShowsAll = func(schema.GroupResource) bool { return !tc.hidden }
 			err = m.resync(m.syncer, m.input)
-			if r := objectsync.RefusalOf(err); (r != nil && r.Hidden == origin.Name) != tc.hidden || err != nil && !tc.hidden {
+			r := objectsync.RefusalOf(err)
+			if (r != nil && r.Hidden == origin.Name) != tc.hidden || err != nil && !tc.hidden {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
 			m.copies(tc.copies)
@@ -253,7 +257,9 @@ func TestFilterIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newManyRelated(t)
 			spec := related(v1alpha1.OriginKCP, byReference("spec.list.#.secret"))
-			spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"served": "yes"}}}
+			spec.Filter = &v1alpha1.ResourceFilter{
+				Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"served": "yes"}},
+			}
 			m.syncer = m.world.syncer(spec)
 			m.above.set(from, "default", "web", served, "metadata", "labels")
 			m.name(1)
@@ -268,7 +274,7 @@ func TestFilterIsLeft(t *testing.T) {
 			marked, err := time.Parse(time.DateOnly, copied.GetLabels()[objectsync.LabelOrphaned])
 			if err != nil || time.Since(marked) > 48*time.Hour || len(state.GetAnnotations()) != 0 ||
 				copied.GetAnnotations()[objectsync.AnnotationPublication] != "" {
-				t.Errorf("want the copy marked, and of no publication, got %v, %v", copied.Object["metadata"], state.Object["metadata"])
+				t.Errorf("want the copy marked, and of no publication, got %v, %v", copied, state.Object["metadata"])
 			}
 			at := types.NamespacedName{Namespace: copied.GetNamespace(), Name: copied.GetName()}
 			m.below.set(to, at.Namespace, at.Name, day, "metadata", "labels", objectsync.LabelOrphaned)
@@ -277,11 +283,11 @@ func TestFilterIsLeft(t *testing.T) {
 			if _, err := m.syncer.Sync(t.Context(), in); err != nil {
 				t.Error(err)
 			}
-			m.held(true)
+			m.isHeld(true)
 
 			tc.then(m, at)
 			m.pass(0)
-			if m.held(tc.held); len(m.below.secretNames("states")) > 0 != tc.copies {
+			if m.isHeld(tc.held); len(m.below.secretNames("states")) > 0 != tc.copies {
 				t.Errorf("states: %v", m.below.secretNames("states"))
 			}
 			for _, u := range m.below.all[to] {
@@ -294,10 +300,11 @@ func TestFilterIsLeft(t *testing.T) {
 	}
 }
 
-// held checks whether the object and the first Secret are held, where they are there.
-func (m *manyRelated) held(want bool) {
+// isHeld checks whether the object is held, if it is there.
+func (m *manyRelated) isHeld(want bool) {
 	m.Helper()
-	if u := m.above.get(things.Workspace.GroupVersionResource, m.input.Object); u != nil && objectsync.HasFinalizer(u) != want {
+	u := m.above.get(things.Workspace.GroupVersionResource, m.input.Object)
+	if u != nil && objectsync.HasFinalizer(u) != want {
 		m.Errorf("want the object held: %t, got %v", want, u.GetFinalizers())
 	}
 }

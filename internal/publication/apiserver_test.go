@@ -20,7 +20,8 @@ import (
 type at struct{ cluster, resource, namespace, name string }
 
 // inPath finds them in paths.
-var inPath = regexp.MustCompile(`^(?:/clusters/([^/]+))?/apis?/(?:[^/]+/)?v1(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?$`)
+var inPath = regexp.MustCompile(
+	`^(?:/clusters/([^/]+))?/apis?/(?:[^/]+/)?v1(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?$`)
 
 func (k at) has(other at) bool {
 	return (k.cluster == other.cluster || k.cluster == "*") && k.resource == other.resource &&
@@ -34,9 +35,10 @@ type apiServer struct {
 	all     map[at]*unstructured.Unstructured
 	version int
 	watches map[chan watched]at
-	denied  bool                                                 // Nobody may list or watch all logical clusters.
-	told    func(at, *unstructured.Unstructured)                 // is called with what it tells of
-	written func(at, *unstructured.Unstructured, map[string]any) // is called with each deletion, and each patch of a client
+	denied  bool                                 // Nobody may list or watch all logical clusters.
+	told    func(at, *unstructured.Unstructured) // is called with what it tells of
+	// written is called with each deletion, and each patch.
+	written func(at, *unstructured.Unstructured, map[string]any)
 }
 
 // A watched is an event of a watch.

@@ -157,8 +157,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// TestOrphansOfKinds shows that only copies of objects of our own kind count as orphans, where others have copies of the
-// same kind.
+// TestOrphansOfKinds shows that only copies of objects of our own kind count as orphans, where others have copies of
+// the same kind.
 func TestOrphansOfKinds(t *testing.T) {
 	p := newTestPublication(t)
 	p.worker.config.Sync.Primary.Workspace = objectsync.Resource{

@@ -37,8 +37,8 @@ func TestOnlyOfBound(t *testing.T) {
 	kube.Holds(t, "both stay what they were", func() (bool, string) { return tried(2) }, again)
 }
 
-// TestMoved shows that a workspace which another endpoint shows is told of, and no other, so that its objects are synced
-// there.
+// TestMoved shows that a workspace which another endpoint shows is told of, and no other, so that its objects are
+// synced there.
 func TestMoved(t *testing.T) {
 	x := &workspaceIndex{known: map[string]*workspace{}}
 	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
