@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // An at is a resource of a server or, without a name, a collection of them. Namespace is empty for all, and so is
@@ -38,7 +39,7 @@ type apiServer struct {
 	denied  bool                                 // Nobody may list or watch all logical clusters.
 	told    func(at, *unstructured.Unstructured) // is called with what it tells of
 	// written is called with each deletion, and each patch.
-	written func(at, *unstructured.Unstructured, map[string]any)
+	written func(at, map[string]any)
 }
 
 // A watched is an event of a watch.
@@ -135,7 +136,7 @@ func (s *apiServer) serve(k at, r *http.Request, body []byte) http.HandlerFunc {
 		if json.Unmarshal(body, &o) != nil || o.Preconditions != nil && *o.Preconditions.UID != was.GetUID() {
 			return refuse(apierrors.NewConflict(gr, k.name, errBoom))
 		}
-		s.written(k, was, nil)
+		s.written(k, nil)
 		s.set(k, nil)
 		return answer(http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Status", "status": metav1.StatusSuccess})
 	}
@@ -151,7 +152,7 @@ func (s *apiServer) create(k at, body []byte) http.HandlerFunc {
 	if s.all[k] != nil {
 		return refuse(apierrors.NewAlreadyExists(schema.GroupResource{Resource: k.resource}, k.name))
 	}
-	u.SetUID(newUID())
+	u.SetUID(uuid.NewUUID())
 	s.set(k, u)
 	return answer(http.StatusCreated, u.Object)
 }
@@ -173,7 +174,7 @@ func (s *apiServer) patch(k at, body []byte) http.HandlerFunc {
 	case u.GetUID() != was.GetUID() || u.GetResourceVersion() != was.GetResourceVersion():
 		return refuse(apierrors.NewConflict(schema.GroupResource{Resource: k.resource}, k.name, errBoom))
 	}
-	s.written(k, was, change)
+	s.written(k, change)
 	s.set(k, u)
 	return answer(http.StatusOK, u.Object)
 }

@@ -8,14 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -23,23 +22,16 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-var uids atomic.Int64
-
-func newUID() types.UID { return types.UID(strconv.FormatInt(uids.Add(1), 10)) }
-
 // othersFinalizer keeps objects that are deleted.
 const othersFinalizer = "example.org/other"
-
-// pauseMost is how long an object rests at most that fails.
-const pauseMost = 30 * time.Second
 
 // served is what the filter of the model asks for.
 var served = map[string]string{"served": "yes"}
 
 // TestLeavingModel has two shards of kcp, consumers, operators and the provider do random things, and shows that a copy
 // is deleted only if its object was seen in deletion since it was last seen alive, and marked only if it is known to be
-// unseen for a while or has left the filter, and that a state goes after its copy. When all is shown again, each copy is
-// of an object that is served, or marked, and counted so. SYNC_MODEL_STEPS is how many things they do, and
+// unseen for a while or has left the filter, and that a state goes after its copy. When all is shown again, each copy
+// is of an object that is served, or marked, and counted so. SYNC_MODEL_STEPS is how many things they do, and
 // SYNC_MODEL_SEED makes others of them.
 func TestLeavingModel(t *testing.T) {
 	steps, first := kube.Setting(t, "SYNC_MODEL_STEPS", 250), kube.Setting(t, "SYNC_MODEL_SEED", 1)
@@ -92,6 +84,7 @@ type tenant struct {
 	deleted bool   // The provider has been shown the object in deletion, and not alive since.
 	lately  bool   // That was so at the last step, or since.
 	outside bool   // Or that it was alive outside the filter.
+	unseen  bool   // It was unseen at the last step, and the provider has not been shown it since.
 	seen    time.Time
 	left    bool // The provider was restarted after the copy had gone, and before the state could.
 }
@@ -104,7 +97,7 @@ func newLeaving(t *testing.T, seed int) *leaving {
 	m.service.told, m.service.written = func(at, *unstructured.Unstructured) {}, m.check
 	for _, host := range []string{"one", "two"} {
 		s := newAPIServer(&m.Mutex)
-		s.told, s.written = m.tell, func(at, *unstructured.Unstructured, map[string]any) {}
+		s.told, s.written = m.tell, func(at, map[string]any) {}
 		hosts[host], m.shards = s, append(m.shards, &shard{apiServer: s, Endpoint: Endpoint{URL: "http://" + host}})
 	}
 	_, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +184,7 @@ func (m *leaving) isKnown() bool {
 // isUnseen reports whether it is known that an object is unseen, and has been long enough.
 func (m *leaving) isUnseen(o *tenant) bool {
 	_, is := m.isSeen(o)
-	return m.isKnown() && !is && time.Since(o.seen) >= unseenFor
+	return m.isKnown() && (o.unseen || !is && time.Since(o.seen) >= unseenFor)
 }
 
 func (m *leaving) isMarked(o *tenant) bool {
@@ -208,14 +201,14 @@ func isOutside(u *unstructured.Unstructured) bool {
 func (m *leaving) tell(k at, u *unstructured.Unstructured) {
 	for _, o := range m.tenants {
 		if o.object == k {
-			o.deleted = u.GetDeletionTimestamp() != nil
+			o.deleted, o.unseen = u.GetDeletionTimestamp() != nil, false
 			o.lately, o.outside = o.lately || o.deleted, o.outside || isOutside(u)
 		}
 	}
 }
 
 // check fails if the provider writes what it must not, with a deletion or a patch.
-func (m *leaving) check(k at, was *unstructured.Unstructured, change map[string]any) {
+func (m *leaving) check(k at, change map[string]any) {
 	mark, _, _ := unstructured.NestedString(change, "metadata", "labels", objectsync.LabelOrphaned)
 	for _, o := range m.tenants {
 		wrong := ""
@@ -255,10 +248,12 @@ func (m *leaving) settle(lasts time.Duration) {
 	synctest.Wait()
 	m.Lock()
 	for _, o := range m.tenants {
-		if _, is := m.isSeen(o); is || lasts > pauseMost+lookAgain && !m.isKnown() && !m.isMarked(o) { // Orphans rest.
+		// By then a copy that is no orphan has been looked at.
+		if _, is := m.isSeen(o); is || lasts > time.Minute && !m.isKnown() && !m.isMarked(o) {
 			o.seen = time.Now()
 		}
-		o.lately, o.outside = o.deleted, isOutside(o.shard.all[o.object])
+		o.unseen = false
+		o.lately, o.outside, o.unseen = o.deleted, isOutside(o.shard.all[o.object]), m.isUnseen(o)
 	}
 	m.Unlock()
 }
@@ -270,62 +265,74 @@ func (m *leaving) act(i int) {
 	what := m.rand.IntN(17)
 	m.did = append(m.did[max(0, len(m.did)-25):], fmt.Sprintf("%s: step %d: %d of %s at %s, by a list %t",
 		time.Now().Format(time.TimeOnly), i, what, o.object.cluster, s.URL, lists))
-	switch {
-	case what == 0:
+	switch what {
+	case 0:
 		o.unbound = !o.unbound
-	case what == 1:
+	case 1:
 		s.unlisted = !s.unlisted
-	case what == 2:
+	case 2:
 		s.gone = !s.gone
-	case what == 3:
+	case 3:
 		m.untold = !m.untold
-	case what == 4:
+	case 4:
 		s.denied, s.since = !s.denied, time.Now()
 		s.cut(s.version)
-	case what == 5:
+	case 5:
 		s.cut([]int{s.version / 2, s.version * 1000}[m.rand.IntN(2)] % 1e12)
-	case what == 6:
+	case 6:
 		m.Unlock() // What is under way comes to its end.
 		m.stop()
 		m.Lock()
 		m.follow()
 		m.start()
-	case what == 7 && m.service.all[o.copy] != nil:
-		m.service.set(o.copy, nil)
-		o.left = o.left || m.began.Equal(time.Now()) // Nobody has seen the copy.
-	case what == 8:
+	case 7:
+		if m.service.all[o.copy] != nil {
+			m.service.set(o.copy, nil)
+			o.left = o.left || m.began.Equal(time.Now()) // Nobody has seen the copy.
+		}
+	case 8:
 		m.heal()
-	case what == 9:
+	case 9:
 		m.put(o, nil, lists)
 		o.shard = s
 		m.put(o, u, lists)
+	default:
+		m.change(o, u, what, lists)
+	}
+}
+
+// change changes an object, nil if it is not there.
+func (m *leaving) change(o *tenant, u *unstructured.Unstructured, what int, lists bool) {
+	ends := u != nil && u.GetDeletionTimestamp() != nil
+	switch {
 	case u == nil || what == 10: // It comes, or another one in its place.
 		m.put(o, nil, lists)
-		u, _ = &unstructured.Unstructured{Object: webIn(o.object.cluster, "").(map[string]any)}, 0
-		u.SetUID(newUID())
+		u = &unstructured.Unstructured{Object: webIn(o.object.cluster, "").(map[string]any)}
+		u.SetUID(uuid.NewUUID())
 		u.SetLabels(served)
-		m.put(o, u, lists)
-	case what == 11: // Or it is moved away, or goes without our finalizer.
-		m.put(o, nil, lists)
-	case what == 12 && u.GetDeletionTimestamp() == nil:
+	case what == 11: // It goes without a word.
+		u = nil
+	case what == 12 && !ends:
 		u.SetFinalizers(nil)
-		m.put(o, u, lists)
-	case what == 13 && u.GetDeletionTimestamp() == nil:
+	case what == 13 && !ends:
 		u.SetLabels(map[string]string{"served": map[string]string{"": "yes"}[u.GetLabels()["served"]]})
-		m.put(o, u, lists)
-	case u.GetDeletionTimestamp() == nil:
+	case !ends:
 		if what < 16 {
 			u.SetFinalizers(append(u.GetFinalizers(), othersFinalizer))
 		}
 		u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-		m.put(o, u, lists)
 	case what == 14: // A restore brings it back.
 		u.SetDeletionTimestamp(nil)
-		m.put(o, u, true)
+		lists = true
 	default:
-		u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == othersFinalizer }))
-		m.put(o, u, lists)
+		letEnd(u)
 	}
+	m.put(o, u, lists)
+}
+
+// letEnd has only our finalizer keep an object.
+func letEnd(u *unstructured.Unstructured) {
+	u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == othersFinalizer }))
 }
 
 // put has a shard show an object, nil for none, by an event or by a list after all watches are cut.
@@ -335,8 +342,7 @@ func (m *leaving) put(o *tenant, u *unstructured.Unstructured, lists bool) {
 		return
 	}
 	if lists {
-		version := s.version + m.rand.IntN(2)
-		s.cut(version) // What changes now nobody is told of.
+		s.cut(s.version) // What changes now nobody is told of.
 	}
 	s.set(o.object, u)
 }
@@ -359,7 +365,7 @@ func (m *leaving) finish() {
 	for _, o := range m.tenants {
 		o.unbound = false
 		if u := o.shard.all[o.object].DeepCopy(); u != nil && u.GetDeletionTimestamp() != nil {
-			u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == othersFinalizer }))
+			letEnd(u)
 			m.put(o, u, false)
 		}
 	}
