@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 
@@ -63,6 +64,29 @@ func (k *KCP) Restore(ctx context.Context) error {
 		return err
 	}
 	return k.StartServer(ctx)
+}
+
+// Bump makes the last Backup one whose resource versions are higher than all that kcp has given out, and from which no
+// watch goes on, as etcd recommends it for a restore. What was written just before the Backup is not in it.
+func (k *KCP) Bump(ctx context.Context) error {
+	etcdutl, err := Binary("etcdutl")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(k.o.Dir, kcpEtcdDir) + backupSuffix
+	member, bumped := filepath.Join(dir, "member"), dir+"-bumped"
+	cmd := exec.CommandContext(ctx, etcdutl, "snapshot", "restore", filepath.Join(member, "snap", "db"),
+		"--data-dir="+bumped, "--skip-hash-check", "--bump-revision=1000000000", "--mark-compacted")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return errors.Wrapf(err, "cannot restore backup of etcd: %s", out)
+	}
+	if err := os.RemoveAll(member); err != nil {
+		return errors.Wrap(err, "cannot remove old backup")
+	}
+	if err := os.Rename(filepath.Join(bumped, "member"), member); err != nil {
+		return errors.Wrap(err, "cannot replace backup")
+	}
+	return errors.Wrap(os.RemoveAll(bumped), "cannot remove old backup")
 }
 
 // backup copies the data of a process, which stands still meanwhile. To etcd the copy looks like its data after a

@@ -121,7 +121,7 @@ func (k *KCP) prepare() error {
 // ready finds the administrator's configuration when kcp has written it, and asks for what a new workspace needs.
 func (k *KCP) ready(ctx context.Context) error {
 	// Read again each time: a file of an earlier start is there until kcp replaces it.
-	admin, err := k.readAdmin()
+	admin, err := k.readAdmin("")
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,13 @@ func (k *KCP) ready(ctx context.Context) error {
 	return check(ctx)
 }
 
-func (k *KCP) readAdmin() (*rest.Config, error) {
+// readAdmin reads the context of a name from the administrator's kubeconfig, the current one if it is empty.
+func (k *KCP) readAdmin(name string) (*rest.Config, error) {
 	file, err := clientcmd.LoadFromFile(k.adminKubeconfig())
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot read kubeconfig of administrator")
 	}
-	cfg, err := clientcmd.NewDefaultClientConfig(*file, &clientcmd.ConfigOverrides{}).ClientConfig()
+	cfg, err := clientcmd.NewDefaultClientConfig(*file, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use kubeconfig of administrator")
 	}
@@ -165,6 +166,15 @@ func (k *KCP) Config(workspacePath string) *rest.Config {
 	cfg := rest.CopyConfig(k.admin)
 	cfg.Host += "/clusters/" + workspacePath
 	return cfg
+}
+
+// Master returns the configuration of a member of system:masters for a workspace. kcp refuses it nothing.
+func (k *KCP) Master(workspacePath string) (*rest.Config, error) {
+	cfg, err := k.readAdmin("shard-base")
+	if err == nil {
+		cfg.Host = k.Config(workspacePath).Host
+	}
+	return cfg, err
 }
 
 // AuditLog returns the path of the audit log, empty without Audit. See Cluster.AuditLog.

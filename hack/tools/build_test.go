@@ -28,7 +28,9 @@ func TestPresent(t *testing.T) {
 			copyFiles(t, tools, "build.sh")
 			copyFiles(t, filepath.Join(tools, "etcd"), "etcd/go.mod", "etcd/go.sum", "etcd/tool.env")
 			program := filepath.Join(assets, "etcd")
-			write(t, program, "#!/bin/sh\necho 'etcd Version: "+tc.version+"'\n")
+			for _, path := range []string{program, program + "utl"} {
+				write(t, path, "#!/bin/sh\necho 'etcd Version: "+tc.version+"'\n")
+			}
 
 			cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "build.sh"), append(tc.args, "etcd")...)
 			cmd.Env = append(os.Environ(), "PATH="+withoutEtcd(), "KUBEBUILDER_ASSETS="+assets,

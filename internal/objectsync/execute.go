@@ -274,7 +274,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 	return nil
 }
 
-// isThere asks the service cluster whether the copy is where it is looked for.
+// isThere asks the service cluster whether the copy is where it is looked for, whosever it is by now.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
 	at := p.syncer.copyRef(p.view.place(p.syncer.namer))
 	if at.Name == "" {
@@ -284,16 +284,17 @@ func (p *pass) isThere(ctx context.Context) (bool, error) {
 	if IsMissing(err, at.Name) {
 		return false, nil
 	}
-	return err == nil && p.view.isCopy(u), errors.Wrapf(err, "cannot read %s", at)
+	is := err == nil && (p.view.isCopy(u) || u.GetUID() == p.view.stored.copy.UID && u.GetUID() != "")
+	return is, errors.Wrapf(err, "cannot read %s", at)
 }
 
-// save writes what the state is to be by now.
+// save writes what the state is to be by now. If the copy tells whose it is, the state does, too.
 func (p *pass) save(ctx context.Context) error {
 	at, is := place{}, p.view.copied
 	if is != nil && p.whole { // Until all is known that may be found by marks, the state does not say where the copy is.
 		at = place{nameOf(is), is.GetUID()}
 	}
-	return p.secret.save(ctx, &p.state, at, p.view.patched)
+	return p.secret.save(ctx, &p.state, at, is != nil && is.GetAnnotations()[AnnotationPublication] != "")
 }
 
 // relate brings all related objects into step. One that cannot be is no reason to leave others.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -113,7 +114,7 @@ func killed(t *testing.T, phase string, f *fault) bool {
 }
 
 // TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object, or taken off one that
-// has left the filter, is not lost, although the list is written as a whole.
+// has left the filter and has no copy any more, is not lost, although the list is written as a whole.
 func TestOthersFinalizers(t *testing.T) {
 	const other = "example.org/other"
 	for name, leaves := range map[string]bool{"Hold": false, "LetGo": true} {
@@ -128,6 +129,7 @@ func TestOthersFinalizers(t *testing.T) {
 			if leaves {
 				w.mustSync(s, w.input)
 				w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":null}}`)
+				kube.Delete(t, w.below, w.theCopy(w.cluster))
 			}
 			in := w.input
 			in.Workspace.Side = w.lately(in.Workspace.Side, things.Workspace.GroupVersionResource, in.Object)
@@ -212,5 +214,26 @@ func TestMovedBeforeSeen(t *testing.T) {
 	w.remove(named("after"), w.input)
 	if len(all) != 0 {
 		t.Errorf("want the copy gone, got %v", all)
+	}
+}
+
+// TestUnlabelledCopyKeepsState shows that the state of an object that is not seen stays as long as the server has the
+// copy, whose labels an operator may have taken off.
+func TestUnlabelledCopyKeepsState(t *testing.T) {
+	w, below := withoutServers(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	enter(w.input, map[string]any{})
+	w.settle(s, w.input)
+	workspaceOf(w.input).drop(things.Workspace.GroupVersionResource, w.input.Object)
+	u := w.theCopy(w.cluster)
+	below.set(things.Service.GroupVersionResource, u.GetNamespace(), u.GetName(), map[string]any{}, "metadata", "labels")
+	_, err := s.Release(t.Context(), unseen(w.input))
+	if states := below.secretNames("states"); !apierrors.IsConflict(err) || len(states) != 1 {
+		t.Errorf("want the state kept for the copy, got %v, %v", states, err)
+	}
+	below.drop(things.Service.GroupVersionResource, client.ObjectKeyFromObject(u))
+	_, err = s.Release(t.Context(), unseen(w.input))
+	if states := below.secretNames("states"); err != nil || len(states) != 0 {
+		t.Errorf("want nothing left, got %v, %v", states, err)
 	}
 }

@@ -5,10 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -157,30 +161,151 @@ func (m *manyRelated) copies(copies int) {
 	}
 }
 
-// TestUndoneRelated shows that the copy of a related object that is missing, and that our finalizer had held, stays if
-// the workspace was restored to an earlier time, as long as the object refers to it.
-func TestUndoneRelated(t *testing.T) {
+// TestUnseenRelated shows what becomes of the copy of a related object of the workspace that is not seen any more: it
+// stays until the object is seen again, or until all go that have it.
+func TestUnseenRelated(t *testing.T) {
+	origin := types.NamespacedName{Namespace: "default", Name: "s0"}
 	for name, tc := range map[string]struct {
-		reason          string
-		undone, unnamed bool
-		want            int
+		reason string
+		then   func(m *manyRelated, r objectsync.Record)
+		hidden bool // The workspace shows some labels only.
+		copies int
+		record bool // It is remembered.
 	}{
-		"Undone":  {reason: "Nobody has deleted it.", undone: true, unnamed: false, want: 1},
-		"Unnamed": {reason: "The consumer does not want it any more.", undone: true, unnamed: true, want: 0},
-		"Gone":    {reason: "Somebody has taken our finalizer off it.", undone: false, unnamed: false, want: 0},
+		"Named":   {reason: "Nobody has deleted it.", copies: 1, record: true},
+		"Unnamed": {reason: "It may be named again.", then: unnamed, copies: 1, record: true},
+		"SeenAgain": {reason: "It is not wanted.", then: func(m *manyRelated, _ objectsync.Record) {
+			m.name(0)
+			m.fill(1, "b25l")
+		}},
+		"Ends": {reason: "Nobody needs the copy.", then: ends},
+		"Sibling": {
+			reason: "Another object needs the copy.", copies: 1,
+			then: func(m *manyRelated, r objectsync.Record) { m.input.Holders = keeper{record: r}; ends(m, r) },
+		},
+		"CopyDeleted":       {reason: "Nothing is left of it.", then: copyDeleted},
+		"Hidden":            {reason: "Our finalizer may be on it.", hidden: true, copies: 1, record: true},
+		"HiddenEnds":        {reason: "So it may with the object.", then: ends, hidden: true, copies: 1, record: true},
+		"HiddenCopyDeleted": {reason: "And without a copy.", then: copyDeleted, hidden: true, record: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManyRelated(t)
 			m.name(1)
 			m.fill(1, "b25l")
-			m.pass(1)
-			m.above.drop(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: "s0"})
-			if tc.unnamed {
-				m.name(0)
+			res, err := m.syncer.Sync(t.Context(), m.input)
+			if err != nil {
+				t.Fatal(err)
 			}
-			m.input.Undone = tc.undone
-			m.pass(tc.want)
+			m.above.drop(objectsync.Secrets, origin)
+			if tc.then != nil {
+				tc.then(m, res.Related[0].Record)
+			}
+			m.input.Workspace.ShowsAll = func(schema.GroupResource) bool { return !tc.hidden }
+			err = m.resync(m.syncer, m.input)
+			r := objectsync.RefusalOf(err)
+			if (r != nil && r.Hidden == origin.Name) != tc.hidden || err != nil && !tc.hidden {
+				t.Errorf("%s got %v", tc.reason, err)
+			}
+			m.copies(tc.copies)
+			record := slices.ContainsFunc(m.below.secretNames("states"), func(state string) bool {
+				return len(objectsync.HeldBy(m.below.get(objectsync.Secrets,
+					types.NamespacedName{Namespace: "states", Name: state}))) > 0
+			})
+			if record != tc.record {
+				t.Errorf("%s remembered: %t", tc.reason, record)
+			}
+			if u := m.above.get(objectsync.Secrets, origin); u != nil && objectsync.HasFinalizer(u) {
+				t.Errorf("%s it is still held", tc.reason)
+			}
 		})
+	}
+}
+
+// What becomes of an object that names a Secret, and of the copy of that.
+func unnamed(m *manyRelated, _ objectsync.Record) { m.name(0) }
+
+func ends(m *manyRelated, _ objectsync.Record) {
+	m.above.end(things.Workspace.GroupVersionResource, m.input.Object)
+}
+
+func copyDeleted(m *manyRelated, r objectsync.Record) {
+	m.name(0)
+	m.below.drop(objectsync.Secrets, r.To.NamespacedName())
+}
+
+// TestFilterIsLeft shows that an object which leaves the filter rests: it is held, its copy is marked once and stays with
+// all that belongs to it, and is in step again when the object comes back. It goes with the object. If an operator
+// deletes the copy, all else goes, and the object is let go, also if its consumer has taken our finalizer off.
+func TestFilterIsLeft(t *testing.T) {
+	const day = "2020-01-01"
+	from, to := things.Workspace.GroupVersionResource, things.Service.GroupVersionResource
+	served := map[string]any{"served": "yes"}
+	for name, tc := range map[string]struct {
+		then         func(m *manyRelated, at types.NamespacedName)
+		copies, held bool // at the end
+	}{
+		"ComesBack": {copies: true, held: true, then: func(m *manyRelated, _ types.NamespacedName) {
+			m.above.set(from, "default", "web", served, "metadata", "labels")
+		}},
+		"Deleted":     {then: func(m *manyRelated, _ types.NamespacedName) { m.above.end(from, m.input.Object) }},
+		"CopyDeleted": {then: func(m *manyRelated, at types.NamespacedName) { m.below.drop(to, at) }},
+		"CopyDeletedUnheld": {then: func(m *manyRelated, at types.NamespacedName) {
+			m.above.set(from, "default", "web", []any{}, "metadata", "finalizers") // The consumer takes it off.
+			m.below.drop(to, at)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManyRelated(t)
+			spec := related(v1alpha1.OriginKCP, byReference("spec.list.#.secret"))
+			spec.Filter = &v1alpha1.ResourceFilter{
+				Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"served": "yes"}},
+			}
+			m.syncer = m.world.syncer(spec)
+			m.above.set(from, "default", "web", served, "metadata", "labels")
+			m.name(1)
+			m.fill(1, "b25l")
+			m.pass(1)
+			m.leaveFilter()
+			m.name(0)
+			m.pass(1)
+			copied, state := m.theCopy(m.cluster), m.below.get(objectsync.Secrets, types.NamespacedName{
+				Namespace: "states", Name: m.below.secretNames("states")[0],
+			})
+			marked, err := time.Parse(time.DateOnly, copied.GetLabels()[objectsync.LabelOrphaned])
+			if err != nil || time.Since(marked) > 48*time.Hour || len(state.GetAnnotations()) != 0 ||
+				copied.GetAnnotations()[objectsync.AnnotationPublication] != "" {
+				t.Errorf("want the copy marked, and of no publication, got %v, %v", copied, state.Object["metadata"])
+			}
+			at := types.NamespacedName{Namespace: copied.GetNamespace(), Name: copied.GetName()}
+			m.below.set(to, at.Namespace, at.Name, day, "metadata", "labels", objectsync.LabelOrphaned)
+			in := m.input
+			in.Workspace.Side, in.Service = tap(in.Workspace.Side, writesNothing(t)), tap(in.Service, writesNothing(t))
+			if _, err := m.syncer.Sync(t.Context(), in); err != nil {
+				t.Error(err)
+			}
+			m.isHeld(true)
+
+			tc.then(m, at)
+			m.pass(0)
+			if m.isHeld(tc.held); len(m.below.secretNames("states")) > 0 != tc.copies {
+				t.Errorf("states: %v", m.below.secretNames("states"))
+			}
+			for _, u := range m.below.all[to] {
+				if diff := cmp.Diff(map[string]any{"list": []any{}}, u.Object["spec"]); !tc.copies || diff != "" ||
+					objectsync.IsOrphaned(u) || u.GetAnnotations()[objectsync.AnnotationPublication] == "" {
+					t.Errorf("want the copy in step: %t, got %v", tc.copies, u)
+				}
+			}
+		})
+	}
+}
+
+// isHeld checks whether the object is held, if it is there.
+func (m *manyRelated) isHeld(want bool) {
+	m.Helper()
+	u := m.above.get(things.Workspace.GroupVersionResource, m.input.Object)
+	if u != nil && objectsync.HasFinalizer(u) != want {
+		m.Errorf("want the object held: %t, got %v", want, u.GetFinalizers())
 	}
 }
 

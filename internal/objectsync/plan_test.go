@@ -224,13 +224,13 @@ func TestPlanPrimary(t *testing.T) {
 			copied: func(p planner) *unstructured.Unstructured { return agents(p, 2) },
 		},
 		"Orphaned": {
-			reason: "One that was left behind is so no more.", last: size(2),
+			reason: "An orphan is none any more.", last: size(2),
 			copied: func(p planner) *unstructured.Unstructured {
 				u := copied(p, 2)
-				u.SetAnnotations(set(p.view.id.Annotations(), AnnotationOrphaned, "true"))
+				u.SetLabels(set(p.view.id.Labels(), LabelOrphaned, "2026-11-28"))
 				return u
 			},
-			want: planned{Patch: at([]string{"metadata", "annotations", AnnotationOrphaned}, nil)},
+			want: planned{Patch: at([]string{"metadata", "labels", LabelOrphaned}, nil)},
 		},
 		"Unlabelled": {
 			reason: "A label that tells whose copy it is gets repaired.", last: size(2),

@@ -78,8 +78,15 @@ func (p *pass) recordAgents() error {
 	return nil
 }
 
-// release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
+// release deletes related objects, the copy and the state, in this order, and reports whether all are gone. As long as
+// a copy is only not shown, or has become another's, nothing is deleted that belongs to it.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
+	gone := false
+	if p.view.copied == nil {
+		if gone, err = p.removeCopy(ctx); !gone {
+			return false, err
+		}
+	}
 	maps.DeleteFunc(p.state.records, func(_ Record, r recorded) bool { return p.syncer.outlives(r.Record) })
 	var errs []error
 	for _, r := range p.state.list() {
@@ -88,8 +95,10 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	if err := oneOf(errs...); err != nil || len(p.state.records) > 0 {
 		return false, err
 	}
-	if gone, err := p.removeCopy(ctx); err != nil || !gone {
-		return false, err
+	if !gone {
+		if gone, err = p.removeCopy(ctx); err != nil || !gone {
+			return false, err
+		}
 	}
 	return true, p.secret.remove(ctx)
 }

@@ -66,11 +66,11 @@ func (s *stateSecret) ref() Ref {
 }
 
 // save writes a state if the Secret has another. Where the copy is goes with it, if that is known; where it is about to
-// be made is written before. One that does not tell whose it is does from the first change on.
-func (s *stateSecret) save(ctx context.Context, next *state, at place, changed bool) error {
+// be made is written before. One that does not tell whose it is does from the first change on, or if it has to.
+func (s *stateSecret) save(ctx context.Context, next *state, at place, tells bool) error {
 	moves := next.copy.NamespacedName != s.stored.copy.NamespacedName
 	same := maps.EqualFunc(next.contents, s.stored.contents, bytes.Equal) && maps.Equal(next.records, s.stored.records)
-	if s.exists && !moves && same && (s.marked || !changed) {
+	if s.exists && !moves && same && (s.marked || !tells) {
 		return nil
 	}
 	if at.Name != "" {

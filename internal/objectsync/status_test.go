@@ -12,6 +12,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
+// leaveFilter takes the labels off the object that a filter asks for.
+func (m *manyRelated) leaveFilter() {
+	m.above.set(things.Workspace.GroupVersionResource, "default", "web", map[string]any{}, "metadata", "labels")
+}
+
 // TestStatusWithoutCopy shows when the status of an object goes with that of its copy, and when it stays.
 func TestStatusWithoutCopy(t *testing.T) {
 	ready := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
@@ -36,9 +41,17 @@ func TestStatusWithoutCopy(t *testing.T) {
 			},
 		},
 		"LeavesFilter": {
+			reason: "It rests as it is.", pair: things, want: ready,
+			change: func(m *manyRelated, at types.NamespacedName) {
+				m.below.set(things.Service.GroupVersionResource, at.Namespace, at.Name, map[string]any{}, "status")
+				m.leaveFilter()
+			},
+		},
+		"LeavesFilterDeleted": {
 			reason: "There is no copy any more.", pair: things,
-			change: func(m *manyRelated, _ types.NamespacedName) {
-				m.above.set(things.Workspace.GroupVersionResource, "default", "web", map[string]any{}, "metadata", "labels")
+			change: func(m *manyRelated, at types.NamespacedName) {
+				m.below.drop(things.Service.GroupVersionResource, at)
+				m.leaveFilter()
 			},
 		},
 		"NotShown": {

@@ -132,7 +132,7 @@ func (p *pass) run(ctx context.Context) error {
 	case p.passes():
 	case v.copied != nil: // It rests: a wrong label, or a wrong filter, is no reason to delete what is in use.
 		return p.detach(ctx, true)
-	case !HasFinalizer(v.source):
+	case !HasFinalizer(v.source) && !p.secret.exists:
 		return nil
 	default:
 		return p.leave(ctx)

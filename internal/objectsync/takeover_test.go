@@ -193,7 +193,7 @@ func TestTwoPublications(t *testing.T) {
 		leave  func(w *world, first *objectsync.Syncer) error
 		change string // by which the copy tells whose it is
 	}{
-		"Workspace": {leave: func(w *world, first *objectsync.Syncer) error {
+		"Unseen": {leave: func(w *world, first *objectsync.Syncer) error {
 			return first.Abandon(w.Context(), w.input)
 		}, change: `{}`},
 		"Publication": {leave: func(w *world, first *objectsync.Syncer) error {
@@ -266,8 +266,8 @@ func (k keeper) Holdings(string, objectsync.Ref) []objectsync.Holding {
 	}}
 }
 
-// TestLeavesSharedHeld shows whose finalizers are removed. When a PublishedResource goes and its copies stay, related
-// objects that another one copies keep theirs. When a workspace leaves, all finalizers are removed.
+// TestLeavesSharedHeld shows that related objects which another object keeps are still held when a PublishedResource
+// goes whose copies stay, or an object is not seen any more, and that others are let go.
 func TestLeavesSharedHeld(t *testing.T) {
 	goes, leaves := (*objectsync.Syncer).RemoveFinalizers, (*objectsync.Syncer).Abandon
 	for name, tc := range map[string]struct {
@@ -276,7 +276,7 @@ func TestLeavesSharedHeld(t *testing.T) {
 		held   bool
 	}{
 		"Alone": {leave: goes}, "Shared": {leave: goes, shared: true, held: true},
-		"WorkspaceLeaves": {leave: leaves, shared: true},
+		"Unseen": {leave: leaves}, "UnseenShared": {leave: leaves, shared: true, held: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManyRelated(t)

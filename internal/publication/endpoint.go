@@ -103,13 +103,13 @@ func (s *streams) allEndpoints() []*endpoint {
 	return slices.Collect(maps.Values(s.endpoints))
 }
 
-// join opens the streams of an endpoint. Added is called with each object that changes there.
-func (s *streams) join(url string, cluster *clusters.Cluster, added func(objectsync.Primary)) *endpoint {
+// join opens the streams of an endpoint. Changed is called with the name in them of each object that changes there.
+func (s *streams) join(url string, cluster *clusters.Cluster, changed func(*endpoint, types.NamespacedName)) *endpoint {
 	e := &endpoint{url: url, cluster: cluster}
 	e.objects = cluster.Watches().Table(informer.Interest{
 		Resource: s.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
 	}, nil)
-	e.objects.Listen(func(n types.NamespacedName) { added(primaryOf(n)) })
+	e.objects.Listen(func(n types.NamespacedName) { changed(e, n) })
 	s.mu.Lock()
 	s.endpoints[url] = e
 	s.mu.Unlock()

@@ -1,13 +1,15 @@
 package publication
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -203,12 +205,52 @@ func copyOfWebIn(cluster string) any {
 	}}
 }
 
-// startServer starts a server, and returns its URL and what connects to a URL of it.
+// A wire leads to a server in memory, so that the time of synctest does not wait for a network.
+type wire struct {
+	context.Context
+
+	conns chan net.Conn
+	end   context.CancelFunc
+}
+
+// Accept is that of a listener.
+func (w *wire) Accept() (net.Conn, error) {
+	select {
+	case c := <-w.conns:
+		return c, nil
+	case <-w.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close is that of a listener.
+func (w *wire) Close() error { w.end(); return nil }
+
+// Addr is that of a listener.
+func (w *wire) Addr() net.Addr { return &net.UnixAddr{} }
+
+func (w *wire) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case w.conns <- there:
+		return here, nil
+	case <-w.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// startServer starts a server, and returns its URL and what connects to a URL, which leads to it.
 func startServer(t *testing.T, h http.Handler) (string, func(url string) *clusters.Cluster) {
 	t.Helper()
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{Host: srv.URL}})
+	w := &wire{conns: make(chan net.Conn)}
+	w.Context, w.end = context.WithCancel(context.Background())
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() { _ = srv.Serve(w) }() // It ends with an error.
+	t.Cleanup(func() { _ = srv.Close() })
+	const url = "http://server"
+	registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{
+		Host: url, Transport: &http.Transport{DialContext: w.dial},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +258,7 @@ func startServer(t *testing.T, h http.Handler) (string, func(url string) *cluste
 	injected := commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 	}}
-	return srv.URL, func(url string) *clusters.Cluster {
+	return url, func(url string) *clusters.Cluster {
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
 		c, err := registry.ConnectTo(t.Context(), o, injected, url)
 		if c == nil {

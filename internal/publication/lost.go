@@ -32,6 +32,9 @@ func (p *pass) lost() error {
 			return err
 		}
 	}
+	if !left && !p.home.shown && !w.isUnseen(p.item) {
+		return errUnknown
+	}
 	if p.gone = !left; p.gone {
 		return nil
 	}

@@ -157,8 +157,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies
-// of the same kind.
+// TestOrphansOfKinds shows that only copies of objects of our own kind count as orphans, where others have copies of
+// the same kind.
 func TestOrphansOfKinds(t *testing.T) {
 	p := newTestPublication(t)
 	p.worker.config.Sync.Primary.Workspace = objectsync.Resource{
@@ -167,13 +167,13 @@ func TestOrphansOfKinds(t *testing.T) {
 	}
 	copied := func(kind, orphaned string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetLabels(map[string]string{objectsync.LabelCluster: "cluster"})
-		u.SetAnnotations(map[string]string{objectsync.AnnotationKind: kind, objectsync.AnnotationOrphaned: orphaned})
+		u.SetLabels(map[string]string{objectsync.LabelCluster: "cluster", objectsync.LabelOrphaned: orphaned})
+		u.SetAnnotations(map[string]string{objectsync.AnnotationKind: kind})
 		return u
 	}
 	for name, u := range map[string]*unstructured.Unstructured{
-		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"),
-		"unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
+		"ours": copied("Thing.example.com", "2026-11-28"), "theirs": copied("Other.example.com", "2026-11-28"),
+		"unmarked": copied("", "2026-11-28"), "used": copied("Thing.example.com", ""),
 	} {
 		p.worker.objects.noteOrphan(in("cluster", name), p.worker.isOrphan(u))
 	}

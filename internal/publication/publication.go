@@ -126,10 +126,12 @@ func (p *publication) adapt(c Consumers) {
 	}
 	w.objects.add(w.streams.leave(wanted)...) // They are looked at once more.
 	for url, cluster := range wanted {
-		e := w.streams.join(url, cluster, func(item objectsync.Primary) { w.objects.add(item) })
+		e := w.streams.join(url, cluster, w.sourceChanged)
 		go func() {
 			if e.objects.Await(p.ctx) == nil { // Else what comes later is told of.
-				w.objects.add(e.primaries()...)
+				for _, n := range e.objects.Names() {
+					w.sourceChanged(e, n)
+				}
 				w.seekLost()
 			}
 		}()

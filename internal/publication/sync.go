@@ -62,6 +62,18 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 }
 
+// sourceChanged adds to the queue an object that an endpoint shows otherwise, or no more. One that is shown alive, bound
+// or not, was not seen in deletion: that may have been undone.
+func (w *syncWorker) sourceChanged(e *endpoint, n types.NamespacedName) {
+	item := primaryOf(n)
+	if w.objects.get(item).deleted {
+		if u := e.objects.Get(n); u != nil && u.GetDeletionTimestamp() == nil {
+			w.objects.update(item, func(o *object) { o.deleted = false })
+		}
+	}
+	w.objects.add(item)
+}
+
 // stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has
 // just written it is not one of them: its own write must not end its backoff.
 func (w *syncWorker) stateChanged(n types.NamespacedName) {
@@ -181,6 +193,7 @@ func (p *pass) run() (synced bool, err error) {
 	source, err := p.load()
 	switch {
 	case err != nil:
+		p.update(func(o *object) { o.unseenSince = time.Time{} }) // By now nothing is known.
 		return false, err
 	case p.worker.config.RemoveFinalizers:
 		return false, p.removeFinalizers(source)

@@ -37,86 +37,14 @@ func TestOnlyOfBound(t *testing.T) {
 	kube.Holds(t, "both stay what they were", func() (bool, string) { return tried(2) }, again)
 }
 
-// TestAbsent shows that a workspace counts as absent only if the endpoint it was last seen at says so.
-func TestAbsent(t *testing.T) {
-	at := func(url string) Endpoint { return Endpoint{URL: url, Listed: true} }
-	both := Consumers{
-		Endpoints:  []Endpoint{at("one"), at("two")},
-		Workspaces: map[string]Workspace{"a": {Endpoint: "one", Bound: true}, "b": {Endpoint: "two", Bound: true}},
-	}
-	onlyB := map[string]Workspace{"b": {Endpoint: "two", Bound: true}}
-	type want struct{ bound, gone bool }
-	cases := map[string]struct {
-		reason string
-		then   []Consumers
-		want   want // of workspace a
-	}{
-		"Bound": {reason: "A workspace that is shown is not gone.", then: []Consumers{both}, want: want{bound: true}},
-		"Unbound": {
-			reason: "One that its endpoint shows no more is.",
-			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: onlyB}},
-			want:   want{gone: true},
-		},
-		"Unserved": {
-			reason: "One whose binding lacks the API may get it.",
-			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}},
-			want:   want{},
-		},
-		"EndpointMissing": {
-			reason: "While its endpoint is missing nothing is known of it, as all of the shard are.",
-			then:   []Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}},
-			want:   want{},
-		},
-		"NotListed": {
-			reason: "While its endpoint does not show all bindings nothing is known of it.",
-			then:   []Consumers{both, {Endpoints: []Endpoint{{URL: "one"}, at("two")}, Workspaces: onlyB}},
-			want:   want{},
-		},
-		"EndpointBack": {
-			reason: "An endpoint that is back and does not show it tells that it is gone.",
-			then: []Consumers{
-				both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB},
-			},
-			want: want{gone: true},
-		},
-		"NeverSeen": {
-			reason: "Of a workspace that has not been seen nothing is known.",
-			then:   []Consumers{{Endpoints: both.Endpoints, Workspaces: onlyB}},
-			want:   want{},
-		},
-		"Moved": {reason: "What counts is where it was last.", then: []Consumers{
-			both,
-			{Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "two", Bound: true}}},
-			{Endpoints: both.Endpoints[:1]},
-		}, want: want{}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			p := newTestPublication(t)
-			p.worker.objects.update(in("a", "web"), func(*object) {}) // Something is left of it.
-			for _, c := range tc.then {
-				p.worker.workspaces.follow(c)
-			}
-			got := want{p.worker.workspaces.get("a").Bound, p.worker.workspaces.get("a").absent}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestLooksOfAnotherShard shows that what the bindings of a workspace told as of a resource version is forgotten when
-// another endpoint shows the workspace, whose resource versions are others, and that its objects are synced there.
-func TestLooksOfAnotherShard(t *testing.T) {
+// TestMoved shows that a workspace which another endpoint shows is told of, and no other, so that its objects are
+// synced there.
+func TestMoved(t *testing.T) {
 	x := &workspaceIndex{known: map[string]*workspace{}}
 	x.follow(Consumers{Workspaces: boundTo("one", []string{"moves", "stays"})})
-	moves, stays := x.get("moves").bindings, x.get("stays").bindings
 	_, changed, allowed := x.follow(Consumers{Workspaces: map[string]Workspace{
 		"moves": {Endpoint: "two", Bound: true}, "stays": {Endpoint: "one", Bound: true},
 	}})
-	if x.get("moves").bindings == moves || x.get("stays").bindings != stays {
-		t.Error("want the looks of the workspace forgotten that has moved, and those of the other kept")
-	}
 	if diff := cmp.Diff(set[string]{"moves": {}}, allowed); diff != "" || !changed {
 		t.Errorf("changed %v; allowed: -want, +got:\n%s", changed, diff)
 	}

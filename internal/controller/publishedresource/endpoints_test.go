@@ -109,7 +109,7 @@ func TestEndpointWithoutAPI(t *testing.T) {
 
 // TestSyncFailingList shows that a workspace which is known to be bound, and its objects that are known, are synced
 // while kcp answers lists of all workspaces with 500, as for an object of nearly 10,000 levels; that the
-// PublishedResource says how that is found; and that all goes on when it is gone.
+// PublishedResource says how that is found; and that all goes on when it is gone, also what was deleted meanwhile.
 func TestSyncFailingList(t *testing.T) {
 	t.Parallel()
 	var fails atomic.Bool
@@ -143,10 +143,12 @@ func TestSyncFailingList(t *testing.T) {
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced), "get certs."+s.group)
 	s.issue(t, copied, "a")
 	awaitIssued(t, in, s.cert("web"), "a")
+	kube.Delete(t, in, s.cert("web"))
 	fails.Store(false)
 	kube.Create(t, in, s.cert("later"))
 	s.copyNamed(t, in, "later")
-	awaitCounts(t, s.c, o, 2, 0)
+	kube.AwaitGone(t, s.c, copied)
+	awaitCounts(t, s.c, o, 1, 0)
 }
 
 // endpoints returns those that kcp has given the APIExport.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
@@ -35,12 +34,11 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	web.SetLabels(map[string]string{
 		"team": "a", v1alpha1.LabelKeyAgentName: "another", objectsync.LabelCluster: victim.cluster,
 		objectsync.LabelNameHash: theirs.GetLabels()[objectsync.LabelNameHash], "crossplane.io/claim-name": "x",
-		"sub.crossplane.io/y": "z",
+		"sub.crossplane.io/y": "z", objectsync.LabelOrphaned: "2026-11-28",
 	})
 	web.SetAnnotations(map[string]string{
 		"note": "b", "crossplane.io/paused": "true", "crossplane.io/external-name": "theirs",
-		objectsync.AnnotationName:     "other",
-		objectsync.AnnotationOrphaned: "true", corev1.LastAppliedConfigAnnotation: "{}",
+		objectsync.AnnotationName: "other", corev1.LastAppliedConfigAnnotation: "{}",
 	})
 	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
@@ -276,42 +274,36 @@ func (s *shop) awaitShown(t *testing.T, all ...tenant) {
 }
 
 // TestSyncMoves shows that of two APIExports of one name, whose owner has one name, too, each has its own copies: of a
-// workspace that goes from one to the other, whatever becomes of copies when workspaces leave, the copy is the other's
-// from then on, and neither written nor deleted by the first.
+// workspace that goes from one to the other the copy is made again, is the other's from then on, and neither written
+// nor deleted by the first.
 func TestSyncMoves(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []xpv2.DeletionPolicy{xpv2.DeletionOrphan, xpv2.DeletionDelete} {
-		t.Run(string(policy), func(t *testing.T) {
-			t.Parallel()
-			from, to := openShop(t), openShop(t)
-			to.group = from.group
-			set := func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = policy }
-			first := from.publishCerts(t, set)
-			second := to.offer(t, to.publishedCerts(first.Spec.StateNamespace), set)
-			goes, stays := from.tenant(t), from.tenant(t)
-			kube.Create(t, goes, from.cert("web"))
-			copied := from.copyOf(t, goes)
-			if got := copied.GetAnnotations()[objectsync.AnnotationPublication]; !strings.HasPrefix(got, first.GetName()) {
-				t.Errorf("want the copy to tell whose it is, got %q", got)
-			}
-
-			unbind(t, goes)
-			kcp.AwaitBound(t, goes.cfg, kcp.Bind(t, goes.cfg, to.path, exportName, claims()...))
-			kcp.CreateServed(t, goes.cfg, to.cert("web"))
-			awaitCounts(t, to.c, second, 1, 0)
-			now := to.copyOf(t, goes)
-			if objectsync.IsOrphaned(now) || (now.GetUID() == copied.GetUID()) != (policy == xpv2.DeletionOrphan) {
-				t.Errorf("want the copy of %v taken or made again, got %v", copied.GetUID(), now.Object["metadata"])
-			}
-			kube.Holds(t, "the copy rests", func() (bool, string) {
-				is := to.copyOf(t, goes)
-				return is.GetUID() == now.GetUID() && is.GetResourceVersion() == now.GetResourceVersion(), describe(second)
-			}, func() { from.turn(t, stays) })
-			awaitObjects(t, from.c, first, func(c *v1alpha1.ObjectCounts) bool {
-				return c.Synced == 0 && c.Failed == 0 && c.Orphaned == 0
-			})
-			kube.Remove(t, goes, to.cert("web"))
-			kube.AwaitGone(t, to.c, now)
-		})
+	from, to := openShop(t), openShop(t)
+	to.group = from.group
+	first := from.publishCerts(t)
+	second := to.offer(t, to.publishedCerts(first.Spec.StateNamespace))
+	goes, stays := from.tenant(t), from.tenant(t)
+	kube.Create(t, goes, from.cert("web"))
+	copied := from.copyOf(t, goes)
+	if got := copied.GetAnnotations()[objectsync.AnnotationPublication]; !strings.HasPrefix(got, first.GetName()) {
+		t.Errorf("want the copy to tell whose it is, got %q", got)
 	}
+
+	unbind(t, goes)
+	kcp.AwaitBound(t, goes.cfg, kcp.Bind(t, goes.cfg, to.path, exportName, claims()...))
+	kcp.CreateServed(t, goes.cfg, to.cert("web"))
+	awaitCounts(t, to.c, second, 1, 0)
+	now := to.copyOf(t, goes)
+	if objectsync.IsOrphaned(now) || now.GetUID() == copied.GetUID() {
+		t.Errorf("want the copy of %v made again, got %v", copied.GetUID(), now.Object["metadata"])
+	}
+	kube.Holds(t, "the copy rests", func() (bool, string) {
+		is := to.copyOf(t, goes)
+		return is.GetUID() == now.GetUID() && is.GetResourceVersion() == now.GetResourceVersion(), describe(second)
+	}, func() { from.turn(t, stays) })
+	awaitObjects(t, from.c, first, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 0 && c.Failed == 0 && c.Orphaned == 0
+	})
+	kube.Remove(t, goes, to.cert("web"))
+	kube.AwaitGone(t, to.c, now)
 }

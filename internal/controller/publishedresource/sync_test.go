@@ -62,7 +62,7 @@ func TestSync(t *testing.T) {
 }
 
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there and on new ones, that an
-// object outside the filter is let go, that a spec that cannot work is reported and changes nothing, and that what is
+// object outside the filter rests, that a spec that cannot work is reported and changes nothing, and that what is
 // turned off, or may only be looked at, stops at once.
 func TestSyncFollowsSpec(t *testing.T) {
 	t.Parallel()
@@ -76,12 +76,10 @@ func TestSyncFollowsSpec(t *testing.T) {
 	}
 	web := s.cert("web")
 	kube.Create(t, in, web, labelled("one"))
-	s.copyNamed(t, in, "web")
+	copied := s.copyNamed(t, in, "web")
 	kube.Patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
-	kube.Await(t, in, web, "what the filter leaves out to be let go", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 1 && len(web.GetFinalizers()) == 0, describeAll(all)
-	})
+	s.awaitOrphans(t, o, in, copied)
+	kube.Remove(t, in, web)
 	update(t, s.c, o, func() { o.Spec.Mutation = template("spec.note", "{{ .Nothing | nosuchfunction }}") })
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec))
 	kube.Create(t, in, labelled("two"))
@@ -131,12 +129,12 @@ func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
 	})
 }
 
-// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go
+// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and rests
 // when it loses them.
 func TestSyncNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Filter = &v1alpha1.ResourceFilter{
 			Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
 		}
@@ -150,12 +148,9 @@ func TestSyncNamespaceLabels(t *testing.T) {
 		return err == nil && len(web.GetFinalizers()) == 0, fmt.Sprint(err, web.GetFinalizers())
 	}, func() { s.turn(t, other) })
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
-	s.copyOf(t, in)
+	copied := s.copyOf(t, in)
 	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
-	kube.Await(t, in, web, "the object to be let go", func() (bool, string) {
-		return len(web.GetFinalizers()) == 0 &&
-			len(s.copies(t, in)) == 0, fmt.Sprint(web.GetFinalizers())
-	})
+	s.awaitOrphans(t, o, in, copied)
 }
 
 // TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without

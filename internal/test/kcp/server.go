@@ -128,6 +128,14 @@ func (s *Server) Backup(tb testing.TB) {
 	}
 }
 
+// Bump has Restore give kcp higher resource versions than it has given out, as etcd recommends it. See local.KCP.Bump.
+func (s *Server) Bump(tb testing.TB) {
+	tb.Helper()
+	if err := s.kcp.Bump(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Restore stops kcp and starts it again with the data of the last Backup. See kube.Server.Restore.
 func (s *Server) Restore(tb testing.TB) {
 	tb.Helper()
@@ -139,6 +147,16 @@ func (s *Server) Restore(tb testing.TB) {
 // Config returns the administrator's configuration for a workspace, by its path or the name of its logical cluster.
 func (s *Server) Config(workspace string) *rest.Config {
 	return s.kcp.Config(workspace)
+}
+
+// Master returns the configuration of a member of system:masters for a workspace: of what kcp itself may.
+func (s *Server) Master(tb testing.TB, workspace string) *rest.Config {
+	tb.Helper()
+	cfg, err := s.kcp.Master(workspace)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cfg
 }
 
 // Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's

@@ -38,8 +38,8 @@ func Of(tb testing.TB, reader, writing *rest.Config) objectsync.Side {
 	}
 }
 
-// ShowsAll is asked of a workspace that hides nothing.
-func ShowsAll(context.Context, schema.GroupResource) (bool, error) { return true, nil }
+// ShowsAll is told of a workspace that hides nothing.
+func ShowsAll(schema.GroupResource) bool { return true }
 
 // quick returns a configuration without a limit of its own.
 func quick(cfg *rest.Config) *rest.Config {

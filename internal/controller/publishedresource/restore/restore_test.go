@@ -1,5 +1,5 @@
-// Package restore_test shows that objects of consumers are synced when the etcd of kcp is restored from a backup:
-// history goes back there, and resource versions are given out again.
+// Package restore_test shows that objects of consumers are synced when the etcd of kcp or of the service cluster is
+// restored from a backup: what has happened since is undone there.
 package restore_test
 
 import (
@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -103,8 +102,8 @@ func resize(t *testing.T, consumer string, u *unstructured.Unstructured, size st
 	})
 }
 
-// awaitCopy waits until the copy of a Hat has a size.
-func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size string) {
+// awaitCopy waits until the copy of a Hat has a size, and returns it.
+func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size string) (is *unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, "the copy of "+u.GetName()+" to have size "+size, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
@@ -116,117 +115,161 @@ func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size
 		for _, copied := range list.Items {
 			if source, ok := objectsync.SourceOf(&copied); ok && source.Name == u.GetName() {
 				got, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
+				is = &copied
 				return got == size, got
 			}
 		}
 		return false, "there is none"
 	})
+	return is
 }
 
-// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure. It
-// fails unless the copy stays, and is the copy of an object of that name that is made again.
+// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure, and
+// an event tells of it. It fails unless the copy is that of an object of that name that is made again.
 func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string,
-	undone *unstructured.Unstructured,
+	undone *unstructured.Unstructured, was types.UID,
 ) {
 	t.Helper()
-	kube.Await(t, c, o, "a copy left behind in the status", func() (bool, string) {
-		return o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
-			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
-	})
-	awaitCopy(t, c, undone, "L")
-	turn := undone.DeepCopy()
-	kube.Holds(t, "the copy stays", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects.Orphaned == 1, fmt.Sprintf("%+v", o.Status.Objects)
-	}, func() {
-		turn.SetName(turn.GetName() + "-turn")
-		offer(t, consumer, turn)
-		awaitCopy(t, c, turn, "L")
-	})
+	counts := func(orphaned int64) {
+		kube.Await(t, c, o, fmt.Sprint(orphaned, " orphans in the status"), func() (bool, string) {
+			return o.Status.Objects != nil && o.Status.Objects.Orphaned == orphaned &&
+				o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
+		})
+	}
+	counts(1)
+	kube.AwaitEvent(t, c, "OrphanedCopies", o.GetName(), consumer)
 	again := undone.DeepCopy()
 	again.Object["spec"] = map[string]any{"size": "S"}
 	offer(t, consumer, again)
-	awaitCopy(t, c, undone, "S")
-	kube.Await(t, c, o, "no copy left behind", func() (bool, string) {
-		return o.Status.Objects.Orphaned == 0 &&
-			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
-	})
+	if is := awaitCopy(t, c, undone, "S"); is.GetUID() != was || objectsync.IsOrphaned(is) {
+		t.Errorf("want the same copy, without a mark, got %v", is)
+	}
+	counts(0)
 }
 
-// write changes a ConfigMap of a workspace n times, or until the context ends, with pauses.
-func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, n int, pause time.Duration) {
+// write changes a ConfigMap n times, or until the context ends, with pauses.
+func write(ctx context.Context, c client.Client, n int, pause time.Duration) {
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "heart")}
+	_ = c.Create(ctx, cm.DeepCopy()) // It may be there. One write more or less does not matter.
 	for i := 0; i < n && ctx.Err() == nil; i++ {
 		patch := []byte(`{"data":{"beat":"` + strconv.Itoa(i) + `"}}`)
-		// One more or less does not matter.
 		_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 		time.Sleep(pause)
 	}
 }
 
 // goOn keeps writing until the test ends, as any cluster does.
-func goOn(t *testing.T, in *rest.Config) {
+func goOn(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	c, cm := kcp.Client(t, in), &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "heart")}
 	var writing sync.WaitGroup
-	writing.Go(func() {
-		_ = c.Create(ctx, cm) // The writes that follow tell nothing either.
-		write(ctx, c, cm, 1<<20, 100*time.Millisecond)
-	})
+	writing.Go(func() { write(ctx, c, 1<<20, 100*time.Millisecond) })
 	t.Cleanup(func() { cancel(); writing.Wait() })
 }
 
-// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, that what consumers change or
-// create after it is synced, although the resource versions of all that are lower than those the provider has seen, and
-// that the PublishedResource says what happened.
-func TestKCPRestored(t *testing.T) {
-	t.Cleanup(start(t))
-	c := local.Client(t, apis.AddToScheme)
-	group, o, consumer := publish(t, c)
-	undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
-	for _, u := range []*unstructured.Unstructured{undone, changed} {
-		offer(t, consumer, u)
-		awaitCopy(t, c, u, "L")
-	}
+// backup backs up kcp. Before, it is written to until etcd has in its file what was there, which takes it 100 ms: only
+// that is restored with other resource versions.
+func backup(t *testing.T, consumer string) {
+	t.Helper()
+	write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), ahead/4, 0)
 	workspaces.Backup(t)
-	counter := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "counter")}
-	kube.Create(t, kcp.Client(t, workspaces.Config(consumer)), counter)
-	write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), counter, ahead, 0)
-	for _, u := range []*unstructured.Unstructured{undone, changed} {
-		resize(t, consumer, u, "XL")
-		awaitCopy(t, c, u, "XL")
-	}
+}
 
-	late := hat(group, "late", "L") // The backup does not have it.
-	offer(t, consumer, late)
-	awaitCopy(t, c, late, "L")
-
-	workspaces.Restore(t)
-	goOn(t, workspaces.Config(consumer)) // Its administrator has another token now.
-	fresh := hat(group, "fresh", "S")
-	offer(t, consumer, fresh)
-	resize(t, consumer, changed, "M")
-	awaitCopy(t, c, fresh, "S")
-	awaitCopy(t, c, changed, "M")
-	awaitCopy(t, c, undone, "L")
-	wantLeft(t, c, o, consumer, late)
-	if e := kube.AwaitEvent(t, c, string(commonv1.ReasonTargetRestored), o.GetName()); e.Type != corev1.EventTypeWarning {
-		t.Errorf("want a warning, got %s", e.Type)
+// eachRestore runs a test with a backup of kcp that is restored as it is, so that resource versions are given out again,
+// and one that is restored as etcd recommends it: they are higher than before, and no watch can go on.
+func eachRestore(t *testing.T, test func(t *testing.T, restore func())) {
+	t.Helper()
+	for name, bumps := range map[string]bool{"Plain": false, "Bumped": true} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func() {
+				if bumps {
+					workspaces.Bump(t)
+				}
+				workspaces.Restore(t)
+			})
+		})
 	}
 }
 
-// TestKCPRestoredMeanwhile shows that the copy of an object that kcp does not have any more stays if kcp was restored
+// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, and that what consumers change or
+// create after it is synced. The copy of an object that kcp does not have any more is an orphan: nobody has deleted it.
+func TestKCPRestored(t *testing.T) {
+	eachRestore(t, func(t *testing.T, restore func()) {
+		t.Cleanup(start(t))
+		c := local.Client(t, apis.AddToScheme)
+		group, o, consumer := publish(t, c)
+		undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
+		for _, u := range []*unstructured.Unstructured{undone, changed} {
+			offer(t, consumer, u)
+			awaitCopy(t, c, u, "L")
+		}
+		backup(t, consumer)
+		write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), ahead, 0)
+		for _, u := range []*unstructured.Unstructured{undone, changed} {
+			resize(t, consumer, u, "XL")
+			awaitCopy(t, c, u, "XL")
+		}
+		late := hat(group, "late", "L") // The backup does not have it.
+		offer(t, consumer, late)
+		copied := awaitCopy(t, c, late, "L")
+
+		restore()
+		goOn(t, kcp.Client(t, workspaces.Config(consumer))) // Its administrator has another token now.
+		fresh := hat(group, "fresh", "S")
+		offer(t, consumer, fresh)
+		resize(t, consumer, changed, "M")
+		awaitCopy(t, c, fresh, "S")
+		awaitCopy(t, c, changed, "M")
+		awaitCopy(t, c, undone, "L")
+		wantLeft(t, c, o, consumer, late, copied.GetUID())
+	})
+}
+
+// TestKCPRestoredMeanwhile shows the same of the copy of an object that kcp does not have any more if kcp was restored
 // while no provider ran.
 func TestKCPRestoredMeanwhile(t *testing.T) {
-	end := start(t)
+	eachRestore(t, func(t *testing.T, restore func()) {
+		end := start(t)
+		c := local.Client(t, apis.AddToScheme)
+		group, o, consumer := publish(t, c)
+		backup(t, consumer)
+		late := hat(group, "late", "L")
+		offer(t, consumer, late)
+		copied := awaitCopy(t, c, late, "L")
+		end()
+		restore()
+		t.Cleanup(start(t))
+		wantLeft(t, c, o, consumer, late, copied.GetUID())
+	})
+}
+
+// TestServiceClusterRestored shows that copies have what consumers want after the service cluster was restored from a
+// backup of before that.
+func TestServiceClusterRestored(t *testing.T) {
+	t.Cleanup(start(t))
 	c := local.Client(t, apis.AddToScheme)
 	group, o, consumer := publish(t, c)
-	workspaces.Backup(t)
-	late := hat(group, "late", "L")
-	offer(t, consumer, late)
-	awaitCopy(t, c, late, "L")
-	end()
-	workspaces.Restore(t)
-	t.Cleanup(start(t))
-	wantLeft(t, c, o, consumer, late)
+	var all []*unstructured.Unstructured
+	for i := range 8 {
+		all = append(all, hat(group, fmt.Sprint("hat-", i), "S"))
+		offer(t, consumer, all[i])
+	}
+	await := func(size string) {
+		for _, u := range all {
+			awaitCopy(t, c, u, size)
+		}
+	}
+	await("S")
+	local.Backup(t)
+	write(t.Context(), c, ahead, 0)
+	for _, u := range all {
+		resize(t, consumer, u, "L")
+	}
+	await("L")
+	local.Restore(t)
+	await("L")
+	kube.Await(t, c, o, "all to be synced", func() (bool, string) {
+		return o.Status.Objects != nil && o.Status.Objects.Synced == 8 && o.Status.Objects.Failed == 0,
+			fmt.Sprintf("%+v", o.Status.Objects)
+	})
 }

@@ -49,8 +49,8 @@ type world struct {
 	offer *v1alpha1.PublishedResource
 }
 
-// open makes a world on a shard, which says what becomes of copies without their workspaces.
-func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *world {
+// open makes a world on a shard.
+func open(t *testing.T, shard string) *world {
 	t.Helper()
 	c := provider.Once(t, &local, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	path, admin := shards.Workspace(t, shard)
@@ -64,7 +64,6 @@ func open(t *testing.T, shard string, unbound xpv2.DeletionPolicy) *world {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	o.Spec.EnableWorkspacePaths = true
-	o.Spec.UnboundWorkspaces = unbound
 	o.Spec.Related = []v1alpha1.RelatedResource{{
 		Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
 			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
@@ -150,11 +149,28 @@ func (in tenant) awaitCopy(t *testing.T, name, size string) (copied unstructured
 	return copied
 }
 
+// awaitNone waits until a consumer's object has no copy.
+func (in tenant) awaitNone(t *testing.T, name string) {
+	t.Helper()
+	kube.Eventually(t, "no copy of "+name+" of "+in.path, func() (bool, string) {
+		return len(in.copied(t, name)) == 0, in.world.describe(t)
+	})
+}
+
+// awaitOrphans waits until the status tells of a number of orphans.
+func (s *world) awaitOrphans(t *testing.T, n int64) {
+	t.Helper()
+	kube.Eventually(t, fmt.Sprint(n, " orphans"), func() (bool, string) {
+		state := s.describe(t)
+		return s.offer.Status.Objects != nil && s.offer.Status.Objects.Orphaned == n, state
+	})
+}
+
 // want fails unless the copy of a consumer's object is the one that it was, with a size.
 func (in tenant) want(t *testing.T, was unstructured.Unstructured, name, size string) {
 	t.Helper()
-	if now := in.awaitCopy(t, name, size); now.GetUID() != was.GetUID() {
-		t.Errorf("the copy of %s of %s was made again", name, in.path)
+	if now := in.awaitCopy(t, name, size); now.GetUID() != was.GetUID() || objectsync.IsOrphaned(&now) {
+		t.Errorf("the copy of %s of %s was made again, or is marked: %v", name, in.path, now)
 	}
 }
 
@@ -186,7 +202,7 @@ func (s *world) awaitEndpoints(t *testing.T, n, bound int) {
 // TestShards shows consumers on two shards, with an APIExport on either; one shard that ends, and comes back; one that
 // is added; and one that has no consumers any more.
 func TestShards(t *testing.T) {
-	up, down := open(t, kcp.RootShard, xpv2.DeletionOrphan), open(t, east, xpv2.DeletionOrphan)
+	up, down := open(t, kcp.RootShard), open(t, east)
 	at := map[*world]map[string]tenant{}
 	first := map[tenant]unstructured.Unstructured{}
 	for _, s := range []*world{up, down} {
@@ -244,10 +260,8 @@ func TestShards(t *testing.T) {
 		in.awaitCopy(t, "first", "1")
 		s.awaitEndpoints(t, 3, 3)
 		in.leave(t)
+		in.awaitNone(t, "first")
 		s.awaitEndpoints(t, 2, 2)
-		if all := in.copied(t, "first"); len(all) != 1 || !objectsync.IsOrphaned(&all[0]) {
-			t.Errorf("want the copy of a workspace that has left kept and marked, got %v", all)
-		}
 	}
 }
 
@@ -275,61 +289,41 @@ func (in tenant) leave(t *testing.T) {
 	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 }
 
-// TestMovedWorkspace shows that a workspace that moves to a shard keeps its copies, whatever is to become of those of
-// workspaces that leave, while no endpoint of that shard is known and then; that it is synced there; and that it can
-// leave from there.
+// TestMovedWorkspace shows that a workspace that moves to a shard keeps its copies, while no endpoint of that shard is
+// known and then; that it is synced there; and that it can leave from there.
 func TestMovedWorkspace(t *testing.T) {
-	for _, unbound := range []xpv2.DeletionPolicy{xpv2.DeletionDelete, xpv2.DeletionOrphan} {
-		t.Run(string(unbound), func(t *testing.T) {
-			s := open(t, kcp.RootShard, unbound)
-			in, stays := s.tenant(t, kcp.RootShard), s.tenant(t, kcp.RootShard)
-			kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
-			in.order(t, "first")
-			stays.order(t, "first")
-			first, other := in.awaitCopy(t, "first", "1"), stays.awaitCopy(t, "first", "1")
-			key := s.awaitKey(t, first.GetNamespace(), "first", "a")
-			s.awaitEndpoints(t, 1, 2)
+	s := open(t, kcp.RootShard)
+	in, stays := s.tenant(t, kcp.RootShard), s.tenant(t, kcp.RootShard)
+	kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
+	in.order(t, "first")
+	stays.order(t, "first")
+	first, other := in.awaitCopy(t, "first", "1"), stays.awaitCopy(t, "first", "1")
+	key := s.awaitKey(t, first.GetNamespace(), "first", "a")
+	s.awaitEndpoints(t, 1, 2)
 
-			s.confine(t, kcp.RootShard)
-			kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
-			s.awaitEndpoints(t, 1, 1)
-			beside := "beside"
-			kube.Holds(t, "the copy stays", func() (bool, string) {
-				all := in.copied(t, "first")
-				return len(all) == 1 && all[0].GetUID() == first.GetUID() && all[0].GetDeletionTimestamp() == nil &&
-					!objectsync.IsOrphaned(&all[0]), fmt.Sprint(all)
-			}, func() {
-				beside += "-again"
-				stays.order(t, beside)
-				stays.awaitCopy(t, beside, "1")
-			})
-			s.confine(t, "")
-			s.awaitEndpoints(t, 2, 2)
-			in.want(t, first, "first", "1")
-			s.tenant(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
-			in.order(t, "second")
-			in.awaitCopy(t, "second", "1")
-			in.want(t, first, "first", "1")
-			kube.Patch(t, in, secret(metav1.NamespaceDefault, "first", ""), `{"stringData":{"key":"b"}}`)
-			if uid := s.awaitKey(t, first.GetNamespace(), "first", "b"); uid != key {
-				t.Error("the copy of the Secret was made again")
-			}
-			kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
-			in.want(t, first, "first", "2")
-			stays.want(t, other, "first", "1")
-
-			kube.Delete(t, in, s.hat("second"))
-			kube.Eventually(t, "no second copy", func() (bool, string) {
-				return len(in.copied(t, "second")) == 0, s.describe(t)
-			})
-			in.leave(t)
-			s.awaitEndpoints(t, 2, 2)
-			all := in.copied(t, "first")
-			if kept := len(all) == 1 && objectsync.IsOrphaned(&all[0]); kept != (unbound == xpv2.DeletionOrphan) {
-				t.Errorf("the workspace has left, its copies: %v", all)
-			}
-		})
+	s.confine(t, kcp.RootShard)
+	kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
+	s.awaitEndpoints(t, 1, 1)
+	s.awaitOrphans(t, 1)
+	s.confine(t, "")
+	s.awaitEndpoints(t, 2, 2)
+	s.tenant(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
+	in.order(t, "second")
+	in.awaitCopy(t, "second", "1")
+	s.awaitOrphans(t, 0)
+	in.want(t, first, "first", "1")
+	kube.Patch(t, in, secret(metav1.NamespaceDefault, "first", ""), `{"stringData":{"key":"b"}}`)
+	if uid := s.awaitKey(t, first.GetNamespace(), "first", "b"); uid != key {
+		t.Error("the copy of the Secret was made again")
 	}
+	kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
+	in.want(t, first, "first", "2")
+	stays.want(t, other, "first", "1")
+
+	kube.Delete(t, in, s.hat("second"))
+	in.awaitNone(t, "second")
+	in.leave(t)
+	in.awaitNone(t, "first")
 }
 
 // secret returns a Secret.
