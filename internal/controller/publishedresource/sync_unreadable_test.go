@@ -3,11 +3,8 @@ package publishedresource_test
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
