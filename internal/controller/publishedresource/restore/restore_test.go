@@ -103,8 +103,9 @@ func resize(t *testing.T, consumer string, u *unstructured.Unstructured, size st
 }
 
 // awaitCopy waits until the copy of a Hat has a size, and returns it.
-func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size string) (is *unstructured.Unstructured) {
+func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size string) *unstructured.Unstructured {
 	t.Helper()
+	var is *unstructured.Unstructured
 	kube.Eventually(t, "the copy of "+u.GetName()+" to have size "+size, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(u.GetAPIVersion())
@@ -175,72 +176,71 @@ func backup(t *testing.T, consumer string) {
 	workspaces.Backup(t)
 }
 
-// eachRestore runs a test with a backup of kcp that is restored as it is, so that resource versions are given out again,
-// and one that is restored as etcd recommends it: they are higher than before, and no watch can go on.
-func eachRestore(t *testing.T, test func(t *testing.T, restore func())) {
-	t.Helper()
-	for name, bumps := range map[string]bool{"Plain": false, "Bumped": true} {
-		t.Run(name, func(t *testing.T) {
-			test(t, func() {
-				if bumps {
-					workspaces.Bump(t)
-				}
-				workspaces.Restore(t)
-			})
-		})
-	}
+// restores are how a backup of kcp comes back: as it is, so that resource versions are given out again, and as etcd
+// recommends it: they are higher than before, and no watch can go on.
+var restores = map[string]func(testing.TB){
+	"Plain": workspaces.Restore,
+	"Bumped": func(tb testing.TB) {
+		tb.Helper()
+		workspaces.Bump(tb)
+		workspaces.Restore(tb)
+	},
 }
 
-// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, and that what consumers change or
-// create after it is synced. The copy of an object that kcp does not have any more is an orphan: nobody has deleted it.
+// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, and that what consumers change
+// or create after it is synced. The copy of an object that kcp does not have any more is an orphan: nobody has deleted it.
 func TestKCPRestored(t *testing.T) {
-	eachRestore(t, func(t *testing.T, restore func()) {
-		t.Cleanup(start(t))
-		c := local.Client(t, apis.AddToScheme)
-		group, o, consumer := publish(t, c)
-		undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
-		for _, u := range []*unstructured.Unstructured{undone, changed} {
-			offer(t, consumer, u)
-			awaitCopy(t, c, u, "L")
-		}
-		backup(t, consumer)
-		write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), ahead, 0)
-		for _, u := range []*unstructured.Unstructured{undone, changed} {
-			resize(t, consumer, u, "XL")
-			awaitCopy(t, c, u, "XL")
-		}
-		late := hat(group, "late", "L") // The backup does not have it.
-		offer(t, consumer, late)
-		copied := awaitCopy(t, c, late, "L")
+	for name, restore := range restores {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(start(t))
+			c := local.Client(t, apis.AddToScheme)
+			group, o, consumer := publish(t, c)
+			undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
+			for _, u := range []*unstructured.Unstructured{undone, changed} {
+				offer(t, consumer, u)
+				awaitCopy(t, c, u, "L")
+			}
+			backup(t, consumer)
+			write(t.Context(), kcp.Client(t, workspaces.Config(consumer)), ahead, 0)
+			for _, u := range []*unstructured.Unstructured{undone, changed} {
+				resize(t, consumer, u, "XL")
+				awaitCopy(t, c, u, "XL")
+			}
+			late := hat(group, "late", "L") // The backup does not have it.
+			offer(t, consumer, late)
+			copied := awaitCopy(t, c, late, "L")
 
-		restore()
-		goOn(t, kcp.Client(t, workspaces.Config(consumer))) // Its administrator has another token now.
-		fresh := hat(group, "fresh", "S")
-		offer(t, consumer, fresh)
-		resize(t, consumer, changed, "M")
-		awaitCopy(t, c, fresh, "S")
-		awaitCopy(t, c, changed, "M")
-		awaitCopy(t, c, undone, "L")
-		wantLeft(t, c, o, consumer, late, copied.GetUID())
-	})
+			restore(t)
+			goOn(t, kcp.Client(t, workspaces.Config(consumer))) // Its administrator has another token now.
+			fresh := hat(group, "fresh", "S")
+			offer(t, consumer, fresh)
+			resize(t, consumer, changed, "M")
+			awaitCopy(t, c, fresh, "S")
+			awaitCopy(t, c, changed, "M")
+			awaitCopy(t, c, undone, "L")
+			wantLeft(t, c, o, consumer, late, copied.GetUID())
+		})
+	}
 }
 
 // TestKCPRestoredMeanwhile shows the same of the copy of an object that kcp does not have any more if kcp was restored
 // while no provider ran.
 func TestKCPRestoredMeanwhile(t *testing.T) {
-	eachRestore(t, func(t *testing.T, restore func()) {
-		end := start(t)
-		c := local.Client(t, apis.AddToScheme)
-		group, o, consumer := publish(t, c)
-		backup(t, consumer)
-		late := hat(group, "late", "L")
-		offer(t, consumer, late)
-		copied := awaitCopy(t, c, late, "L")
-		end()
-		restore()
-		t.Cleanup(start(t))
-		wantLeft(t, c, o, consumer, late, copied.GetUID())
-	})
+	for name, restore := range restores {
+		t.Run(name, func(t *testing.T) {
+			end := start(t)
+			c := local.Client(t, apis.AddToScheme)
+			group, o, consumer := publish(t, c)
+			backup(t, consumer)
+			late := hat(group, "late", "L")
+			offer(t, consumer, late)
+			copied := awaitCopy(t, c, late, "L")
+			end()
+			restore(t)
+			t.Cleanup(start(t))
+			wantLeft(t, c, o, consumer, late, copied.GetUID())
+		})
+	}
 }
 
 // TestServiceClusterRestored shows that copies have what consumers want after the service cluster was restored from a
