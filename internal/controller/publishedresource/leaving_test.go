@@ -151,7 +151,9 @@ func TestBindingForced(t *testing.T) {
 	in := s.tenant(t)
 	kube.Create(t, in, s.cert("web"))
 	copied := s.copyOf(t, in)
+	awaitCounts(t, s.c, o, 1, 0)
 	s.forceAway(t, in, func() {
+		kube.Await(t, s.c, o, "no consumer", func() (bool, string) { return o.Status.Workspaces.Bound == 0, describe(o) })
 		kube.Patch(t, in, s.cert("web"), `{"spec":{"size":"XL"}}`)
 		awaitField(t, s.c, copied, "XL", "spec", "size")
 	})
