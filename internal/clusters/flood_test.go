@@ -59,7 +59,8 @@ func TestFlood(t *testing.T) {
 	c.Watches().Track(informer.Owner{Controller: "c"}, "test", informer.Interest{
 		Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
 	})
-	eventually(t, "the stream to be left and listed again", func() bool { return f.ended.Load() > 0 && f.lists.Load() > 0 })
+	eventually(t, "the stream to be left and listed again",
+		func() bool { return f.ended.Load() > 0 && f.lists.Load() > 0 })
 	if got := f.most.Load(); got < mebibyte || got > most {
 		t.Errorf("a stream was read for %d MiB, want at most %d", got>>20, most>>20)
 	}

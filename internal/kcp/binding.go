@@ -79,8 +79,8 @@ type Consumer struct {
 func (c Consumer) Name() string { return cmp.Or(c.Path, c.Cluster) }
 
 // ConsumersOf returns who binds an APIExport for a resource and what they have accepted of claims, sorted by name. The
-// bindings are of v1alpha2. A workspace that binds several times is one consumer, of whom the binding counts that is not
-// being deleted and has the resource.
+// bindings are of v1alpha2. A workspace that binds several times is one consumer, of whom the binding counts that is
+// not being deleted and has the resource.
 func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, claims []Claim) ([]Consumer, error) {
 	of := map[string]Consumer{}
 	for _, u := range bindings {

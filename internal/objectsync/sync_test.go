@@ -90,7 +90,8 @@ func TestNewObject(t *testing.T) {
 	w.writesNothing("at rest", s, w.input)
 }
 
-// TestNamespaceThere shows that a namespace which is there costs one write and no read, once, and one read after a restart.
+// TestNamespaceThere shows that a namespace which is there costs one write and no read, once, and one read after a
+// restart.
 func TestNamespaceThere(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})

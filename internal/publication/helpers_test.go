@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -239,18 +240,29 @@ func (w *wire) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// startServer starts a server, and returns its URL and what connects to a URL, which leads to it.
-func startServer(t *testing.T, h http.Handler) (string, func(url string) *clusters.Cluster) {
+// startWired starts a server in memory, and returns what connects to any URL, which leads to it.
+func startWired(t *testing.T, h http.Handler) func(url string) *clusters.Cluster {
 	t.Helper()
 	w := &wire{conns: make(chan net.Conn)}
 	w.Context, w.end = context.WithCancel(context.Background())
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(w) }() // It ends with an error.
 	t.Cleanup(func() { _ = srv.Close() })
-	const url = "http://server"
-	registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{
-		Host: url, Transport: &http.Transport{DialContext: w.dial},
-	}})
+	return connecting(t, &rest.Config{Host: "http://wire", Transport: &http.Transport{DialContext: w.dial}})
+}
+
+// startServer starts a server, and returns its URL and what connects to a URL of it.
+func startServer(t *testing.T, h http.Handler) (string, func(url string) *clusters.Cluster) {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL, connecting(t, &rest.Config{Host: srv.URL})
+}
+
+// connecting returns what connects to a URL in the way of a configuration.
+func connecting(t *testing.T, cfg *rest.Config) func(url string) *clusters.Cluster {
+	t.Helper()
+	registry, err := clusters.NewRegistry(clusters.Options{Injected: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +270,7 @@ func startServer(t *testing.T, h http.Handler) (string, func(url string) *cluste
 	injected := commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 	}}
-	return url, func(url string) *clusters.Cluster {
+	return func(url string) *clusters.Cluster {
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
 		c, err := registry.ConnectTo(t.Context(), o, injected, url)
 		if c == nil {

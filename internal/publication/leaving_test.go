@@ -100,7 +100,7 @@ func newLeaving(t *testing.T, seed int) *leaving {
 		s.told, s.written = m.tell, func(at, map[string]any) {}
 		hosts[host], m.shards = s, append(m.shards, &shard{apiServer: s, Endpoint: Endpoint{URL: "http://" + host}})
 	}
-	_, connect := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	connect := startWired(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hosts[r.Host].ServeHTTP(w, r)
 	}))
 	for _, s := range m.shards {

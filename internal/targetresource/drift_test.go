@@ -37,6 +37,5 @@ func TestDrift(t *testing.T) {
 		if d.Fights(o) != 0 || d.Reverts(o) != 0 || d.Wait(o) != 0 {
 			t.Error("want the fight to be over")
 		}
-
 	})
 }
