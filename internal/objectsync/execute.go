@@ -214,7 +214,8 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 // labelIfNone returns the JSON patch that labels a namespace with a logical cluster, which fails where the label is.
 func labelIfNone(cluster string) []byte {
 	path := "/metadata/labels/" + strings.ReplaceAll(LabelCopiesOf, "/", "~1")
-	return fmt.Appendf(nil, `[{"op":"test","path":%q,"value":null},{"op":"add","path":%q,"value":%q}]`, path, path, cluster)
+	return fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":null},{"op":"add","path":%[1]q,"value":%[2]q}]`,
+		path, cluster)
 }
 
 // A claimed namespace has label LabelCopiesOf with a value. Who looks for that has the lock: many may at once.

@@ -233,8 +233,8 @@ func copyDeleted(m *manyRelated, r objectsync.Record) {
 	m.below.drop(objectsync.Secrets, r.To.NamespacedName())
 }
 
-// TestFilterIsLeft shows that an object which leaves the filter rests: it is held, its copy is marked once and stays with
-// all that belongs to it, and is in step again when the object comes back. It goes with the object. If an operator
+// TestFilterIsLeft shows that an object which leaves the filter rests: it is held, its copy is marked once and stays
+// with all that belongs to it, and is in step again when the object comes back. It goes with the object. If an operator
 // deletes the copy, all else goes, and the object is let go, also if its consumer has taken our finalizer off.
 func TestFilterIsLeft(t *testing.T) {
 	const day = "2020-01-01"

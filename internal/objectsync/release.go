@@ -235,8 +235,8 @@ func (p *pass) removeFinalizers(ctx context.Context) error {
 	return p.in.letGo(ctx, p.view.ref, p.view.source)
 }
 
-// detach takes the publication off the copy and the state. An orphan gets its mark, and its kind: that alone tells which
-// publication may take it over, and a copy of api-syncagent does not name it.
+// detach takes the publication off the copy and the state. An orphan gets its mark, and its kind: that alone tells
+// which publication may take it over, and a copy of api-syncagent does not name it.
 func (p *pass) detach(ctx context.Context, orphan bool) error {
 	if u := p.view.copied; u != nil {
 		annotations, labels := map[string]any{AnnotationPublication: nil}, map[string]any{}

@@ -74,9 +74,9 @@ func (s *Syncer) Left(in Input) (copied *unstructured.Unstructured, state bool, 
 	return p.view.copied, p.secret.exists, err
 }
 
-// Abandon makes the copy of an object that is not seen an orphan. It stays, and so do its related objects and its state:
-// should the object be seen again, by whatever publication, they are its own. Related objects in the workspace that no
-// others keep lose our finalizer.
+// Abandon makes the copy of an object that is not seen an orphan. It stays, and so do its related objects and its
+// state: should the object be seen again, by whatever publication, they are its own. Related objects in the workspace
+// that no others keep lose our finalizer.
 func (s *Syncer) Abandon(ctx context.Context, in Input) error { return s.leaveAlone(ctx, in, true) }
 
 // RemoveFinalizers takes our finalizer off an object and those of its related objects in the workspace that no others

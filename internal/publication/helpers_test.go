@@ -81,9 +81,6 @@ type server struct {
 	streams, open   atomic.Int64  // that have begun, and that are open by now
 }
 
-// bindingsOfAll is where an endpoint is asked for the bindings of all workspaces.
-const bindingsOfAll = clusters.AllClusters + "/apis/apis.kcp.io/v1alpha2/apibindings"
-
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/lates") {
 		select {

@@ -188,7 +188,8 @@ var restores = map[string]func(testing.TB){
 }
 
 // TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, and that what consumers change
-// or create after it is synced. The copy of an object that kcp does not have any more is an orphan: nobody has deleted it.
+// or create after it is synced. The copy of an object that kcp does not have any more is an orphan: nobody has deleted
+// it.
 func TestKCPRestored(t *testing.T) {
 	for name, restore := range restores {
 		t.Run(name, func(t *testing.T) {
