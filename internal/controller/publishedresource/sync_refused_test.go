@@ -116,7 +116,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 // TestSyncHidden shows what becomes of related objects that a workspace hides, one by its label or all by a withdrawn
 // claim, from the service cluster and from the workspace. Its consumer is told and the operator sees it counted,
 // nothing is deleted or made again, also while kcp is about to show it again, and what has changed meanwhile is current
-// soon after that. A copy goes whose origin is really gone.
+// soon after that. A copy goes whose origin is deleted.
 func TestSyncHidden(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -175,7 +175,6 @@ func TestSyncHidden(t *testing.T) {
 	stay("that are shown again")
 	awaitCounts(t, s.c, o, 1, 0)
 
-	kube.Patch(t, in, key, `{"metadata":{"finalizers":null}}`)
 	kube.Delete(t, in, key)
 	kube.AwaitGone(t, s.c, below)
 }

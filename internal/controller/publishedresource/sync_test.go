@@ -220,13 +220,14 @@ func TestSyncRelatedKind(t *testing.T) {
 	hats.Spec.Versions[0].Subresources, certs.Spec.Versions[0].Subresources = nil, nil
 	kube.Create(t, s.c, hats, certs)
 	s.offer(t, s.published("hats", "Hat"), unsynced)
-	o := s.offer(t, s.publishedCerts(local.Namespace(t)), func(o *v1alpha1.PublishedResource) {
-		o.Spec.Related = []v1alpha1.RelatedResource{{
-			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats",
-			Object: byField("metadata.name"), SyncStatus: true,
-		}}
-		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
-	})
+	o := s.publishedCerts(local.Namespace(t))
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats",
+		Object: byField("metadata.name"), SyncStatus: true,
+	}}
+	o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+	kube.Create(t, s.c, o)
+	await(t, s.c, o, is(v1alpha1.TypeExportUpdated, ""))
 	in, web, above := s.tenant(t), s.cert("web"), s.object("Hat", "web")
 	kube.Create(t, in, web)
 	kcp.CreateServed(t, in.cfg, above)
