@@ -47,7 +47,11 @@ func (p *pass) execute(ctx context.Context, plans []copyPlan) error {
 		return oneOf(append(errs, err)...)
 	}
 	for _, plan := range expected {
-		errs = append(errs, p.create(ctx, plan))
+		err := p.holdOrigin(ctx, plan) // Else the object could go unseen, and leave the copy.
+		if err == nil {
+			err = p.create(ctx, plan)
+		}
+		errs = append(errs, err)
 	}
 	return oneOf(errs...)
 }
@@ -239,13 +243,21 @@ func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	return p.in.Service.patchOf(ctx, plan.of.to, found, body)
 }
 
-// holdOrigins keeps related objects of the workspace from going before their copies. These are remembered first: if the
+// holdOrigin keeps a related object of the workspace from going before its copy. That is remembered first: if the
 // answer is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
+func (p *pass) holdOrigin(ctx context.Context, plan copyPlan) error {
+	if !plan.hold {
+		return nil
+	}
+	return p.in.hold(ctx, plan.of.from, plan.of.origin)
+}
+
+// holdOrigins does so for copies that were there before.
 func (p *pass) holdOrigins(ctx context.Context, plans []copyPlan) error {
 	var errs []error
 	for _, plan := range plans {
-		if plan.hold && p.secret.stored.isMade(plan.of.record()) {
-			errs = append(errs, p.in.hold(ctx, plan.of.from, plan.of.origin))
+		if plan.create == nil && p.secret.stored.isMade(plan.of.record()) {
+			errs = append(errs, p.holdOrigin(ctx, plan))
 		}
 	}
 	return oneOf(errs...)

@@ -366,7 +366,7 @@ func TestEndBeforeSeen(t *testing.T) {
 	w, below, s, _ := shared(t)
 	w.settle(s, w.input)
 	workspaceOf(w.input).secretIn("default", "tls", "b25l")
-	if _, err := s.Sync(t.Context(), stopping(w.input, &fault{left: 2, after: true})); !errors.Is(err, errBoom) ||
+	if _, err := s.Sync(t.Context(), stopping(w.input, &fault{left: 3, after: true})); !errors.Is(err, errBoom) ||
 		below.valueOf(w.cluster, "tls") == "" {
 		t.Fatalf("want the copy made, and no answer, got %v", err)
 	}
