@@ -188,9 +188,15 @@ func (p *player) modify(t *testing.T, c client.Client, o client.Object, body str
 	return insist(t, func() error { return c.Patch(t.Context(), o, patch) })
 }
 
+// remove deletes an object as it is read: Kubernetes deletes one unseen that gets its first finalizer meanwhile.
 func (p *player) remove(t *testing.T, c client.Client, o client.Object) error {
 	t.Helper()
-	return client.IgnoreNotFound(insist(t, func() error { return c.Delete(t.Context(), o) }))
+	return client.IgnoreNotFound(insist(t, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		return c.Delete(t.Context(), o, client.Preconditions{ResourceVersion: new(o.GetResourceVersion())})
+	}))
 }
 
 // want returns what a tenant is to have on both sides, by name: specs of Certs and values of Secrets, with an
