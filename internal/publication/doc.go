@@ -36,13 +36,14 @@
 // # Objects that go
 //
 // A copy is deleted if its object was seen with a deletionTimestamp, or if an operator deletes the copy. Our finalizer
-// is on each object before its copy is made, and kcp shows every object that is being deleted, also those of APIBindings
-// and workspaces that are, so that nothing has to be concluded from absence. We rejected to do so: a restore, a move to
-// another shard, and a hand-over to another APIExport all look like a deletion, and each needed evidence of its own.
+// is on each object before its copy is made, and kcp shows every object that is being deleted, also those of
+// APIBindings and workspaces that are, so that nothing has to be concluded from absence. We rejected to do so: a
+// restore, a move to another shard, and a hand-over to another APIExport all look like a deletion, and each needed
+// evidence of its own.
 //
-// An object is seen if an endpoint shows it and a binding of its workspace. It is unseen if all endpoints that kcp names
-// show all they have, and none shows it so. After a while its copy is an orphan then: it stays, has a label, and is
-// counted. Otherwise nothing is known, and nothing is done.
+// An object is seen if an endpoint shows it and a binding of its workspace. It is unseen if all endpoints that kcp
+// names show all they have, and none shows it so. After a while its copy is an orphan then: it stays, has a label, and
+// is counted. Otherwise nothing is known, and nothing is done.
 //
 // # Empty namespaces
 //

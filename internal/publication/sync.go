@@ -62,8 +62,8 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	}
 }
 
-// sourceChanged adds to the queue an object that an endpoint shows otherwise, or no more. One that is shown alive, bound
-// or not, was not seen in deletion: that may have been undone.
+// sourceChanged adds to the queue an object that an endpoint shows otherwise, or no more. One that is shown alive,
+// bound or not, was not seen in deletion: that may have been undone.
 func (w *syncWorker) sourceChanged(e *endpoint, n types.NamespacedName) {
 	item := primaryOf(n)
 	if w.objects.get(item).deleted {
