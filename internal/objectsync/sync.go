@@ -41,6 +41,8 @@ type Result struct {
 	Related []Holding
 	// Copy is the name of the copy, empty if there is none.
 	Copy types.NamespacedName
+	// Rests reports whether the object has left the filter, and its copy is an orphan.
+	Rests bool
 	// Waiting says what is waited for, empty if nothing is. Its change is a reason to sync the object again.
 	Waiting string
 }
@@ -130,7 +132,8 @@ func (p *pass) run(ctx context.Context) error {
 	case v.copied == nil && !HasFinalizer(v.source) && isRelatedCopy(p.in.Holders, v):
 		return nil
 	case p.passes():
-	case v.copied != nil: // It rests: a wrong label, or a wrong filter, is no reason to delete what is in use.
+	case v.copied != nil: // A wrong label, or a wrong filter, is no reason to delete what is in use.
+		p.result.Rests = true
 		return p.detach(ctx, true)
 	case !HasFinalizer(v.source) && !p.secret.exists:
 		return nil

@@ -265,9 +265,8 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 		w.holders.add(p.item, res.Related, held)
 	}
 	p.tell(source, res.Events)
-	orphaned := res.Copy.Name != "" && w.isOrphan(w.streams.copies.Get(res.Copy)) // The object has left the filter.
-	w.objects.noteOrphan(p.item, orphaned)
-	return res.Copy.Name != "" && !orphaned, err
+	w.objects.noteOrphan(p.item, res.Rests)
+	return res.Copy.Name != "" && !res.Rests, err
 }
 
 // tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
