@@ -30,6 +30,8 @@
 // Once it is submitted, a Secret that goes takes nothing with it: the copy stays until the
 // KubernetesApplicationResource no longer names it.
 //
+// One that is gone in spite of its finalizer is finished as if it were there. See package deletedearly.
+//
 // One that belongs to a KubernetesApplication does not record the use of its ProviderConfig: its application does, and
 // outlives it. Fifty records for one bundle would tell nothing more.
 package applicationresource

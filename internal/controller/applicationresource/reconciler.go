@@ -18,6 +18,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -38,6 +39,7 @@ type Reconciler struct {
 	record     event.Recorder
 	drift      *targetresource.Drift
 	poll       managedadapter.Poll
+	early      *deletedearly.Objects[*workloadv1alpha1.KubernetesApplicationResource]
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -54,6 +56,7 @@ type pass struct {
 	missing  []string                    // names of Secrets that do not exist
 	left     error                       // why what is on the cluster is left there
 	retry    time.Duration               // when to look again, if earlier than the next poll
+	early    bool                        // it is gone already, in spite of its finalizer
 	done     bool                        // it is as good as gone
 
 	unlabelled bool // the resource, or the copy of a Secret, does not keep our label
@@ -63,9 +66,13 @@ type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one KubernetesApplicationResource.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	o := &workloadv1alpha1.KubernetesApplicationResource{}
-	err := r.local.Get(ctx, req.NamespacedName, o)
-	if apierrors.IsNotFound(err) || err == nil && !handlers.Owns(r.registry, o) {
+	o, early := r.early.Get(req.NamespacedName)
+	var err error
+	if !early {
+		o = &workloadv1alpha1.KubernetesApplicationResource{}
+		err = r.local.Get(ctx, req.NamespacedName, o)
+	}
+	if apierrors.IsNotFound(err) || err == nil && !early && !handlers.Owns(r.registry, o) {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -75,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if meta.IsPaused(o) {
 		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, o, xpv2.ReconcilePaused())
 	}
-	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName)}
+	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName), early: early}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	switch {
 	case meta.WasDeleted(o):
@@ -159,6 +166,9 @@ func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApp
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
 	if targetresource.IsSuppressed(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
+	}
+	if p.early {
+		return reconcile.Result{RequeueAfter: deletePoll}, nil // It has no status, and another one may have its name.
 	}
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err

@@ -7,8 +7,10 @@ import (
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -25,6 +27,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		controller: name, registry: o.Registry, drift: &targetresource.Drift{},
 		local:  m.GetClient(),
 		record: record,
+		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
@@ -32,6 +35,8 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler(),
+			builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -236,4 +237,46 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 		return p.fail(err)
 	}
 	return p.fail(p.leaving)
+}
+
+// finish deletes the resource of an Object that is gone in spite of its finalizer, and reports whether nothing is left
+// of it, or there is no such Object. The reconciliation knows why it could not be done.
+func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bool {
+	o, there := c.early.Get(key)
+	if !there {
+		return true
+	}
+	left, err := c.deleteResource(ctx, o)
+	if err == nil && !left {
+		err = c.letGo(ctx, o)
+	}
+	if err != nil || left {
+		c.options.Logger.Debug("Finishing an Object that is gone in spite of its finalizer",
+			"controller", c.controller, "request", key, "error", err)
+		return false
+	}
+	c.forget(key)
+	c.early.Finished(key)
+	reconciliationOf(ctx).gone = false // Nothing is known of one that has its name by now.
+	return true
+}
+
+// deleteResource does what crossplane-runtime does with a deleted Object, and reports whether its resource is left.
+func (c *reconciler[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
+	if err := c.Initialize(ctx, o); err != nil {
+		return true, err
+	}
+	if policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Delete {
+		return false, nil
+	}
+	e, err := c.Connect(ctx, o)
+	if err != nil {
+		return true, err
+	}
+	seen, err := e.Observe(ctx, o)
+	if err != nil || !seen.ResourceExists {
+		return err != nil, err
+	}
+	_, err = e.Delete(ctx, o)
+	return !reconciliationOf(ctx).gone, err
 }

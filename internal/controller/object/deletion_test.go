@@ -11,6 +11,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -228,6 +229,59 @@ func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
 		t.Fatal(err)
 	}
 	return left
+}
+
+// lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
+// the Object is as far as a function wants it to be. It returns when the Object is gone.
+func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
+	t.Helper()
+	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
+		now := w.scope.New()
+		return w.c.Get(t.Context(), n, now) == nil && far(now)
+	})
+	o.SetLabels(held.Labels)
+	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
+	kube.Create(t, w.c, o)
+	awaitEnd := held.Delete(t, w.c, o)
+	kube.Edit(t, w.c, o, func() { setConfig(o, w.config) })
+	awaitEnd()
+	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), w.scope.New()); !apierrors.IsNotFound(err) {
+		t.Fatalf("the Object must be gone without its finalizer having been removed: %v", err)
+	}
+}
+
+// TestLostObject shows what becomes of an Object that is gone although the server has accepted its finalizer: what it
+// has made, or makes after that, goes, unless its policies do not let it delete that. One of its name is reconciled
+// then.
+func TestLostObject(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		pinned := func(o build.Object) bool { return len(o.Observed().References) > 0 }
+		settled := func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue }
+		for name, tc := range map[string]struct {
+			far      func(build.Object) bool
+			policies xpv2.ManagementPolicies
+			stays    bool
+		}{
+			"InFirstPass": {far: pinned},
+			"Settled":     {far: settled},
+			"Orphan":      {far: settled, policies: neverDelete, stays: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, c, s)
+				source := w.source(t, "source", nil)
+				o := w.keeper("settings", w.onConfigMap("source"))
+				o.SetManagementPolicies(tc.policies)
+				lose(t, w, o, tc.far)
+				awaitPinned(t, c, o, source, false)
+				w.exists(t, w.kept("settings"), tc.stays)
+				next := w.keeper("settings")
+				next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
+				createReady(t, c, next)
+				w.awaitData(t, "others", "color", "red")
+			})
+		}
+	})
 }
 
 // TestReplacedNamesake shows that an Object which is made in place of one whose finalizer somebody has taken off,

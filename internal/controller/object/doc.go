@@ -31,8 +31,9 @@
 // after the Objects it refers to, or the resource would be made again. We rejected this order whatever becomes of the
 // others: a Pod that a StatefulSet makes again at once would never be gone.
 //
-// Fields of a partial Object are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a
-// deleted Object without the policy Delete.
+// An Object that is deleted early is finished as if it were there; see package deletedearly. Fields of a partial Object
+// are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a deleted Object without the
+// policy Delete.
 //
 // # Moves
 //

@@ -18,6 +18,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -27,6 +28,8 @@ import (
 const (
 	// notReadyPoll is how soon an Object that waits to be woken is reconciled again.
 	notReadyPoll = 30 * time.Second
+	// earlyPoll is how soon an Object is reconciled again that is gone early, if nothing else says when.
+	earlyPoll = 2 * time.Second
 )
 
 // A reconciler reconciles Objects of one scope. It wraps crossplane-runtime's reconciler, and takes its steps: it
@@ -41,6 +44,7 @@ type reconciler[T Object] struct {
 	events     event.Recorder
 	options    Options
 	local      client.Client
+	early      *deletedearly.Objects[T]
 	cache      client.Reader
 }
 
@@ -50,12 +54,15 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	p.Amend, p.Shrink, p.Publish = p.amend, shrink, p.publish
 	p.Postpone = func(was, is client.Object) bool { return c.postpones(p, objectOf(was), objectOf(is)) }
 	ctx = managedadapter.With(context.WithValue(ctx, reconciliationKey{}, p), &p.Reconciliation)
-	if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
-		return reconcile.Result{}, err
-	}
-	res, err := p.Run(ctx, req, c.managed)
-	if p.gone && p.err == nil {
-		res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
+	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
+	if c.finish(ctx, req.NamespacedName) {
+		if leaves, err := c.passOn(ctx, req.NamespacedName); leaves || err != nil {
+			return reconcile.Result{}, err
+		}
+		res, err = p.Run(ctx, req, c.managed)
+		if p.gone && p.err == nil {
+			res, err = p.Run(ctx, req, c.managed) // crossplane-runtime never looks whether a deletion is done at once.
+		}
 	}
 	if p.Gone {
 		c.forget(req.NamespacedName)

@@ -23,6 +23,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -62,8 +63,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	m := managedadapter.NewManager(mgr)
 	c := &reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, options: o, local: m.GetClient(),
-		cache:  mgr.GetCache(),
-		writes: managedadapter.NewCoalescer(),
+		cache: mgr.GetCache(),
+		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
 		events: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 			o.EventFilterFunctions...)).Limited(isOutageEvent),
 	}
@@ -89,6 +90,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
 	for _, config := range k.Configs {

@@ -20,6 +20,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -240,6 +241,7 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 			defer registry.Close()
 			r := &reconciler[*mobjectv1alpha1.Object]{
 				registry: registry,
+				early:    deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
 				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 					p := reconciliationOf(ctx)
 					p.target = &targetresource.Resource{Cluster: registry.Local()}

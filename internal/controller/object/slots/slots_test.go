@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -211,6 +212,55 @@ func TestInSlots(t *testing.T) {
 			t.Error("want a transform of the kind")
 		})
 	}
+}
+
+// TestLostInOtherSlot shows that an Object which is gone in spite of its finalizer is finished with by its slot,
+// although there is one of its name in another slot by then.
+func TestLostInOtherSlot(t *testing.T) {
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			w := newWorld(t, s)
+			source := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source")}
+			kube.Create(t, w.c, source)
+			lost := w.object("settings", 0, "lost")
+			lost.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "source",
+			}}}
+			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings")}
+			w.lose(t, lost, func() bool {
+				return w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm) == nil &&
+					w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,
+						[]byte(`{"metadata":{"finalizers":["example.org/hold"]}}`))) == nil
+			})
+			next := w.object("settings", 1, "next")
+			kube.Create(t, w.c, next)
+			provider.AwaitReady(t, w.c, next)
+			kube.Patch(t, w.tc, cm, `{"metadata":{"finalizers":null}}`)
+			kube.AwaitGone(t, w.tc, cm)
+			kube.Await(t, w.c, source, "no finalizer on what the lost Object referred to", func() (bool, string) {
+				return len(source.GetFinalizers()) == 0, strings.Join(source.GetFinalizers(), ", ")
+			})
+			kube.Remove(t, w.c, next)
+		})
+	}
+}
+
+// lose creates an Object and deletes it so that it is gone in spite of its finalizer, once it is ready and a function
+// returns true.
+func (w world) lose(t *testing.T, o build.Object, when func() bool) {
+	t.Helper()
+	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
+		now := w.scope.New()
+		return w.c.Get(t.Context(), n, now) == nil &&
+			now.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && when()
+	})
+	o.SetLabels(held.Labels)
+	o.SetAnnotations(map[string]string{meta.AnnotationKeyReconciliationPaused: "true"})
+	kube.Create(t, w.c, o) // Without a finalizer as long as it is paused.
+	awaitEnd := held.Delete(t, w.c, o)
+	kube.Patch(t, w.c, o, `{"metadata":{"annotations":{"`+meta.AnnotationKeyReconciliationPaused+`":null}}}`)
+	awaitEnd()
+	kube.AwaitGone(t, w.c, o)
 }
 
 // TestHandedOver shows that an Object is let go by one slot before it is claimed by another one: of two that have it at
