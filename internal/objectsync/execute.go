@@ -289,7 +289,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 
 // isThere asks the service cluster whether the copy is where it is looked for, whosever it is by now.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
-	at := p.syncer.copyRef(p.view.place(p.syncer.namer))
+	at := p.syncer.copyRef(p.view.place())
 	if at.Name == "" {
 		return false, nil
 	}

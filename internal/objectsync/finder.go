@@ -42,7 +42,7 @@ type finder struct {
 func newFinder(p *pass, both related.View) *finder {
 	namespace := both.Service.GetNamespace()
 	_, by := p.syncer.namer.Who()
-	at, err := p.view.name(p.syncer.namer)
+	at, err := p.view.name()
 	// A namespace that naming gives to no other workspace is its own while the copy is in it. So is one with the name of
 	// the logical cluster: that is the default, which may be that of an earlier spec.
 	own := namespace == p.view.id.Cluster || by == naming.Workspace && err == nil && at.Namespace == namespace

@@ -198,7 +198,7 @@ func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[str
 
 // byNaming returns where naming has the copy. An error beside it refuses that for a new copy.
 func (p planner) byNaming() (Ref, error) {
-	n, err := p.view.name(p.syncer.namer)
+	n, err := p.view.name()
 	if err != nil {
 		return Ref{}, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
-	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
@@ -218,6 +217,9 @@ type view struct {
 	stored    state                      // as the Secret has it
 	agents    bool                       // All of it is as api-syncagent has left it.
 	lost      bool                       // The copy has been found by its marks: the state does not say where it is.
+
+	// name returns the name that naming gives the copy. Of an object that is gone there are the names alone.
+	name func() (types.NamespacedName, error)
 }
 
 // look reads an object, its state and its copy. If state and copy are another's, it reads neither for a last pass. View
@@ -234,6 +236,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 		return v, secret, err
 	}
 	v.source = s.primary.platform.without(specField, source)
+	v.name = sync.OnceValues(func() (types.NamespacedName, error) { return s.nameFor(v) })
 	last = last || source.GetDeletionTimestamp() != nil
 	if !last && s.filter.namespace.Labels != nil && in.Object.Namespace != "" {
 		v.namespace, err = in.Workspace.Cache(Namespaces).Get(types.NamespacedName{Name: in.Object.Namespace})
@@ -269,7 +272,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 // it: what says elsewhere that it is the copy was written by somebody else. Only a state that does not say where, as
 // that of api-syncagent, lets a copy that an earlier rule has named be found by what it says.
 func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.Unstructured, error) {
-	if at := v.place(s.namer); at.Name != "" {
+	if at := v.place(); at.Name != "" {
 		if u, err := copies.Get(at); err != nil || u != nil && v.isCopy(u) {
 			return u, err
 		}
@@ -290,10 +293,10 @@ func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.U
 
 // place returns where the copy is looked for: where the state says or, if it does not, where a rule has it. It has no
 // name if that fails.
-func (v *view) place(by *naming.Namer) types.NamespacedName {
+func (v *view) place() types.NamespacedName {
 	at := v.stored.copy.NamespacedName
 	if at.Name == "" {
-		at, _ = v.name(by)
+		at, _ = v.name()
 	}
 	return at
 }
@@ -305,15 +308,15 @@ func (v *view) isCopy(u *unstructured.Unstructured) bool {
 	return is == ours || is == unowned && u.GetUID() == v.stored.copy.UID && u.GetUID() != ""
 }
 
-// name returns the name that a rule gives the copy. Of an object that is gone there are the names alone.
-func (v *view) name(by *naming.Namer) (types.NamespacedName, error) {
+// nameFor returns the name that naming gives the copy of an object.
+func (s *Syncer) nameFor(v *view) (types.NamespacedName, error) {
 	source := v.source
 	if source == nil {
 		source = &unstructured.Unstructured{Object: map[string]any{}}
 		source.SetNamespace(v.id.Namespace)
 		source.SetName(v.id.Name)
 	}
-	return by.Name(v.workspace, source)
+	return s.namer.Name(v.workspace, source)
 }
 
 // both returns both sides of the object, as rules see them.

@@ -136,18 +136,25 @@ func (p *publication) adapt(c Consumers) {
 			}
 		}()
 	}
-	for _, e := range w.streams.allEndpoints() {
-		for _, item := range e.primaries() {
-			if _, is := allowed[item.Cluster]; is {
-				w.objects.update(item, func(o *object) { w.objects.retry(item, o) })
-			}
-		}
+	if len(allowed) > 0 {
+		w.retryIn(allowed)
 	}
 	if changed {
 		w.seekLost()
 	}
 	if len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas) {
 		go p.renew()
+	}
+}
+
+// retryIn has the objects of logical clusters tried again.
+func (w *syncWorker) retryIn(these set[string]) {
+	for _, e := range w.streams.allEndpoints() {
+		for _, item := range e.primaries() {
+			if _, is := these[item.Cluster]; is {
+				w.objects.update(item, func(o *object) { w.objects.retry(item, o) })
+			}
+		}
 	}
 }
 
