@@ -55,7 +55,7 @@ func TestHostileTargets(t *testing.T) {
 	}
 	awaitReason(t, c, dead[0], commonv1.ReasonTargetUnreachable)
 	awaitReason(t, c, sick[0], commonv1.ReasonTargetUnreachable)
-	awaitReason(t, c, sick[each], commonv1.ReasonTargetUnreachable)
+	awaitReason(t, c, sick[each], xpv2.ReasonReconcileError) // It is no Kubernetes.
 	showsNothing(t, p.Log(), get(t, p.Metrics()), fmt.Sprint(sick[each].GetCondition(xpv2.TypeSynced)))
 	events := &corev1.EventList{}
 	kube.List(t, c, events)
