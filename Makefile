@@ -53,7 +53,7 @@ GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=60m
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
-SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity test/kube)
+SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity)
 CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
 	TestShortOutageIsNotShown TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync
 
