@@ -40,21 +40,20 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores.
 	@hack/test.sh
 
-AREAS := object sync applications package failover hostile guides versions
+AREAS := object sync applications package failover guides versions
 AREA  ?= $(AREAS)
 
 .PHONY: e2e
-e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync applications package failover hostile guides versions"
+e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync applications package failover guides versions"
 	@hack/test.sh $(AREA)
 
 # How tests are run that need a detector, or that measure: one package at a time. Without the symbols that only debuggers read a test is linked in
 # less time. make lint vets.
 GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=60m
-HOSTILE  := $(MODULE)/internal/controller/object/hostile
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
-SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity test/kube test/hostile)
+SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity)
 CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
 	TestShortOutageIsNotShown TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync
 
@@ -68,8 +67,7 @@ fuzz: ## Fuzz all that reads tenants' input, each for FUZZTIME, 60s if it is not
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: soak
-soak: build tools ## Run the provider with hostile workspaces, with targets hostile in each way, and with SOAK_TARGETS (200), of which 3 in 4 are.
-	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v $(HOSTILE)
+soak: build tools ## Run the provider with hostile workspaces, and with Objects that refer to each other as much as they can.
 	$(GOTEST) -v -run='^TestHostileTenants$$' $(MODULE)/cluster/e2e/sync
 	DENSE_OBJECTS=80 $(GOTEST) -v -run='^TestDenseReferences$$' $(MODULE)/internal/controller/object
 

@@ -15,11 +15,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestFailuresAreLogged shows that the log of the program has one line when an Object fails, however often it is tried
-// again, and one when it fails no more.
+// TestFailuresAreLogged shows that the log of the program begins with its version and flags, and has one line when an
+// Object fails, however often it is tried again, and one when it fails no more.
 func TestFailuresAreLogged(t *testing.T) {
 	c, tc := clients(t)
-	p := start(t)
+	p := start(t, "--poll=7m")
 	s := build.Namespaced()
 	ns := credentials(t, c)
 	connect(t, c, s, ns)
@@ -35,6 +35,12 @@ func TestFailuresAreLogged(t *testing.T) {
 		before := reconciles(t, p)
 		kube.Eventually(t, "another attempt", func() (bool, string) { return reconciles(t, p) > before, "" })
 	})
+	first, _, _ := strings.Cut(p.Log(), "\n")
+	for _, part := range []string{`"level":"info"`, `"msg":"Starting provider-kcp"`, `"version":"`, `"poll":"7m0s"`} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the first line of the log lacks %s: %s", part, first)
+		}
+	}
 	kube.Create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)})
 	awaitReady(t, c, o)
 	awaitLines(t, p, o, append(failed, "Condition fails no more ReconcileSuccess"))

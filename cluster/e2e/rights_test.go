@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,4 +125,16 @@ func grant(t *testing.T, c client.Client, name, who string) {
 		return
 	}
 	t.Fatalf("the guide shows no ClusterRole %s", name)
+}
+
+// deleteLeases deletes all Leases at the end of a test. One whose holder was killed would keep the next run waiting for
+// a minute.
+func deleteLeases(t *testing.T, c client.Client) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{},
+			client.InNamespace("default")); err != nil {
+			t.Error(err)
+		}
+	})
 }

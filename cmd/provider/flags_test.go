@@ -40,8 +40,8 @@ func parse(t *testing.T, args ...string) flags {
 	return *f
 }
 
-// TestFlags shows that each flag and each variable of provider-kubernetes, and each of our own, is known and means what
-// it should.
+// TestFlags shows that each flag and each variable of our own is known and means what it should. TestFlagsOfPeers shows
+// those of others.
 func TestFlags(t *testing.T) {
 	const prefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 	for name, tc := range map[string]struct {
@@ -51,12 +51,6 @@ func TestFlags(t *testing.T) {
 		want  func(*flags)
 	}{
 		"Defaults": {args: []string{}, want: func(*flags) {}},
-		"Kubeconfig": {
-			args:  []string{"--kubeconfig=k"},
-			env:   prefix + "KUBECONFIG",
-			value: "k",
-			want:  func(f *flags) { f.kubeconfig = "k" },
-		},
 		"PublishedResourceSelector": {
 			args:  []string{"--published-resource-selector=team=a"},
 			env:   prefix + "PUBLISHED_RESOURCE_SELECTOR",
@@ -80,42 +74,6 @@ func TestFlags(t *testing.T) {
 			env:   prefix + "LOG_FORMAT",
 			value: "console",
 			want:  func(f *flags) { f.logFormat = "console" },
-		},
-		"Debug": {
-			args:  []string{"--debug", "-d"},
-			env:   prefix + "DEBUG",
-			value: "true",
-			want:  func(f *flags) { f.debug = true },
-		},
-		"Sync": {
-			args:  []string{"--sync=2h", "-s2h"},
-			env:   prefix + "SYNC",
-			value: "2h",
-			want:  func(f *flags) { f.sync = 2 * time.Hour },
-		},
-		"Poll": {
-			args:  []string{"--poll=1m"},
-			env:   prefix + "POLL",
-			value: "1m",
-			want:  func(f *flags) { f.poll = time.Minute },
-		},
-		"PollStateMetric": {
-			args:  []string{"--poll-state-metric=1m"},
-			env:   prefix + "POLL_STATE_METRIC",
-			value: "1m",
-			want:  func(f *flags) { f.pollStateMetric = time.Minute },
-		},
-		"PollJitter": {
-			args:  []string{"--poll-jitter-percentage=0"},
-			env:   prefix + "POLL_JITTER_PERCENTAGE",
-			value: "0",
-			want:  func(f *flags) { f.pollJitterPercentage = 0 },
-		},
-		"LeaderElection": {
-			args:  []string{"--leader-election", "-l"},
-			env:   "LEADER_ELECTION",
-			value: "true",
-			want:  func(f *flags) { f.election.enabled = true },
 		},
 		"LeaderElectionID": {
 			args:  []string{"--leader-election-id=team-a"},
@@ -142,60 +100,6 @@ func TestFlags(t *testing.T) {
 			args: []string{"--leader-election-retry-period=9s"},
 			env:  prefix + "LEADER_ELECTION_RETRY_PERIOD", value: "9s",
 			want: func(f *flags) { f.election.retryPeriod = 9 * time.Second },
-		},
-		"MaxReconcileRate": {
-			args:  []string{"--max-reconcile-rate=7"},
-			env:   prefix + "MAX_RECONCILE_RATE",
-			value: "7",
-			want:  func(f *flags) { f.maxReconcileRate = 7 },
-		},
-		"SanitizeSecrets": {
-			args:  []string{"--sanitize-secrets"},
-			env:   "SANITIZE_SECRETS",
-			value: "true",
-			want:  func(f *flags) { f.sanitizeSecrets = true },
-		},
-		"MetricsAddress": {
-			args:  []string{"--metrics-bind-address=:1"},
-			env:   "METRICS_BIND_ADDRESS",
-			value: ":1",
-			want:  func(f *flags) { f.metricsAddress = ":1" },
-		},
-		"HealthAddress": {
-			args:  []string{"--health-probe-bind-addr=:1"},
-			env:   "HEALTH_PROBE_BIND_ADDRESS",
-			value: ":1",
-			want:  func(f *flags) { f.healthAddress = ":1" },
-		},
-		"ChangeLogsSocket": {
-			args:  []string{"--changelogs-socket-path=/s"},
-			env:   "CHANGELOGS_SOCKET_PATH",
-			value: "/s",
-			want:  func(f *flags) { f.changeLogsSocket = "/s" },
-		},
-		"ChangeLogs": {
-			args:  []string{"--enable-changelogs"},
-			env:   "ENABLE_CHANGE_LOGS",
-			value: "true",
-			want:  func(f *flags) { f.changeLogs = true },
-		},
-		"Policies": {
-			args:  []string{"--no-enable-management-policies"},
-			env:   "ENABLE_MANAGEMENT_POLICIES",
-			value: "false",
-			want:  func(f *flags) { f.managementPolicies = false },
-		},
-		"PoliciesOn": {
-			args:  []string{"--enable-management-policies"},
-			env:   "ENABLE_MANAGEMENT_POLICIES",
-			value: "true",
-			want:  func(*flags) {},
-		},
-		"ManagedFields": {
-			args:  []string{"--remove-managed-fields"},
-			env:   "REMOVE_MANAGED_FIELDS",
-			value: "true",
-			want:  func(f *flags) { f.removeManagedFields = true },
 		},
 		"AllowExec": {
 			args:  []string{"--allow-kubeconfig-exec"},
@@ -233,12 +137,6 @@ func TestFlags(t *testing.T) {
 			value: "10.0.0.0/8",
 			want:  func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} },
 		},
-		"LegacyManager": {
-			args:  []string{"--legacy-csa-field-managers=a"},
-			env:   prefix + "LEGACY_CSA_FIELD_MANAGERS",
-			value: "a",
-			want:  func(f *flags) { f.legacyFieldManagers = []string{"a"} },
-		},
 		"LegacyManagers": {
 			args:  nil,
 			env:   prefix + "LEGACY_CSA_FIELD_MANAGERS",
@@ -264,13 +162,6 @@ func TestFlags(t *testing.T) {
 				t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
 			}
 		})
-	}
-}
-
-func TestRepeatedFlag(t *testing.T) {
-	got := parse(t, "--legacy-csa-field-managers=a", "--legacy-csa-field-managers=b").legacyFieldManagers
-	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
-		t.Errorf("legacy field managers: -want, +got:\n%s", diff)
 	}
 }
 

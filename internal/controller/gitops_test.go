@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/gitops"
@@ -23,10 +24,19 @@ import (
 // tracked is the label by which Argo CD may know what it has applied.
 const tracked = "app.kubernetes.io/instance"
 
+// A site is a control plane with all kinds.
+type site struct {
+	server *kube.Server
+	c      client.Client
+	ns     string
+}
+
 // TestGitOps shows that the health checks of the guide judge Objects by what the provider writes, and that the provider
 // leaves what comes from Git as it is.
 func TestGitOps(t *testing.T) {
-	s := newSite(t)
+	server := newServer(t)
+	server.InstallCRDs(t, filepath.Join("..", "..", "package", "crds"))
+	s := &site{server: server, c: server.Client(t, apis.AddToScheme), ns: server.Namespace(t)}
 	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
 		"kubeconfig": kube.Kubeconfig(t, s.server.User(t, "target", "system:masters")),
 	}})
@@ -44,7 +54,7 @@ func TestGitOps(t *testing.T) {
 	for name, o := range objects {
 		wantHealth(t, name+", not seen", o, "Progressing", "InProgress")
 	}
-	s.serve(t)
+	run(t, server, "system:masters")
 	for _, scope := range build.Scopes() {
 		for name, v := range verdicts {
 			o := objects[scope.Name+" "+name]

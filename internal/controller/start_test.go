@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/go-logr/logr"
@@ -26,9 +25,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-// soon is longer than the pause between two looks for missing kinds.
-const soon = 60 * time.Second
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(m.Run())
@@ -38,13 +34,6 @@ func TestMain(m *testing.M) {
 func newServer(t *testing.T) *kube.Server {
 	t.Helper()
 	s := &kube.Server{}
-	startServer(t, s)
-	return s
-}
-
-// startServer starts a server for one test.
-func startServer(t *testing.T, s *kube.Server) {
-	t.Helper()
 	stop, err := s.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +43,7 @@ func startServer(t *testing.T, s *kube.Server) {
 			t.Error(err)
 		}
 	})
+	return s
 }
 
 // TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is
@@ -97,11 +87,11 @@ func TestKindsThatComeLater(t *testing.T) {
 	}
 }
 
-// run runs the provider until the test ends, which its server outlives.
-func run(t *testing.T, s *kube.Server) {
+// run runs the provider, with the rights of some groups, until the test ends, which its server outlives.
+func run(t *testing.T, s *kube.Server, groups ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	wait := provider.StartUntil(t, ctx, s.User(t, "provider"))
+	wait := provider.StartUntil(t, ctx, s.User(t, "provider", groups...))
 	t.Cleanup(func() { cancel(); wait() })
 }
 

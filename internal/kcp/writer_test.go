@@ -314,28 +314,3 @@ func TestWriteFails(t *testing.T) {
 		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
 	}
 }
-
-// TestExportGoesMeanwhile shows that an APIExport which somebody deletes before a write is made again, and kcp gives it
-// its identity.
-func TestExportGoesMeanwhile(t *testing.T) {
-	_, cfg, place := workspace(t, "shop", "hats")
-	w := &kcp.Writer{}
-	u, err := w.Write(t.Context(), place, publish("hats", "v1.hats."+group))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := place.Client.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	place.Read = func(context.Context) (*unstructured.Unstructured, error) { return u, nil }
-	if u, err = w.Write(t.Context(), place, func(d *kcp.Draft) error {
-		d.SetAnnotation("made", "again")
-		return publish("hats", "v1.hats."+group)(d)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"hats=v1.hats." + group}, resourcesOf(getExport(t, cfg, "shop"))); diff != "" {
-		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
-	}
-	_ = u
-}

@@ -200,15 +200,3 @@ func TestJudgeAgent(t *testing.T) {
 		})
 	}
 }
-
-// TestConfigName shows which ClusterProviderConfig a PublishedResource uses.
-func TestConfigName(t *testing.T) {
-	for over, want := range map[string]string{
-		"": "services",
-		"spec: {providerConfigRef: {name: north}}": "north",
-	} {
-		if got := publishedOf(t, newTally(), over, nothing).configName(); got != want {
-			t.Errorf("ProviderConfig of %q: want %s, got %s", over, want, got)
-		}
-	}
-}

@@ -3,10 +3,8 @@ package readiness
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pkg/errors"
@@ -234,22 +232,6 @@ func TestProgramsAreKept(t *testing.T) {
 	}
 }
 
-// TestQueryConcurrently shows, with the race detector, that many may ask the same of the same resource at a time.
-func TestQueryConcurrently(t *testing.T) {
-	object := queried()
-	var wg sync.WaitGroup
-	for i := range 100 {
-		wg.Go(func() {
-			query := fmt.Sprintf("object.status.conditions.exists(c, c.status == 'True') && object.spec.replicas < %d",
-				10+i%3)
-			if ok, err := Query(query, object); !ok || err != nil {
-				t.Errorf("%s: want true, got %t, %v", query, ok, err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // FuzzQuery looks for queries that break out: by a panic, without an end, with a changed resource, or with an error
 // that is none of ours or tells a value.
 func FuzzQuery(f *testing.F) {
@@ -291,27 +273,6 @@ func FuzzQuery(f *testing.F) {
 		}
 		if strings.ContainsAny(err.Error(), "\n\r") {
 			t.Errorf("%q gives an error of several lines: %q", query, err)
-		}
-	})
-}
-
-// BenchmarkQuery measures what a settled Object pays for its readiness at each look.
-func BenchmarkQuery(b *testing.B) {
-	const query = "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True') && " +
-		"object.status.replicas == object.spec.replicas"
-	object := queried()
-	b.Run("Kept", func(b *testing.B) {
-		for b.Loop() {
-			if ok, err := Query(query, object); !ok || err != nil {
-				b.Fatal(ok, err)
-			}
-		}
-	})
-	b.Run("Compiled", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := environment.Compile(query, cel.BoolType); err != nil {
-				b.Fatal(err)
-			}
 		}
 	})
 }

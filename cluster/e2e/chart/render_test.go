@@ -202,6 +202,20 @@ func TestRender(t *testing.T) {
 				denied: []string{"delete /secrets", "create kubernetes.crossplane.io/observedobjectcollections"},
 			},
 		},
+		"Optional": {
+			reason: "What is made of pods and their Service is there where it is wanted.",
+			args: []string{
+				"--set", "metrics.service.enabled=true,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.team=a",
+				"--set", "podDisruptionBudget.enabled=true,networkPolicy.enabled=true",
+			},
+			want: want{
+				others: append(roles(usual...), "Service/kcp-sync/sync-metrics", "ServiceMonitor/kcp-sync/sync",
+					"PodDisruptionBudget/kcp-sync/sync", "NetworkPolicy/kcp-sync/sync"),
+				definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
+				args:  append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
+				image: image + ":v0.1.0",
+			},
+		},
 		"Applications": {
 			reason: "Applications need ProviderConfigs of namespaces, and no Objects.",
 			args:   []string{"--set", "applications.enabled=true,tenancy.restrictClusterProviderConfigs=true"},

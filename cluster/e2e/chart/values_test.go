@@ -7,13 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // TestRefusedValues shows that values which cannot work are refused with their names.
@@ -90,53 +84,5 @@ func TestPods(t *testing.T) {
 		if n := as[rbacv1.RoleBinding](t, all, "RoleBinding/kcp-sync/"+b).Subjects[0].Name; n != "robot" {
 			t.Errorf("%s is bound to %q", b, n)
 		}
-	}
-}
-
-// TestOptionalResources shows that what is made of pods and their Service only where it is wanted selects these.
-// TestRender shows that none of it is made by default.
-func TestOptionalResources(t *testing.T) {
-	all := render(t, buildChart(t, "v0.1.0", t.TempDir()),
-		"--set", "metrics.service.enabled=true,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.team=a",
-		"--set", "podDisruptionBudget.enabled=true,networkPolicy.enabled=true",
-		"--set-json", `networkPolicy.metricsFrom=[{"namespaceSelector":{"matchLabels":{"monitors":"all"}}}]`,
-		"--set-json", `networkPolicy.egress=[{"ports":[{"port":443}]}]`)
-	pod := as[appsv1.Deployment](t, all, "Deployment/kcp-sync/sync").Spec.Selector
-	service := as[corev1.Service](t, all, "Service/kcp-sync/sync-metrics")
-	monitor := all["ServiceMonitor/kcp-sync/sync"]
-	if monitor == nil {
-		t.Fatal("no ServiceMonitor is rendered")
-	}
-	if monitor.GetLabels()["team"] != "a" {
-		t.Errorf("the ServiceMonitor lacks its label: %v", monitor.GetLabels())
-	}
-	selected, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
-	if err != nil || !labels.SelectorFromSet(selected).Matches(labels.Set(service.GetLabels())) || len(selected) == 0 {
-		t.Errorf("the ServiceMonitor selects %v, and the Service has %v: %v", selected, service.GetLabels(), err)
-	}
-	endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
-	if diff := cmp.Diff([]any{map[string]any{"port": service.Spec.Ports[0].Name}}, endpoints); diff != "" {
-		t.Errorf("endpoints of the ServiceMonitor: -want, +got:\n%s", diff)
-	}
-	budget := as[policyv1.PodDisruptionBudget](t, all, "PodDisruptionBudget/kcp-sync/sync")
-	if diff := cmp.Diff(policyv1.PodDisruptionBudgetSpec{
-		MaxUnavailable: new(intstr.FromInt32(1)), Selector: pod,
-	}, budget.Spec); diff != "" {
-		t.Errorf("PodDisruptionBudget: -want, +got:\n%s", diff)
-	}
-	policy := as[networkingv1.NetworkPolicy](t, all, "NetworkPolicy/kcp-sync/sync")
-	if diff := cmp.Diff(networkingv1.NetworkPolicySpec{
-		PodSelector: *pod, PolicyTypes: []networkingv1.PolicyType{"Ingress", "Egress"},
-		Ingress: []networkingv1.NetworkPolicyIngressRule{{
-			Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("metrics"))}},
-			From: []networkingv1.NetworkPolicyPeer{{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"monitors": "all"}},
-			}},
-		}},
-		Egress: []networkingv1.NetworkPolicyEgressRule{{
-			Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(443))}},
-		}},
-	}, policy.Spec); diff != "" {
-		t.Errorf("NetworkPolicy: -want, +got:\n%s", diff)
 	}
 }

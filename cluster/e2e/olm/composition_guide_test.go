@@ -45,8 +45,14 @@ type composer struct {
 	ran int // blocks of commands
 }
 
-// followsGuide runs the commands of the guide of Compositions as they are written.
-func (s *site) followsGuide(t *testing.T, host string) {
+// TestCompositions runs the commands of the guide of Compositions as they are written.
+func TestCompositions(t *testing.T) {
+	s := newSite(t)
+	crossplane.Start(t, local.StartCrossplane, s.server.Config())
+	host := crossplane.StartRegistry(t)
+	crossplane.RunFunctions(t, s.c, host)
+	kube.RunScheduler(t, target.User(t, "scheduler", admins), nodeName)
+	start(t, s.server)
 	g := newComposer(t, s, host)
 	g.Run(t, testguide.Commands(t, filepath.Join(top, "README.md"), "## A first Object")[0])
 	g.follow(t, "## You need")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -99,50 +98,6 @@ func (h *history) times(gvr schema.GroupVersionResource, is func(happening) bool
 	return first, last
 }
 
-// String lists what happened, for failures.
-func (h *history) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var b strings.Builder
-	for _, e := range h.events {
-		phase, _, _ := unstructured.NestedString(e.object.Object, "status", "phase")
-		b.WriteString(strconv.FormatInt(e.version, 10) + " " + e.resource.Resource + " " + e.object.GetName() + " " +
-			string(e.object.GetUID()))
-		b.WriteString(" phase=" + phase + " gone=" + strconv.FormatBool(e.gone) + " deleted=" +
-			strconv.FormatBool(leaving(e)) + "\n")
-	}
-	return b.String()
-}
-
-func there(happening) bool { return true }
-
 func leaving(e happening) bool { return e.gone || e.object.GetDeletionTimestamp() != nil }
 
 func gone(e happening) bool { return e.gone }
-
-func succeeded(e happening) bool {
-	phase, _, _ := unstructured.NestedString(e.object.Object, "status", "phase")
-	return phase == "Succeeded"
-}
-
-// assertOrder fails the test unless times are known and each is before the next.
-func (h *history) assertOrder(t *testing.T, steps ...step) {
-	t.Helper()
-	for i, s := range steps {
-		at := h.first(s.resource, s.is)
-		if at == 0 {
-			t.Errorf("%s did not happen\n%s", s.what, h)
-			return
-		}
-		if i > 0 && h.first(steps[i-1].resource, steps[i-1].is) >= at {
-			t.Errorf("%s must be before: %s\n%s", steps[i-1].what, s.what, h)
-		}
-	}
-}
-
-// A step is something that has its place in an order.
-type step struct {
-	what     string
-	resource schema.GroupVersionResource
-	is       func(happening) bool
-}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"sort"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,20 +76,4 @@ func listAll(t *testing.T, mc metadata.Interface, gvr schema.GroupVersionResourc
 			list.Items[i].GetName()))
 	}
 	return names
-}
-
-// changed says what is in only one of two inventories, empty if nothing.
-func (v inventory) changed(now inventory) string {
-	var b strings.Builder
-	for _, x := range now {
-		if !slices.Contains(v, x) {
-			b.WriteString("left: " + x + "\n")
-		}
-	}
-	for _, x := range v {
-		if !slices.Contains(now, x) {
-			b.WriteString("lost: " + x + "\n")
-		}
-	}
-	return b.String()
 }

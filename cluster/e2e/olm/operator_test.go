@@ -139,12 +139,6 @@ func (o operator) kibana(ctx context.Context, k *unstructured.Unstructured) map[
 	return map[string]any{"associationStatus": "Established", "health": "green"}
 }
 
-// deployed reports whether the operator has done all that a Kong asks for.
-func deployed(k *unstructured.Unstructured) bool {
-	name, _, _ := unstructured.NestedString(k.Object, "status", "deployedRelease", "name")
-	return name != ""
-}
-
 // proxyOf returns the Deployment that runs a resource, and goes with it.
 func proxyOf(r *unstructured.Unstructured, name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}

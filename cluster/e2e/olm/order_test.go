@@ -58,15 +58,15 @@ func assertGone(t *testing.T, h *history, chain []link) {
 	t.Helper()
 	end := chain[len(chain)-1]
 	kube.Eventually(t, "the history to have its end", func() (bool, string) {
-		return h.first(end.resource, func(e happening) bool { return end.has(e) && gone(e) }) > 0, h.String()
+		return h.first(end.resource, func(e happening) bool { return end.has(e) && gone(e) }) > 0, end.part
 	})
 	for i, l := range chain[1:] {
 		before := chain[i]
 		_, last := h.times(before.resource, func(e happening) bool { return before.has(e) && gone(e) })
 		next := h.first(l.resource, func(e happening) bool { return l.has(e) && leaving(e) })
 		if last == 0 || next == 0 || next <= last {
-			t.Errorf("%s %q must be gone before %s %q goes\n%s", before.resource.Resource, before.part,
-				l.resource.Resource, l.part, h)
+			t.Errorf("%s %q must be gone before %s %q goes", before.resource.Resource, before.part,
+				l.resource.Resource, l.part)
 		}
 	}
 }

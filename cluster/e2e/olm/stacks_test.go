@@ -85,10 +85,34 @@ func TestStacks(t *testing.T) {
 		crossplane.InstallConfiguration(t, s.c, host, filepath.Join(capabilities, "configurations", of))
 	}
 	s.run(t)
+	t.Run("Chain", s.chain)
 	t.Run("Guide", s.followsCapabilities)
 	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(9, 4, 4)...)) })
 	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(2), olms(4, 2, 2)...)) })
 	t.Run("Two", s.two)
+}
+
+// chain installs and uninstalls the Objects of each example without Crossplane.
+func (s *site) chain(t *testing.T) {
+	for name, f := range map[string]form{"cluster.yaml": claims, "namespaced.yaml": composites} {
+		t.Run(name, func(t *testing.T) {
+			s.takeInventories(t)
+			s.history = newHistory(t, watched)
+			s.Run(t, "kubectl apply -f examples/olm/"+name)
+			kube.Eventually(t, "the Objects to be Ready", func() (bool, string) {
+				s.listObjects(t, f)
+				for _, o := range s.objects {
+					if status, _ := s.condition(t, o, xpv2.TypeReady); status != string(corev1.ConditionTrue) {
+						return false, s.state(t)
+					}
+				}
+				return true, ""
+			})
+			s.awaitRest(t)
+			s.Run(t, "kubectl delete --wait=false -f examples/olm/"+name) // The first of the chain first.
+			s.awaitEmpty(t, bundle{capability: "networking", backend: "olm"})
+		})
+	}
 }
 
 // A site is a control plane where stacks are asked for.

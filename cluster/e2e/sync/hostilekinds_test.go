@@ -2,30 +2,20 @@ package sync_test
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"math"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pkg/errors"
 	"golang.org/x/sync/errgroup"
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -34,14 +24,6 @@ import (
 )
 
 const (
-	// ownReason begins the reasons that a webhook makes up.
-	ownReason = "MadeUp"
-	// hosts is how many hosts a tenant of the control plane has its kubeconfig name, one after the other.
-	hosts = 20
-	// hostsOf begins these hosts.
-	hostsOf = "127.0.1."
-	// refusedMost is how many Secrets a webhook refuses, each again and again.
-	refusedMost = 20
 	// kindsAtOnce is how many hostile workspaces write at a time: more are too much for kcp on two cores.
 	kindsAtOnce = 4
 	// changedMost is how many objects each of them changes.
@@ -75,7 +57,6 @@ var hostileObjects = map[string]func(s *shop) []client.Object{
 		}
 		return s.hats(20, "keys", names)
 	},
-	"Reasons": func(s *shop) []client.Object { return s.naming("secretName", refusedMost) },
 }
 
 // hostileKinds are the ways in which workspaces cost much, without one that comes first.
@@ -137,9 +118,8 @@ func deepFields(levels int) []metav1.ManagedFieldsEntry {
 type hostiles struct {
 	*shop
 
-	in      map[string]consumer
-	has     map[string][]client.Object
-	reasons atomic.Int64
+	in  map[string]consumer
+	has map[string][]client.Object
 }
 
 // newHostiles makes the workspaces, which are empty.
@@ -155,7 +135,6 @@ func newHostiles(t *testing.T, s *shop) *hostiles {
 			return err == nil, fmt.Sprint(err)
 		})
 	}
-	h.refuse(t, h.in["Reasons"])
 	return h
 }
 
@@ -228,77 +207,4 @@ func (h *hostiles) awaitAll(t *testing.T) {
 		return c != nil && c.Synced+c.Failed >= n, fmt.Sprintf("%d: %+v", n, c)
 	})
 	t.Logf("%d objects are synced, and %d have failed", o.Status.Objects.Synced, o.Status.Objects.Failed)
-}
-
-// refuse has a webhook of a workspace refuse the Secrets that the provider copies there, each time with another reason.
-// The Secrets are there.
-func (h *hostiles) refuse(t *testing.T, in consumer) {
-	t.Helper()
-	kube.Create(t, h.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
-	for i := range refusedMost {
-		kube.Create(t, h.c, secretIn(in.cluster, secretName(i), "a"))
-	}
-	webhook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		review := &admissionv1.AdmissionReview{}
-		if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		reason := fmt.Sprintf("%s%d", ownReason, h.reasons.Add(1))
-		review.Response = &admissionv1.AdmissionResponse{
-			UID:    review.Request.UID,
-			Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReason(reason), Message: reason},
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review)
-	}))
-	t.Cleanup(webhook.Close)
-	none := admissionregistrationv1.SideEffectClassNone
-	kube.Create(t, in, &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "refuse"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "refuse.example.com", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				URL:      &webhook.URL,
-				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
-			},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"},
-				},
-			}},
-		}},
-	})
-}
-
-// namesHosts has a tenant of the control plane lead the provider to one host after the other.
-func (h *hostiles) namesHosts(t *testing.T) {
-	t.Helper()
-	var asked sync.Map
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(r.Host, nil)
-		w.WriteHeader(http.StatusNotFound)
-	}))
-	server.Listener = l
-	server.Start()
-	t.Cleanup(server.Close)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	ns := service.Namespace(t)
-	secret := build.Credentials(ns, "hosts", nil)
-	kube.Create(t, h.c, secret, build.Namespaced().Config(ns, "hosts", build.FromSecret(ns, "hosts")),
-		build.Namespaced().Object(ns, "hosts", "hosts", build.ConfigMap(ns, "hosts")))
-	for i := range hosts {
-		host := net.JoinHostPort(fmt.Sprintf("%s%d", hostsOf, i), port)
-		secret.Data["kubeconfig"] = kube.Kubeconfig(t, &rest.Config{Host: "http://" + host})
-		kube.Update(t, h.c, secret)
-		kube.Eventually(t, "a request to host "+host, func() (bool, string) {
-			_, ok := asked.Load(host)
-			return ok, ""
-		})
-	}
 }

@@ -1,4 +1,4 @@
-// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, that none waits
+// Package sync_test tests the built provider with objects of consumers that it syncs: that none waits
 // for others, and that being killed harms none.
 package sync_test
 
@@ -23,6 +23,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -181,4 +182,9 @@ func each(n int, f func(i int) error) error {
 		g.Go(func() error { return f(i) })
 	}
 	return g.Wait()
+}
+
+// about leaves out events and the counts in the status of PublishedResources.
+func about(r kube.Requests) kube.Requests {
+	return r.That(func(e local.AuditEvent) bool { return e.Resource != "events" && e.Resource != "publishedresources" })
 }

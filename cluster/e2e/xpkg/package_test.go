@@ -41,7 +41,6 @@ func TestPackage(t *testing.T) {
 		{Name: "NeedsRightsForApplications", Run: s.applications},
 		{Name: "NeedsRightsToPublish", Run: s.publishes},
 		{Name: "LosesNothingInAnUpgrade", Run: s.upgrade},
-		{Name: "SharesTheWork", Run: s.shares},
 		{Name: "IsUninstalledInAnyOrder", Run: s.uninstalls},
 	})
 }

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,46 +58,6 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of
-// its name is left alone.
-func TestDeletionOfNeverApplied(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		theirs := emptySettings(w.target)
-		kube.Create(t, w.tc, theirs)
-		o := w.object(misshapen(w.target))
-		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest))
-		kube.Remove(t, w.c, o)
-		w.exists(t, theirs, true) // It has not applied that.
-	})
-}
-
-// TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied
-// in is not served any more.
-func TestDeletionAfterVersionIsGone(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		group := w.target + ".example.org"
-		crd := build.Definition(group, "gadgets")
-		second := crd.Spec.Versions[0]
-		second.Name, second.Storage = "v2", false
-		crd.Spec.Versions = append(crd.Spec.Versions, second)
-		kube.Create(t, w.tc, crd)
-		o := w.keep(t, gadget(group, w.target))
-
-		kube.Edit(t, w.tc, crd, func() {
-			v := crd.Spec.Versions
-			v[0].Served, v[0].Storage, v[1].Storage = false, false, true
-		})
-		made := &unstructured.Unstructured{Object: gadget(group, w.target)}
-		kube.Eventually(t, "version v1 not to be served", func() (bool, string) {
-			return w.tc.Get(t.Context(), client.ObjectKeyFromObject(made), made.DeepCopy()) != nil, "it is"
-		})
-		kube.Remove(t, w.c, o)
-		made.SetAPIVersion(group + "/v2")
-		w.exists(t, made, false)
-	})
 }
 
 // TestDeletionPropagation shows that a resource is deleted as deletionPropagationPolicy says, also if that is empty, as

@@ -7,7 +7,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -288,26 +287,4 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestDetailsWithoutWatch shows that sources which may be read but not watched are read, and that those which may not
-// be read are named.
-func TestDetailsWithoutWatch(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		p := publishIn(newWorldAs(t, c, s), fromSecret("database", "data.password", "password"),
-			fromSecret("forbidden", "data.password", "other"))
-		role, binding := build.RightsIn(p.target, p.user, build.User(p.user), keeping...)
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"database"},
-			Verbs: []string{"get"},
-		})
-		kube.Create(t, p.tc, role, binding, p.source("database", "password", "hunter2"),
-			p.source("forbidden", "password", "x"))
-		kube.Create(t, p.c, p.object)
-		awaitCondition(t, p.c, p.object, synced)
-		awaitMessage(t, p.c, p.object, unavailable,
-			"Connection details are missing: other (the target forbids to get Secret "+p.target+"/forbidden)")
-		p.awaitPublished(t, map[string]string{"password": "hunter2"})
-	})
 }

@@ -80,23 +80,6 @@ func TestKindIsGone(t *testing.T) {
 	}
 }
 
-// TestOthersHoldPartial shows that an Object keeps its fields as long as somebody else holds it.
-func TestOthersHoldPartial(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		kube.Create(t, w.tc, emptySettings(w.target))
-		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		o.SetManagementPolicies(observeUpdate)
-		o.SetFinalizers([]string{theirFinalizer})
-		createReady(t, w.c, o)
-		kube.Delete(t, w.c, o)
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDependents))
-		w.awaitData(t, "settings", "ours", "yes")
-		kube.Edit(t, w.c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
-		kube.AwaitGone(t, w.c, o)
-		w.awaitData(t, "settings")
-	})
-}
-
 // TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other,
 // whatever happens between a look and a write.
 //
@@ -243,97 +226,6 @@ func TestUnreachableTarget(t *testing.T) {
 					})
 				})
 			}
-		})
-	}
-}
-
-// TestUnreachableTargetOfNoConcern shows that an Object which leaves its resource goes without asking the target.
-func TestUnreachableTargetOfNoConcern(t *testing.T) {
-	t.Parallel()
-	for name, p := range map[string]xpv2.ManagementPolicies{"NeverDelete": neverDelete, "Observe": observeOnly} {
-		t.Run(name, func(t *testing.T) {
-			forWorldsBeside(t, func(t *testing.T, w world) {
-				kube.Create(t, w.tc, emptySettings(w.target))
-				o := w.object(build.ConfigMap(w.target, "settings"))
-				o.SetManagementPolicies(p)
-				createReady(t, w.c, o)
-				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
-				awaitCondition(t, w.c, o, failed(commonv1.ReasonTargetUnreachable))
-				kube.Remove(t, w.c, o)
-			})
-		})
-	}
-}
-
-// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
-// ready, and the first is pinned.
-func grower(t *testing.T, w world) (maker, made build.Object) {
-	t.Helper()
-	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
-	made.SetManagementPolicies(observeDelete)
-	kube.Create(t, w.tc, w.kept("made"))
-	createReady(t, w.c, maker, made)
-	awaitPinned(t, w.c, made, maker, true)
-	return maker, made
-}
-
-// TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
-// refers to is gone: that may be what makes it, as a Subscription of OLM does. While it waits, it writes nothing.
-func TestMadeAgain(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, w world, made build.Object, goes func()){
-		// The Object waits to be told, and goes at once.
-		"Told": func(_ *testing.T, _ world, _ build.Object, goes func()) { goes() },
-		// What was made before the other Object had gone is looked for once more.
-		"MadeAtLast": func(t *testing.T, w world, made build.Object, goes func()) {
-			pause(t, w.c, made)
-			kube.Create(t, w.tc, w.kept("made"))
-			goes()
-			unpause(t, w.c, made)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				maker, made := grower(t, w)
-				release := hold(t, w.tc, w.kept("maker"))
-				kube.Delete(t, w.c, maker)
-				kube.Delete(t, w.c, made)
-				awaitPinned(t, w.c, made, maker, false)
-				for range 3 {
-					kube.AwaitGone(t, w.tc, w.kept("made"))
-					kube.Create(t, w.tc, w.kept("made"))
-				}
-				kube.AwaitGone(t, w.tc, w.kept("made"))
-				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
-				staysUnwritten(t, w.c, made)
-				end(t, w, made, func() {
-					release()
-					kube.AwaitGone(t, w.c, maker)
-				})
-				kube.AwaitGone(t, w.c, made)
-				w.exists(t, w.kept("made"), false)
-			})
-		})
-	}
-}
-
-// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only
-// what it has seen: what others have made since stays, as they might make it for ever.
-func TestMadeByWhatStays(t *testing.T) {
-	for name, again := range map[string]bool{"Seen": false, "MadeAgain": true} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				maker, made := grower(t, w)
-				pause(t, w.c, made)
-				if again {
-					kube.Delete(t, w.tc, w.kept("made"))
-					kube.Create(t, w.tc, w.kept("made"))
-				}
-				kube.Delete(t, w.c, made)
-				unpause(t, w.c, made)
-				kube.AwaitGone(t, w.c, made)
-				awaitPinned(t, w.c, made, maker, false)
-				w.exists(t, w.kept("made"), again)
-			})
 		})
 	}
 }

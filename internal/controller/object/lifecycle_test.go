@@ -2,9 +2,6 @@ package object_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"strconv"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -12,9 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -199,95 +194,6 @@ func TestNamesakeSurvives(t *testing.T) {
 			})
 		})
 	}
-}
-
-// keyedBy returns a schema of parts. The size and the color are their keys, and a color is given as the default.
-func keyedBy(t *testing.T, color string) *apiextensionsv1.JSONSchemaProps {
-	t.Helper()
-	s := &apiextensionsv1.JSONSchemaProps{}
-	text := `{"type":"object","properties":{"spec":{"type":"object","properties":{"parts":{
-		"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["size","color"],
-		"items":{"type":"object","required":["size"],"properties":{
-			"size":{"type":"string"},"color":{"type":"string","default":"` + color + `"}}}}}}}}`
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// TestDefaultOfAKeyChanges shows that an Object settles again whose list the target comes to store under other keys
-// than before: what it holds is compared with the answer to the last apply, and not with what the same manifest has led
-// to earlier. A defect of provider-kubernetes: it applies at each look until it is started anew.
-func TestDefaultOfAKeyChanges(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorldAs(t, c, s, "system:masters")
-		group := w.target + ".example.org"
-		crd, m := build.Definition(group, "gadgets"), gadget(group, w.target)
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy(t, "red")
-		kube.Create(t, w.tc, crd)
-		m["spec"] = map[string]any{"parts": []any{map[string]any{"size": "small"}}}
-		o := w.keep(t, m)
-
-		kube.Edit(t, w.tc, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy(t, "green") })
-		made := &unstructured.Unstructured{Object: gadget(group, w.target)}
-		kube.Eventually(t, "an apply with the new default", func() (bool, string) {
-			var parts []any
-			kube.Patch(t, w.tc, made, `{"spec":{"parts":[]}}`)
-			kube.Await(t, w.tc, made, "the parts to come back", func() (bool, string) {
-				parts, _, _ = unstructured.NestedSlice(made.Object, "spec", "parts")
-				return len(parts) > 0, "there are none"
-			})
-			return cmp.Equal([]any{map[string]any{"size": "small", "color": "green"}}, parts), fmt.Sprint(parts)
-		})
-		awaitReady(t, c, o)
-		kube.Await(t, c, o, "the status to show the resource as it is", func() (bool, string) {
-			err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(made), made)
-			shown := parse(t, string(o.Observed().Manifest.Raw))
-			return shown.GetResourceVersion() == made.GetResourceVersion(), message(err) + cmp.Diff(made, shown)
-		})
-		staysUnwritten(t, c, o)
-		mark := target.Audit(t).Mark()
-		holds(t, c, "the Object stays settled", func() (bool, string) {
-			got := target.Audit(t).Since(mark).By(w.user).Writes()
-			return len(got) == 0, got.String()
-		}, o)
-		awaitReady(t, c, o)
-	})
-}
-
-// TestForeignMetadataDuringCreation shows that Objects whose metadata others write while they are made get conditions,
-// our finalizer and their resource, and keep what the others wrote. Crossplane writes owners at such moments.
-func TestForeignMetadataDuringCreation(t *testing.T) {
-	const count, writes = 20, 8
-	forWorlds(t, func(t *testing.T, w world) {
-		gvk, err := w.c.GroupVersionKindFor(w.scope.New())
-		if err != nil {
-			t.Fatal(err)
-		}
-		claim := func(o build.Object, metadata map[string]any) {
-			m := nameOf(gvk.GroupVersion().String(), gvk.Kind, o.GetNamespace(), o.GetName())
-			maps.Copy(m["metadata"].(map[string]any), metadata)
-			applyAs(t, w.c, m, "claimant")
-		}
-		for i := range count {
-			o := w.keeper(strconv.Itoa(i))
-			kube.Create(t, w.c, o)
-			for n := range writes {
-				claim(o, map[string]any{"finalizers": []any{theirFinalizer}, "ownerReferences": []any{map[string]any{
-					"apiVersion": "example.org/v1", "kind": "Owner", "name": fmt.Sprintf("owner-%d", n), "uid": "owner",
-				}}})
-			}
-			awaitReady(t, w.c, o)
-			w.exists(t, w.kept(strconv.Itoa(i)), true)
-			if len(o.GetFinalizers()) != 2 || len(o.GetOwnerReferences()) != 1 {
-				t.Errorf("Object %s: want our finalizer, theirs and their owner, got %v and %v", o.GetName(),
-					o.GetFinalizers(), o.GetOwnerReferences())
-			}
-			claim(o, nil)
-			kube.Delete(t, w.c, o)
-		}
-	})
 }
 
 // TestFightIsTold shows that two Objects which set one field to different values end their fight, and that each is told

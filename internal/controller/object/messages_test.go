@@ -136,23 +136,6 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// TestKnownKindEndsDiscovery shows that a target is not asked for a kind any more once the manifest names another.
-// A defect of provider-kubernetes: it dereferences nil where the version of a kind is known, and the kind is not.
-func TestKnownKindEndsDiscovery(t *testing.T) {
-	c := provide(t)
-	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		w := newWorldAs(t, c, s, "system:masters")
-		m := build.ConfigMap(w.target, "settings", "color", "blue")
-		m["kind"] = "ConfigMapp"
-		o := w.object(m)
-		kube.Create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonUnknownKind))
-		setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "blue"))
-		awaitReady(t, c, o)
-		w.asksNothing(t, o)
-	})
-}
-
 // An outage is a world whose target can be cut off.
 type outage struct {
 	world

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -300,37 +299,6 @@ func TestRightsSuffice(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields,
-// which stay then.
-func TestPartialLeavesWhatIsNeeded(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		group := w.target + ".example.org"
-		crd := build.Definition(group, "gadgets")
-		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-		schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}
-		schema.XValidations = apiextensionsv1.ValidationRules{{
-			Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays",
-		}}
-		kube.Create(t, w.tc, crd)
-		theirs := &unstructured.Unstructured{Object: gadget(group, w.target)}
-		kube.Eventually(t, "kind Gadget to be served", func() (bool, string) {
-			err := w.tc.Create(t.Context(), theirs.DeepCopy())
-			return err == nil, message(err)
-		})
-		ours := gadget(group, w.target)
-		ours["size"] = int64(3)
-		o := w.object(ours)
-		o.SetManagementPolicies(observeUpdate)
-		createReady(t, w.c, o)
-		kube.Remove(t, w.c, o)
-		w.exists(t, theirs, true)
-		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {
-			t.Errorf("size: want the value that cannot be taken away, got %d", got)
-		}
-		awaitEvent(t, w.c, o, "CannotWithdrawFields")
-	})
 }
 
 // awaitEvent waits until there is an event about an Object for a reason, and returns its message.

@@ -278,41 +278,6 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 	awaitCondition(t, c, o, synced)
 }
 
-// TestRefusalIsReported shows that a settled Object whose user has lost all rights, or whose token the target no longer
-// accepts, says so when the watch breaks off.
-func TestRefusalIsReported(t *testing.T) {
-	t.Parallel()
-	c, tc := provide(t), target.Client(t)
-	for name, x := range map[string]struct {
-		denied func(error) bool
-		want   xpv2.ConditionReason
-	}{
-		"Rights": {denied: apierrors.IsForbidden, want: commonv1.ReasonForbidden},
-		"Token":  {denied: apierrors.IsUnauthorized, want: commonv1.ReasonUnauthorized},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forScopesBeside(t, func(t *testing.T, s build.Scope) {
-				account, cfg := robot(t, tc)
-				proxy, through := kube.NewProxy(t, cfg)
-				w := newWorldOf(t, c, s, through)
-				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-
-				if name == "Token" {
-					kube.Delete(t, tc, account)
-				} else {
-					kube.Delete(t, tc, build.Administrators(account.GetNamespace()))
-				}
-				awaitDenied(t, cfg, w.target, x.denied)
-				proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
-				awaitCondition(t, c, o, failed(x.want))
-
-				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, targetUser(t)))
-				awaitReady(t, c, o)
-			})
-		})
-	}
-}
-
 // TestRefusedCredentialsNameTheirConfig shows that an Object whose target does not tell what it serves names its
 // ProviderConfig, and the cure.
 func TestRefusedCredentialsNameTheirConfig(t *testing.T) {

@@ -1,15 +1,12 @@
 package object_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -80,24 +77,6 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 	}
 }
 
-// TestDeletionDuringReplacement shows that an Object which is deleted while its old resource is on its way out waits
-// for that one, and makes no other.
-func TestDeletionDuringReplacement(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		o := w.keep(t, build.ConfigMap(w.target, "settings"))
-		old := observed(t, o)
-		release := hold(t, w.tc, old)
-		setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed"))
-		awaitCondition(t, w.c, o, replacing)
-		kube.Delete(t, w.c, o)
-		staysThere(t, w.c, o, o)
-		release()
-		kube.AwaitGone(t, w.c, o)
-		w.exists(t, old, false)
-		w.exists(t, w.kept("renamed"), false)
-	})
-}
-
 // TestReplacedByPolicy shows what becomes of the old resource where policies do not make it go: what was made to stay
 // stays, fields of a partial Object are taken back, and what was only looked at is not deleted for a change of mind.
 func TestReplacedByPolicy(t *testing.T) {
@@ -134,60 +113,6 @@ func TestReplacedByPolicy(t *testing.T) {
 	}
 }
 
-// TestOtherGroupOfSameResource shows that a resource which a target serves in two groups is not made again when the
-// manifest names the other one.
-func TestOtherGroupOfSameResource(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		in := func(version string) build.Manifest {
-			m := nameOf(version, "Event", w.target, "news")
-			m["reason"] = "Told"
-			return m
-		}
-		core := in("v1")
-		core["involvedObject"] = map[string]any{"namespace": w.target}
-		o := w.keep(t, core)
-		made := observed(t, o).GetUID()
-
-		other := in("events.k8s.io/v1")
-		other["regarding"] = map[string]any{"namespace": w.target}
-		setManifest(t, w.c, o, other)
-		kube.Await(t, w.c, o, "the Object to see its resource in the other group", func() (bool, string) {
-			got := observed(t, o).APIVersion
-			return got == "events.k8s.io/v1", got
-		})
-		awaitReady(t, w.c, o)
-		if got := observed(t, o).GetUID(); got != made {
-			t.Errorf("want the same resource %s, got another one %s", made, got)
-		}
-		kube.Remove(t, w.c, o)
-	})
-}
-
-// TestRenamedAgainAndAgain shows that of many names in a row only the last is left, however the changes fall between
-// what the provider does: a status it could not write because the Object had just changed is not lost.
-func TestRenamedAgainAndAgain(t *testing.T) {
-	const names = 40
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.object(build.ConfigMap(w.target, "name-0"))
-		kube.Create(t, w.c, o)
-		for i := range names {
-			setManifest(t, w.c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
-			if i%3 == 0 { // Some are given the time to be made.
-				w.awaitData(t, fmt.Sprintf("name-%d", i))
-			}
-		}
-		last := fmt.Sprintf("name-%d", names-1)
-		w.awaitData(t, last)
-		awaitReady(t, w.c, o)
-		left := &corev1.ConfigMapList{}
-		kube.List(t, w.tc, left, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged})
-		if len(left.Items) != 1 {
-			t.Errorf("want only %s to be left, found %v", last, left.Items)
-		}
-		kube.Remove(t, w.c, o)
-	})
-}
-
 // TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What
 // it had done by then is done by the test, while the Object is paused: the old resource is deleted, the new one is
 // made, too, and that not recorded, or others have made another one of the old name, which is theirs.
@@ -215,63 +140,6 @@ func TestInterruptedReplacement(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestUnrecordedReplacement shows that an Object leaves nothing that is deleted after it has made its new resource, and
-// before that could be recorded, as when the provider is killed: here the control plane refuses the record. The other
-// target is the control plane.
-func TestUnrecordedReplacement(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		there := w.beyond(t)
-		other := connectAs(t, w, local.User(t, user, "system:masters"))
-		for name, test := range map[string]struct {
-			first    string // the name of the old resource
-			change   func(build.Object)
-			in       world    // where the new one is
-			recorded []string // where a record of the new one differs, and by what
-		}{
-			"renamed": {
-				first: "first", in: w, recorded: []string{"manifest", "metadata", "name", "renamed"},
-				change: func(o build.Object) {
-					o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "renamed"))
-				},
-			},
-			"moved": {
-				first: "moved", in: there, recorded: []string{"providerConfigRef", "name", other},
-				change: func(o build.Object) { setConfig(o, other) },
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, test.first))
-				createReady(t, w.c, o)
-				refuseRecord(t, w, o, test.recorded)
-				kube.Edit(t, w.c, o, func() { test.change(o) })
-				made := w.kept(name)
-				kube.Await(t, test.in.tc, made, "the new resource", func() (bool, string) { return true, "" })
-				kube.Remove(t, w.c, o)
-				test.in.exists(t, made, false)
-			})
-		}
-	})
-}
-
-// refuseRecord has the control plane refuse a status of an Object in which a field of status.atProvider has a value.
-func refuseRecord(t *testing.T, w world, o build.Object, recorded []string) {
-	t.Helper()
-	path, value := recorded[:len(recorded)-1], recorded[len(recorded)-1]
-	record, at := map[string]any{}, slices.Concat([]string{"status", "atProvider"}, path)
-	if err := unstructured.SetNestedField(record, value, at...); err != nil {
-		t.Fatal(err)
-	}
-	const in = "object.status.atProvider."
-	deny(t, w.c, o.GetName(), `{"resourceRules":[{"apiGroups":["`+w.scope.Resource.Group+`"],"apiVersions":["*"],
-		"operations":["UPDATE"],"resources":["objects/status"],"resourceNames":["`+o.GetName()+`"]}]}`,
-		"!has("+in+"providerConfigRef) || "+in+strings.Join(path, ".")+" != '"+value+"'")
-	patch := client.RawPatch(types.MergePatchType, build.Raw(record).Raw)
-	kube.Eventually(t, "the policy", func() (bool, string) {
-		err := w.c.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), patch, client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), denied), message(err)
-	})
 }
 
 // denied is what a policy of deny says.
@@ -331,18 +199,6 @@ func TestMovesToOtherTarget(t *testing.T) {
 		kube.AwaitGone(t, w.c, config)
 		kube.Remove(t, w.c, o)
 		kube.AwaitGone(t, there.tc, old)
-	})
-}
-
-// TestMovesAndIsDeleted shows that an Object which is deleted before it has moved is deleted where it was.
-func TestMovesAndIsDeleted(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.keep(t, build.ConfigMap(w.target, "settings"))
-		kube.Edit(t, w.c, o, func() { setConfig(o, "nothing-of-this-name") })
-		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidConnection))
-		w.exists(t, emptySettings(w.target), true)
-		kube.Remove(t, w.c, o)
-		w.exists(t, emptySettings(w.target), false)
 	})
 }
 

@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -77,70 +75,6 @@ func TestNamesakesShareAResource(t *testing.T) {
 			w.awaitData(t, "settings", "first", "again")
 			kube.Remove(t, c, first)
 			kube.AwaitGone(t, tc, cm)
-		})
-	}
-}
-
-// TestStrangersKeepTheName shows that Objects of one name with resources of their own, or with one they only look at,
-// are not told apart, and that one which comes to the resource of another later is, and takes nothing from it.
-func TestStrangersKeepTheName(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	for name, scopes := range pairs() {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c, build.Namespaced())
-			first, second := namesakes(t, c, scopes, w.target)
-			second.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "second", "yes"))
-			reader := w.scope.Object(w.namespace, short(w.target), w.config, build.ConfigMap(w.target, "settings"))
-			reader.SetManagementPolicies(observeOnly)
-			kube.Create(t, c, reader, second, first)
-			awaitReady(t, c, first, second, reader)
-			for _, name := range []string{"settings", "others"} {
-				cm := w.kept(name)
-				kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
-				got := slices.Collect(maps.Keys(dataManagers(t, cm)))
-				if diff := cmp.Diff([]string{commonv1.FieldManagerPrefix + short(w.target)}, got); diff != "" {
-					t.Errorf("owners of the data of %s: -want, +got:\n%s", name, diff)
-				}
-			}
-
-			setManifest(t, c, second, build.ConfigMap(w.target, "settings", "second", "yes"))
-			both := map[string]string{"first": "yes", "second": "yes"}
-			w.awaitMap(t, "settings", both)
-			awaitObserved(t, c, first, both)
-			awaitObserved(t, c, second, both)
-			a, b := first.Observed().Applied.FieldManager, second.Observed().Applied.FieldManager
-			if a != "" || !strings.Contains(b, "@") {
-				t.Errorf("recorded field managers: want none of who was first, and one of its own of who was not, got %q, %q", a, b)
-			}
-		})
-	}
-}
-
-// TestNamesakeThatNeverApplied shows that an Object which was deleted before it could apply anything leaves the
-// resource that another of its name has made.
-func TestNamesakeThatNeverApplied(t *testing.T) {
-	t.Parallel()
-	c, tc := provide(t), target.Client(t)
-	for name, scopes := range pairs() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tns := target.Namespace(t)
-			first, second := namesakes(t, c, scopes, tns)
-			createReady(t, c, first)
-			cm := world{tc: tc, target: tns}.awaitData(t, "settings", "first", "yes")
-			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-			second.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
-			kube.Create(t, c, second)
-			kube.Delete(t, c, second)
-			unpause(t, c, second)
-			kube.AwaitGone(t, c, second)
-			holds(t, c, "the resource is left alone", func() (bool, string) {
-				got := &corev1.ConfigMap{}
-				if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), got); err != nil {
-					return false, err.Error()
-				}
-				return got.GetUID() == cm.GetUID(), "it was made again"
-			}, first)
 		})
 	}
 }
@@ -239,19 +173,6 @@ func TestSharedResource(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they
-// are looked at.
-func TestSharedByDeleted(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
-		kube.Create(t, w.c, plain(all)...)
-		awaitReady(t, w.c, all...)
-		kube.Delete(t, w.c, plain(all)...)
-		kube.AwaitGone(t, w.c, plain(all)...)
-		w.exists(t, w.kept("shared"), false)
-	})
 }
 
 // awaitObserved waits until the status of an Object shows a ConfigMap with some data.

@@ -1,7 +1,6 @@
 package served_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -174,42 +173,6 @@ func use(t *testing.T, c client.Client, content string) *unstructured.Unstructur
 	return u
 }
 
-// TestVersionsWithoutConversion shows that an object has the same content in each version.
-func TestVersionsWithoutConversion(t *testing.T) {
-	crd := definition(t, []byte(`
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], `+
-		`clientConfig: {service: {namespace: a, name: b}}}}
-  versions:
-  - {name: v1alpha1, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}
-  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, `+
-		`properties: {spec: {type: object, properties: {size: {type: integer}, old: {type: string}}}}}}}
-  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, `+
-		`properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
-`))
-	p := project(t, crd, nil)
-	c, d := publish(t, p)
-	for _, v := range []string{"v1beta1", "v1"} {
-		served(t, d, p, v)
-	}
-	use(t, c, "{apiVersion: example.com/v1beta1, kind: Widget, metadata: {name: a, namespace: default}, spec: {size: 3}}")
-	u := parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: default}}")
-	kube.Get(t, c, client.ObjectKeyFromObject(u), u)
-	if diff := cmp.Diff(map[string]any{"size": int64(3)}, u.Object["spec"]); diff != "" {
-		t.Errorf("-written, +read:\n%s", diff)
-	}
-	if got := p.Kind().Version; got != "v1" {
-		t.Errorf("the highest version that is served stores, got %s", got)
-	}
-	if list, err := d.ServerResourcesForGroupVersion("example.com/v1alpha1"); err == nil && len(list.APIResources) > 0 {
-		t.Errorf("a version that is not served must not be published, got %v", list.APIResources)
-	}
-}
-
 // TestRepaired shows of definitions that kcp refuses that it serves what is made of them.
 func TestRepaired(t *testing.T) {
 	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, " +
@@ -294,35 +257,4 @@ spec:
 			use(t, c, "apiVersion: example.com/v1\nkind: "+name+"\nmetadata: {name: a, namespace: default}\n"+tc.object)
 		})
 	}
-}
-
-// TestLargest shows that kcp stores the largest schema that is not cut, and that one which is cut is stored.
-func TestLargest(t *testing.T) {
-	for name, size := range map[string]int{"Whole": 1_499_000, "Cut": 2_500_000} {
-		t.Run(name, func(t *testing.T) {
-			crd := certificates(t)
-			description := make([]byte, size-len(mustJSON(t, crd.Spec)))
-			for i := range description {
-				description[i] = 'd'
-			}
-			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description += string(description)
-			p := project(t, crd, nil)
-			if cut := len(p.Repairs) > 0; cut != (name == "Cut") {
-				t.Errorf("cut: %t, repairs %q", cut, p.Repairs)
-			}
-			c, d := publish(t, p)
-			served(t, d, p, "v1")
-			use(t, c, "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, "+
-				"spec: {secretName: a, issuerRef: {name: ca}}}")
-		})
-	}
-}
-
-func mustJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

@@ -25,7 +25,6 @@ type Clouds struct {
 	mu         sync.Mutex
 	principals map[string]*Principal // by what its cloud knows it by
 	issued     map[string]issue      // by token
-	down       bool
 }
 
 // A Principal is who authenticates to a cloud.
@@ -95,14 +94,6 @@ func (c *Clouds) Minted(id string) int {
 	return c.principals[id].minted
 }
 
-// SetDown makes all endpoints unreachable, or reachable again.
-func (c *Clouds) SetDown(down bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.down = down
-	c.web.CloseClientConnections()
-}
-
 // mint returns a new token for a principal that has shown a secret, or why there is none.
 func (c *Clouds) mint(id, secret string) (token string, life time.Duration, refusal string) {
 	c.mu.Lock()
@@ -125,10 +116,7 @@ func (c *Clouds) mint(id, secret string) (token string, life time.Duration, refu
 
 // connect passes a connection on to the endpoints, whatever name it asks for.
 func (c *Clouds) connect(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	down := c.down
-	c.mu.Unlock()
-	if r.Method != http.MethodConnect || down {
+	if r.Method != http.MethodConnect {
 		http.Error(w, "not connected", http.StatusBadGateway)
 		return
 	}

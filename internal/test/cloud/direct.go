@@ -35,13 +35,10 @@ func (c *Clouds) listen(hosts []string) {
 	}}
 }
 
-// forward passes a connection on to the endpoints, unless they are down.
+// forward passes a connection on to the endpoints.
 func (c *Clouds) forward(client net.Conn) {
-	c.mu.Lock()
-	down := c.down
-	c.mu.Unlock()
 	server, err := net.Dial("tcp", c.web.Listener.Addr().String())
-	if err != nil || down {
+	if err != nil {
 		_ = client.Close()
 		return
 	}

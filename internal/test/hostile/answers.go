@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// lateBy is how long a late answer takes: less than a request may stay unanswered until it counts as late.
-const lateBy = 4 * time.Second
-
 // dripInterval is the pause between two bytes of a slow answer.
 const dripInterval = time.Second
 
@@ -22,42 +19,23 @@ func foreign(canary string) string {
 	return `{"Code":"Success","Type":"AWS-HMAC","SecretAccessKey":"` + canary + `"}`
 }
 
-// page returns a page as proxies give.
-func page(canary string) string {
-	return "<html><head><title>" + canary + "</title></head><body><h1>Bad Gateway</h1><hr>SecretAccessKey " + canary +
-		"</body></html>"
-}
-
 // text returns text as many web servers give.
 func text(canary string) string { return "page not found, SecretAccessKey " + canary + "\n" }
 
-// status returns a metav1.Status.
-func status(code int, reason string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q,`+
-		`"message":"refused by the server"}`, code, reason)
+// redirect leads to the Sink of the Server.
+func (e exchange) redirect(code int) {
+	e.Header().Set("Location", e.server.redirect.server.URL+e.request.URL.Path)
+	e.refuse(code, text(e.server.canary))
 }
 
-// refuse answers with a status, a body and headers, name and value in turn. A warning, which clients like to log, holds
-// the canary.
-func (e exchange) refuse(code int, body string, headers ...string) {
-	h := e.Header()
-	h.Set("Content-Type", contentType(body))
-	h.Set("Warning", `299 - "SecretAccessKey `+e.server.canary+`"`)
-	for i := 0; i+1 < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
+// refuse answers with a status and a body. A warning, which clients like to log, holds the canary.
+func (e exchange) refuse(code int, body string) {
+	if strings.HasPrefix(body, "{") {
+		e.Header().Set("Content-Type", "application/json")
 	}
+	e.Header().Set("Warning", `299 - "SecretAccessKey `+e.server.canary+`"`)
 	e.WriteHeader(code)
 	_, _ = io.WriteString(e, body)
-}
-
-func contentType(body string) string {
-	switch {
-	case strings.HasPrefix(body, "{"):
-		return "application/json"
-	case strings.HasPrefix(body, "<"):
-		return "text/html"
-	}
-	return "text/plain"
 }
 
 // raw answers with bytes instead of HTTP, and ends the connection. The Server must speak HTTP/1.1.
@@ -73,14 +51,6 @@ func (e exchange) take(f func(w io.Writer)) {
 	}
 	defer c.Close() //nolint:errcheck // The client may have ended it.
 	f(c)
-}
-
-// stallHeaders sends half of the headers.
-func stallHeaders(e exchange) {
-	e.take(func(w io.Writer) {
-		_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le")
-		<-e.over // Nobody tells of a client that has gone.
-	})
 }
 
 // stallBody sends the headers and half of the body.
@@ -120,49 +90,10 @@ func drip(e exchange) {
 	}
 }
 
-// late passes a request on after a while.
-func late(e exchange) {
-	select {
-	case <-e.over:
-	case <-e.request.Context().Done():
-	case <-time.After(lateBy):
-	}
-	e.passOn()
-}
-
-// everySecond keeps every second request waiting, the first included, and passes the others on.
-func everySecond(e exchange) {
-	if e.server.Hits(verbOf(e.request))%2 == 1 {
-		e.hold()
-	}
-	e.passOn()
-}
-
-// passOn passes a request on to the API server.
-func (e exchange) passOn() {
-	e.server.pass.ServeHTTP(&stream{ResponseWriter: e.ResponseWriter, server: e.server, request: e.request}, e.request)
-}
-
 // stallGroups serves no kind, and stalls in the body of what tells of groups.
 func stallGroups(e exchange) {
 	if path := strings.Trim(e.request.URL.Path, "/"); path == "api" || path == "apis" {
 		stallBody(e)
 	}
 	http.NotFound(e, e.request)
-}
-
-// stallWatch begins a stream in which nothing happens.
-func stallWatch(e exchange) {
-	e.Header().Set("Content-Type", "application/json")
-	e.send(nil)
-	e.hold()
-}
-
-// plainLists refuses lists as streams, as servers do that do not know them.
-func plainLists(e exchange) {
-	if e.request.URL.Query().Get("watch") == "true" {
-		e.refuse(http.StatusUnprocessableEntity, status(http.StatusUnprocessableEntity, "Invalid"))
-		return
-	}
-	e.server.pass.ServeHTTP(e.ResponseWriter, e.request)
 }

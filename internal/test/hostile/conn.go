@@ -8,10 +8,8 @@ import (
 
 // A connFault is a fault of whole connections.
 type connFault struct {
-	reset   bool                    // each connection is reset at once
-	noRead  bool                    // nothing is read of it
-	noWrite bool                    // it is read, and nothing is sent
-	cert    func() *tls.Certificate // what the server presents instead of its certificate
+	reset bool                    // each connection is reset at once
+	cert  func() *tls.Certificate // what the server presents instead of its certificate
 }
 
 // A listener makes connections as its fault says.
@@ -74,14 +72,13 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) take(accepted net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &conn{Conn: accepted, listener: l, over: make(chan struct{})}
+	c := &conn{Conn: accepted, listener: l}
 	if l.fault != nil {
 		l.count++
-		c.fault = *l.fault
-	}
-	if c.fault.reset {
-		c.reset()
-		return nil
+		if l.fault.reset {
+			c.reset()
+			return nil
+		}
 	}
 	l.conns[c] = struct{}{}
 	return c
@@ -92,9 +89,6 @@ type conn struct {
 	net.Conn
 
 	listener *listener
-	fault    connFault
-	once     sync.Once
-	over     chan struct{} // closed when it is closed
 }
 
 // reset ends a connection without a farewell.
@@ -102,32 +96,7 @@ func (c *conn) reset() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	c.end()
-}
-
-func (c *conn) end() {
-	c.once.Do(func() {
-		close(c.over)
-		_ = c.Conn.Close()
-	})
-}
-
-// Read reads, unless the fault forbids it. Then it waits until the connection is closed.
-func (c *conn) Read(b []byte) (int, error) {
-	if c.fault.noRead {
-		<-c.over
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Read(b) //nolint:wrapcheck // It is the Conn's.
-}
-
-// Write writes, unless the fault forbids it. Then it waits until the connection is closed.
-func (c *conn) Write(b []byte) (int, error) {
-	if c.fault.noWrite {
-		<-c.over
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(b) //nolint:wrapcheck // It is the Conn's.
+	_ = c.Conn.Close()
 }
 
 // Close closes the connection.
@@ -135,6 +104,5 @@ func (c *conn) Close() error {
 	c.listener.mu.Lock()
 	delete(c.listener.conns, c)
 	c.listener.mu.Unlock()
-	c.end()
-	return nil
+	return c.Conn.Close() //nolint:wrapcheck // It is the Conn's.
 }

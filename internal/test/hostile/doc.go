@@ -7,16 +7,16 @@
 //	...
 //	s.Heal()
 //
-// A Mode is one kind of fault, a Verb is one kind of request. Modes returns all modes. A mode of a connection replaces
-// all answers, any other mode replaces the answers to the verbs it is set for. What a Server invents holds its canary:
-// tests look for the canary where nothing of a foreign answer may appear. A Sink records who follows a redirect.
+// A Mode is one kind of fault, a Verb is one kind of request. A mode of a connection replaces all answers, any other
+// mode those to the verbs it is set for. What a Server invents holds its canary: tests look for the canary where nothing
+// of a foreign answer may appear. A Sink records who follows a redirect.
 //
 // # Decisions
 //
 // Faults end when their mode does. A server that recovers has been restarted as a rule, so requests that wait are cut
 // off. A client that gives up waiting does not need that, and tests of it must not heal the server first.
 //
-// Bombs have a fuse. An answer "without end" stops at 256 MiB, so that a client without a limit fails its test and does
+// Bombs have a fuse. An answer stops at 256 MiB, so that a client without a limit fails its test and does
 // not take the machine down.
 //
 // A watch that asks for initial events counts as a list. client-go lists this way, and real servers answer it first of

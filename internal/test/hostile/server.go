@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,9 +25,6 @@ type Options struct {
 	Canary string
 	// HTTP1 makes the Server speak HTTP/1.1 only, as some modes need: see Mode. Else it speaks HTTP/2 too.
 	HTTP1 bool
-	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a
-	// selector, as if what else the API server has were another cluster's.
-	Selector string
 	// Redirect is where redirects lead. A Server without it must not be set to a mode that redirects.
 	Redirect *Sink
 }
@@ -42,7 +38,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	faults map[Verb]*fault
-	hits   map[Verb]int
+	hits   int
 }
 
 // A fault is a mode while it lasts.
@@ -55,7 +51,7 @@ type fault struct {
 // NewServer starts a Server that passes all requests on to the server of a configuration, as that user.
 func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 	tb.Helper()
-	pass, err := passTo(to, o.Selector)
+	pass, err := passTo(to)
 	if err != nil {
 		tb.Fatalf("cannot connect to server: %v", err)
 	}
@@ -66,7 +62,7 @@ func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 	s := &Server{
 		canary: cmp.Or(o.Canary, "canary"), redirect: o.Redirect, pass: pass,
 		listener: &listener{Listener: l, conns: map[*conn]struct{}{}},
-		faults:   map[Verb]*fault{}, hits: map[Verb]int{},
+		faults:   map[Verb]*fault{},
 	}
 	server := &http.Server{
 		Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: headerTimeout,
@@ -87,8 +83,7 @@ func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 }
 
 // passTo returns a handler that passes requests on to the server of a configuration, without the credentials they bear.
-// A selector narrows those of the requests.
-func passTo(cfg *rest.Config, selector string) (http.Handler, error) {
+func passTo(cfg *rest.Config) (http.Handler, error) {
 	to, err := url.Parse(cfg.Host)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The caller says what failed.
@@ -101,10 +96,6 @@ func passTo(cfg *rest.Config, selector string) (http.Handler, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.Header.Del("Authorization")
-			if q := r.Out.URL.Query(); selector != "" && q.Has("labelSelector") {
-				q.Set("labelSelector", q.Get("labelSelector")+","+selector)
-				r.Out.URL.RawQuery = q.Encode()
-			}
 		},
 		Transport:     transport,
 		FlushInterval: -1,
@@ -128,7 +119,7 @@ func (s *Server) Set(m Mode, verbs ...Verb) {
 		return
 	}
 	if len(verbs) == 0 {
-		verbs = Verbs()
+		verbs = allVerbs()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +134,7 @@ func (s *Server) Heal() {
 	s.listener.set(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, v := range Verbs() {
+	for _, v := range allVerbs() {
 		s.end(v)
 	}
 }
@@ -156,18 +147,11 @@ func (s *Server) end(v Verb) {
 	}
 }
 
-// Hits returns how many requests of some verbs, of all if none is given, have met a mode. Of a mode of a connection it
-// returns how many connections have met it.
-func (s *Server) Hits(verbs ...Verb) int {
-	n := s.listener.hits()
+// Hits returns how many requests, and connections, have met a mode.
+func (s *Server) Hits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for v, hits := range s.hits {
-		if len(verbs) == 0 || slices.Contains(verbs, v) {
-			n += hits
-		}
-	}
-	return n
+	return s.listener.hits() + s.hits
 }
 
 // fault returns the fault of a verb, nil if it has none.
@@ -185,15 +169,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.pass.ServeHTTP(&stream{ResponseWriter: w, server: s, request: r}, r)
 		return
 	}
-	s.hit(v)
+	s.hit()
 	f.answer(exchange{ResponseWriter: w, request: r, server: s, over: f.over})
 }
 
 // hit counts a request that has met a mode.
-func (s *Server) hit(v Verb) {
+func (s *Server) hit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hits[v]++
+	s.hits++
 }
 
 // An exchange is a request that meets a mode.
@@ -242,7 +226,7 @@ type stream struct {
 func (s *stream) Write(b []byte) (int, error) {
 	for _, v := range []Verb{Watch, List} {
 		if f := s.server.fault(v); f != nil && f.mutes && s.request.URL.Query().Get("watch") == "true" {
-			s.server.hit(v)
+			s.server.hit()
 			exchange{ResponseWriter: s.ResponseWriter, request: s.request, over: f.over}.hold()
 		}
 	}

@@ -22,8 +22,9 @@ const (
 	Delete    Verb = "Delete"
 )
 
-// Verbs returns all verbs.
-func Verbs() []Verb { return []Verb{Probe, Discovery, Get, List, Watch, Create, Update, Patch, Delete} }
+func allVerbs() []Verb {
+	return []Verb{Probe, Discovery, Get, List, Watch, Create, Update, Patch, Delete}
+}
 
 // verbOf returns the verb of a request.
 func verbOf(r *http.Request) Verb {

@@ -99,14 +99,6 @@ func assertNoProcess(t *testing.T, dir string) {
 	}
 }
 
-// awaitNoProcess is for servers that end by themselves, without anyone to wait for them.
-func awaitNoProcess(t *testing.T, dir string) {
-	t.Helper()
-	for end := time.Now().Add(endTimeout); time.Now().Before(end) && len(processes(t, dir)) > 0; {
-		time.Sleep(pollInterval)
-	}
-}
-
 // A syncBuffer is written by a command while tests read it.
 type syncBuffer struct {
 	mu sync.Mutex

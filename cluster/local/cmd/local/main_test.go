@@ -3,11 +3,8 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -71,69 +68,6 @@ func assertKubeconfig(t *testing.T, path string) {
 	_, err = kubernetes.NewForConfigOrDie(cfg).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
-	}
-}
-
-// TestSignals shows that signals end the servers, also those that are not ready yet.
-func TestSignals(t *testing.T) {
-	for name, tc := range map[string]struct {
-		signal syscall.Signal
-		code   int
-	}{
-		"Interrupt": {signal: syscall.SIGINT, code: exitOK},
-		"Kill":      {signal: syscall.SIGKILL, code: -1}, // On Linux the servers die with the command.
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "dir")
-			u := start(t, "up", "--dir", dir, "--clusters", "one", "--controller-manager", "--kcp")
-			u.until(t, "etcd", func() bool { return strings.Contains(u.out.String(), "etcd ready") })
-			// As a terminal does, to the whole process group.
-			if err := syscall.Kill(-u.cmd.Process.Pid, tc.signal); err != nil {
-				t.Fatal(err)
-			}
-			u.awaitEnd(t, tc.code, "")
-			if tc.code != exitOK {
-				awaitNoProcess(t, dir)
-			}
-			assertNoProcess(t, dir)
-		})
-	}
-}
-
-func TestUpFails(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "bad", "audit.log"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	u := start(t, "up", "--dir", dir, "--clusters", "good,bad", "--audit")
-	u.awaitEnd(t, exitFailed, `cannot start cluster "bad"`)
-	assertNoProcess(t, dir)
-}
-
-func TestDownLeavesStrangersAlone(t *testing.T) {
-	dir := t.TempDir()
-	stranger := exec.Command("sleep", "600")
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = stranger.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = stranger.Process.Kill()
-		<-ended
-	})
-	// As a killed up leaves it, after which another process got its id.
-	if err := os.WriteFile(lockFile(dir), []byte(strconv.Itoa(stranger.Process.Pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, "down", "--dir", dir).awaitEnd(t, exitOK, "nothing runs in ")
-	select {
-	case <-ended:
-		t.Error("down ended a process that was not up")
-	default:
 	}
 }
 

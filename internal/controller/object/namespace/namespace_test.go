@@ -7,12 +7,10 @@ import (
 	"os"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	targets "github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -78,28 +76,4 @@ func (tn tenant) remove(t *testing.T, c client.Client) {
 func TestNamespaceDeleted(t *testing.T) {
 	c := provide(t)
 	settle(t, c).remove(t, c)
-}
-
-// TestSecretDeletedBeforeItsNamespace shows the worst order: the Secret and the records of use have gone before an
-// Object is deleted.
-func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
-	c := provide(t)
-	tn := settle(t, c)
-	kube.Delete(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
-	for _, o := range tn.objects {
-		kube.Await(t, c, o, "the Object to miss its credentials", func() (bool, string) {
-			got := o.GetCondition(xpv2.TypeSynced)
-			return got.Status == corev1.ConditionFalse, got.Message
-		})
-	}
-	kube.Delete(t, c, tn.config)
-	usage := &mpcv1alpha1.ProviderConfigUsage{}
-	if err := c.DeleteAllOf(t.Context(), usage, client.InNamespace(tn.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	kube.Holds(t, "the ProviderConfig of Objects that still are there stays", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
-		return err == nil, fmt.Sprint(err)
-	}, func() { provider.PassQueue(t, c, tn.namespace) })
-	tn.remove(t, c)
 }

@@ -27,7 +27,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
-	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	cluster "github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -261,44 +260,6 @@ func (w world) lose(t *testing.T, o build.Object, when func() bool) {
 	kube.Patch(t, w.c, o, `{"metadata":{"annotations":{"`+meta.AnnotationKeyReconciliationPaused+`":null}}}`)
 	awaitEnd()
 	kube.AwaitGone(t, w.c, o)
-}
-
-// TestHandedOver shows that an Object is let go by one slot before it is claimed by another one: of two that have it at
-// a time, one would undo what the other has recorded.
-func TestHandedOver(t *testing.T) {
-	w := newWorld(t, build.Cluster())
-	key := func(slot int) string {
-		return scope.Holder(&pcv1alpha1.ProviderConfig{ObjectMeta: build.Meta("", w.configs[slot])})
-	}
-	want := []string{key(0), "", key(1)}
-	o := w.object("moves", 0, "a")
-	kube.Create(t, w.c, o)
-	provider.AwaitReady(t, w.c, o)
-	c, err := client.NewWithWatch(local.Config(), client.Options{Scheme: w.c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), kube.Deadline)
-	defer cancel()
-	seen, err := c.Watch(ctx, &objectv1alpha2.ObjectList{}, client.MatchingFields{"metadata.name": o.GetName()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer seen.Stop()
-	kube.Patch(t, w.c, o, fmt.Sprintf(`{"spec":{"providerConfigRef":{"name":%q}}}`, w.configs[1]))
-	var claims []string
-	for e := range seen.ResultChan() {
-		claim := e.Object.(*objectv1alpha2.Object).GetAnnotations()[commonv1.AnnotationKeyClaim]
-		if len(claims) == 0 || claims[len(claims)-1] != claim {
-			claims = append(claims, claim)
-		}
-		if claim == want[2] {
-			break
-		}
-	}
-	if diff := cmp.Diff(want, claims); diff != "" {
-		t.Errorf("claims in turn: -want, +got:\n%s", diff)
-	}
 }
 
 // TestMovers shows that Objects which move between slots, change, go and come back all the time have one resource each

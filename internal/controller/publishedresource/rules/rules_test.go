@@ -45,7 +45,6 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &shared, &workspaces
 type world struct {
 	server       *kube.Server
 	c, in, other client.Client
-	admin        *rest.Config // of the first of the two workspaces
 	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
@@ -58,7 +57,7 @@ func newWorld(t *testing.T, server *kube.Server, services, billing string) *worl
 	s := &world{server: server, c: server.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	otherPath, otherAdmin := workspaces.Workspace(t)
-	s.admin, s.other = admin, kcp.Client(t, otherAdmin)
+	s.other = kcp.Client(t, otherAdmin)
 	s.offer(t, admin, services, exportName)
 	s.offer(t, otherAdmin, billing, otherName)
 	_, s.consumer = workspaces.Workspace(t)
@@ -76,12 +75,6 @@ func newWorld(t *testing.T, server *kube.Server, services, billing string) *worl
 func (s *world) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
 	kube.Create(t, kcp.Client(t, admin), kcp.Export(export))
-	s.lead(t, admin, config, export)
-}
-
-// lead makes a ProviderConfig that leads to an APIExport.
-func (s *world) lead(t *testing.T, admin *rest.Config, config, export string) {
-	t.Helper()
 	ns := s.server.Namespace(t)
 	account := kcp.ServiceAccount(t, admin, "agent-"+config, kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
