@@ -33,10 +33,6 @@
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off
 // ten seconds after the deletion. On resources of other kinds nobody looks for them.
 //
-// Where the status of an Object does not show the values of a Secret, those who refer to it get them from the Object's
-// controller, which holds the Secret anyway. We rejected a watch of their own on the target: it would be a second
-// connection with other rights, and could show what the reference does not name.
-//
 // An Object of a namespace refers to its own namespace only, unless the operator allows more: the provider reads with
 // its own rights, which must not become the tenant's.
 //

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/pkg/errors"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -35,7 +33,7 @@ type Options struct {
 	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
 	CrossNamespace bool
-	// Sanitized says that the status of an Object does not show the values of Secrets. Show gives them.
+	// Sanitized says that the status of an Object does not show the values of Secrets.
 	Sanitized bool
 }
 
@@ -53,7 +51,7 @@ func NewResolver(o Options) *Resolver {
 		kinds[k.GVK.GroupKind()] = k
 	}
 	return &Resolver{
-		objects: &objects{options: o, kinds: kinds, asked: sync.OnceValue(time.Now)},
+		objects: &objects{options: o, kinds: kinds},
 		editor:  newEditor(o.Cluster.Resource, o.Wake),
 	}
 }
@@ -205,10 +203,11 @@ func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c
 	} else {
 		c, err = r.askOnce(ctx, o, ref)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && r.options.Sanitized && ref.readsHidden(c) {
+		return nil, invalid("%s: field %s of %s is hidden by the provider's flag --sanitize-secrets: have its "+
+			"connectionDetails write a Secret, and refer to that", ref.At, ref.From, ref)
 	}
-	return r.unveil(o.Object, ref, c)
+	return c, err
 }
 
 // askOnce returns the content of an Object. It reads the Object from the control plane, once for each resourceVersion
