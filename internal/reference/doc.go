@@ -14,14 +14,10 @@
 // pass mends. What is no longer referred to is released from the record. Deletion does not resolve: it goes by the
 // record, and also releases what the spec names, for the finalizers of provider-kubernetes, which keeps no record.
 //
-// One workqueue holds the resources whose finalizers change, so that each is changed by one request at a time, with
-// all changes that Objects have asked for by then. No reconcile waits for a request: an Object asks, and is woken when
-// the change is made or has failed. Whether a finalizer is there is read from the newer of the cache and the last
-// answer. We rejected requests within the reconcile: Objects with many references would keep the workers from others.
-//
-// The request is a JSON patch that tests the UID and the finalizers it starts from: those who write other fields
-// cannot hold it up. A patch that tests the resource version could starve. Server-side apply would leave an entry in
-// the managed fields of other people's resources for each Object.
+// Finalizers are changed within the reconcile, by one request at a time for each resource, with all that Objects ask of
+// it by then. Whether a finalizer is there is read from the newer of the cache and the last answer. The request is a
+// merge patch with the resource version, and is made anew from the control plane's state after a conflict. Server-side
+// apply would leave an entry in the managed fields of other people's resources for each Object.
 //
 // Who refers to an Object is an index of the manager's cache over the specs and records of Objects. We rejected maps of
 // our own: each pass would have to keep them up to date. A selector is in it by one label that it requires, so that a

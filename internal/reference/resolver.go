@@ -44,7 +44,7 @@ type Resolver struct {
 	editor *editor
 }
 
-// NewResolver returns a Resolver. Finalizers are changed once it is started.
+// NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
 	kinds := map[schema.GroupKind]Kind{}
 	for _, k := range o.Kinds {
@@ -52,20 +52,13 @@ func NewResolver(o Options) *Resolver {
 	}
 	return &Resolver{
 		objects: &objects{options: o, kinds: kinds},
-		editor:  newEditor(o.Cluster.Resource, o.Wake),
+		editor:  newEditor(o.Cluster.Resource),
 	}
 }
 
-// Start changes finalizers until the context ends. A manager calls it in the leader.
-func (r *Resolver) Start(ctx context.Context) error {
-	r.editor.run(ctx)
-	return nil
-}
-
-// Forget ends what an owner is told, and what it wants.
+// Forget ends what an owner is told.
 func (r *Resolver) Forget(o informer.Owner) {
 	r.options.Cluster.Watches().Track(o, purposeReferences)
-	r.editor.forget(o)
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
