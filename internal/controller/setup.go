@@ -85,9 +85,6 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
-	if err := mgr.Add(o.References); err != nil {
-		return errors.Wrap(err, "cannot add changes of finalizers")
-	}
 	o.Registry.OnRestored(func(r clusters.Restored) {
 		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", r.Server,
 			"providerConfigs", r.Configs)

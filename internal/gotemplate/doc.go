@@ -11,15 +11,10 @@
 //
 // Data are shared with caches. A template that uses a function which changes a map gets a copy of them.
 //
-// A tenant decides how large the data are, and so how long a template runs. Each turn of a loop and each function has a
-// cost, which grows with what a function is about to make, and a template that has used up its budget stops with
+// A tenant decides how large the data are, and so how long a template runs. What a rendering writes has a limit, and so
+// have the turns of its loops and what one call of a function makes of little: a template that reaches one stops with
 // ErrTooCostly. A deadline was rejected: it depends on the machine, and cannot stop a function that is making a large
-// text. A template calls no other, which could call itself: to stop one that is deep down takes longer than to run
-// it. A regular expression costs what its program and the text may take; keys of maps are texts, as nothing tells
-// how large other values become as such.
-//
-// A function that takes a text takes a missing value for an empty one, and whatever writes itself as text for that
-// text.
+// text. What a template does to itself, such as a map that it puts into itself, is its author's.
 //
 // Data may be secret, and functions quote them in their errors, so errors are made of phrases of our own and quote the
 // template only.

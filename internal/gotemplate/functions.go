@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -16,35 +15,22 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mutators are the functions that change the map they are given.
-var mutators = map[string]bool{
-	"set": true, "unset": true, "merge": true, "mustMerge": true, "mergeOverwrite": true, "mustMergeOverwrite": true,
-}
-
-// known returns all functions of templates, without a budget.
+// known returns all functions of templates, within their limits.
 var known = sync.OnceValue(func() template.FuncMap {
 	m := sprigFunctions()
 	maps.Copy(m, template.FuncMap{
 		"sha3sum":   sha3sum,
 		"sha3short": sha3short,
-		"shortHash": ShortSHA1,
-		"dict":      dict,
+		"shortHash": func(v any) string { return ShortSHA1(text(v)) },
 		"keys":      keys,
 		"values":    values,
-		// These are built in, and make texts.
+		// These are built in.
 		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": fmt.Sprintf,
-		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	})
+	limited(m)
+	maps.Copy(m, turns())
 	return m
 })
-
-// stubs returns the functions as far as a parser has to know them.
-func stubs() template.FuncMap {
-	m := maps.Clone(known())
-	m[step] = func() string { return "" }
-	m[shown] = func(v any) any { return v }
-	return m
-}
 
 // SHA1 returns the SHA-1 of a text in hexadecimal digits.
 func SHA1(s string) string {
@@ -58,14 +44,22 @@ const shortLength = 20
 // ShortSHA1 returns the first 20 digits of SHA1.
 func ShortSHA1(s string) string { return SHA1(s)[:shortLength] }
 
-func sha3sum(s string) string {
-	sum := sha3.Sum256([]byte(s))
+// text returns what a value writes, nothing for one that is missing.
+func text(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+func sha3sum(v any) string {
+	sum := sha3.Sum256([]byte(text(v)))
 	return hex.EncodeToString(sum[:])
 }
 
 // sha3short returns the first digits of sha3sum: 20, or as many as are asked for.
-func sha3short(s string, length ...int) (string, error) {
-	sum, n := sha3sum(s), shortLength
+func sha3short(v any, length ...int) (string, error) {
+	sum, n := sha3sum(v), shortLength
 	if len(length) > 0 {
 		n = length[0]
 	}
@@ -73,23 +67,6 @@ func sha3short(s string, length ...int) (string, error) {
 		return "", errors.Errorf("length must be one number from 1 to %d", len(sum))
 	}
 	return sum[:n], nil
-}
-
-// dict returns a map of keys and values in turn. Its keys are texts: sprig writes whatever it is given as one, however
-// large that is, or without an end.
-func dict(pairs ...any) (map[string]any, error) {
-	m := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		key, err := text(reflect.ValueOf(pairs[i]))
-		if err != nil {
-			return nil, err
-		}
-		m[key] = ""
-		if i+1 < len(pairs) {
-			m[key] = pairs[i+1]
-		}
-	}
-	return m, nil
 }
 
 // keys returns the keys of maps, in order.
@@ -114,7 +91,7 @@ func values(d map[string]any) []any {
 // version of sprig adds stays out until it is listed here.
 const allowed = `
 	abbrev abbrevboth add add1 add1f addf adler32sum all any append atoi b32dec b32enc b64dec b64enc base biggest
-	camelcase cat ceil chunk clean coalesce compact concat contains decryptAES deepCopy deepEqual default dig dir
+	camelcase cat ceil chunk clean coalesce compact concat contains decryptAES deepCopy deepEqual default dict dig dir
 	div divf duration durationRound empty ext fail first float64 floor fromJson get has hasKey hasPrefix hasSuffix
 	hello indent initial initials int int64 isAbs join kebabcase kindIs kindOf last list lower max maxf merge
 	mergeOverwrite min minf mod mul mulf mustAppend mustChunk mustCompact mustDeepCopy mustFirst mustFromJson

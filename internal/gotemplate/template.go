@@ -3,9 +3,7 @@ package gotemplate
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"text/template"
-	"text/template/parse"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
@@ -16,17 +14,6 @@ const (
 	textMax = 16 << 10
 	// outputMax is the length of the longest output, in bytes.
 	outputMax = 512 << 10
-	// costMax is the budget of one rendering. A byte that is made costs one.
-	costMax = 4 << 20
-	// stepCost is the cost of one turn of a loop or one call of a function. It limits them to some hundred thousand.
-	stepCost = 16
-)
-
-const (
-	// step is the name of the function that is called at the beginning of each turn of a loop.
-	step = "_step"
-	// shown is the name of the function that each value passes that is written.
-	shown = "_shown"
 )
 
 // A Workspace is what templates know of the workspace of an object.
@@ -42,29 +29,31 @@ func (w Workspace) Data() map[string]any {
 
 // A Template is ready to be rendered, by any number of goroutines.
 type Template struct {
-	parsed    *template.Template
-	functions []string // the names of those it may call, step among them
-	mutates   bool
+	parsed  *template.Template
+	mutates bool
 }
+
+var (
+	// mutators are the functions that change the map they are given.
+	mutators = regexp.MustCompile(`\b(set|unset|merge|mustMerge|mergeOverwrite|mustMergeOverwrite)\b`)
+	// calls are calls of templates. To stop one that is deep down takes longer than to run it.
+	calls = regexp.MustCompile(`\{\{-?\s*(template|block)\b`)
+)
 
 // Parse reads a template. The cause of an error is ErrInvalid.
 func Parse(text string) (*Template, error) {
 	if len(text) > textMax {
 		return nil, failure{ErrInvalid, "it is too long"}
 	}
-	t, err := template.New("").Funcs(stubs()).Parse(text)
+	if calls.MatchString(text) {
+		return nil, failure{ErrInvalid, "it calls a template"}
+	}
+	t, err := template.New("").Funcs(known()).Parse(text)
 	if err != nil {
 		return nil, failure{ErrInvalid, strings.TrimPrefix(err.Error(), "template: ")}
 	}
-	out, w := &Template{parsed: t}, &walker{names: map[string]bool{step: true}}
-	if w.list(t.Root); w.calls {
-		return nil, failure{ErrInvalid, "it calls a template"}
-	}
-	for name := range w.names {
-		out.functions = append(out.functions, name)
-		out.mutates = out.mutates || mutators[name]
-	}
-	return out, nil
+	countTurns(t.Root)
+	return &Template{parsed: t, mutates: mutators.MatchString(text)}, nil
 }
 
 // Render returns what the template yields for data, without white space around it. The data are not changed. The cause
@@ -77,8 +66,8 @@ func (t *Template) Render(data map[string]any) (string, error) {
 	if t.mutates {
 		data, _ = clone(data).(map[string]any)
 	}
-	b, out := &budget{left: costMax}, &output{}
-	if err := parsed.Funcs(b.functions(t.functions)).Execute(out, data); err != nil {
+	out := &output{}
+	if err := parsed.Funcs(turns()).Execute(out, data); err != nil {
 		return "", explain(err)
 	}
 	return strings.TrimSpace(out.String()), nil
@@ -112,81 +101,6 @@ func clone(v any) any {
 		return out
 	}
 	return v
-}
-
-// A walker puts a step at the beginning of each list of nodes, and gathers the names of functions.
-type walker struct {
-	names map[string]bool
-	calls bool // a template is called
-}
-
-// list walks through a list of nodes, some of which may be run more than once.
-func (w *walker) list(l *parse.ListNode) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		w.node(n)
-	}
-	l.Nodes = append([]parse.Node{stepNode()}, l.Nodes...)
-}
-
-func (w *walker) node(n parse.Node) {
-	switch n := n.(type) {
-	case *parse.ActionNode:
-		w.pipe(n.Pipe)
-		if len(n.Pipe.Decl) == 0 {
-			n.Pipe.Cmds = append(n.Pipe.Cmds, shownCommand())
-		}
-	case *parse.TemplateNode:
-		w.calls = true
-	case *parse.IfNode:
-		w.branch(&n.BranchNode)
-	case *parse.WithNode:
-		w.branch(&n.BranchNode)
-	case *parse.RangeNode:
-		w.branch(&n.BranchNode)
-	}
-}
-
-func (w *walker) branch(n *parse.BranchNode) {
-	w.pipe(n.Pipe)
-	w.list(n.List)
-	w.list(n.ElseList)
-}
-
-func (w *walker) pipe(p *parse.PipeNode) {
-	if p == nil {
-		return
-	}
-	for _, c := range p.Cmds {
-		for _, a := range c.Args {
-			w.argument(a)
-		}
-	}
-}
-
-func (w *walker) argument(n parse.Node) {
-	switch n := n.(type) {
-	case *parse.IdentifierNode:
-		w.names[n.Ident] = true
-	case *parse.PipeNode:
-		w.pipe(n)
-	case *parse.ChainNode:
-		w.argument(n.Node)
-	}
-}
-
-// additions are the nodes that call step and shown.
-var additions = sync.OnceValue(func() []parse.Node {
-	return template.Must(template.New("").Funcs(stubs()).Parse("{{" + step + "}}{{0 | " + shown + "}}")).Root.Nodes
-})
-
-func stepNode() parse.Node { return additions()[0].Copy() }
-
-func shownCommand() *parse.CommandNode {
-	n, _ := additions()[1].Copy().(*parse.ActionNode)
-	return n.Pipe.Cmds[1]
 }
 
 // Causes of errors.

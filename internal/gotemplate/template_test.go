@@ -64,8 +64,8 @@ func TestRender(t *testing.T) {
 			want:   want{text: "a9993e364706816aba3e"},
 		},
 		"Path": {
-			reason: "A path is a text, and more.",
-			text:   `{{ .ClusterPath | replace ":" "-" }}/{{ .ClusterPath.Base }}`,
+			reason: "A path writes itself, and is more than a text.",
+			text:   `{{ toString .ClusterPath | replace ":" "-" }}/{{ .ClusterPath.Base }}`,
 			want:   want{text: "root-org-team/team"},
 		},
 		"Sprig": {
@@ -113,11 +113,6 @@ func TestRender(t *testing.T) {
 		"Random": {reason: "There is no chance.", text: "{{ randInt 0 9 }}", want: want{err: ErrInvalid}},
 		"Repeat": {
 			reason: "A text cannot be made too long.",
-			text:   `{{ repeat 1000000000 "xxxxxxxxxx" }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"Overflow": {
-			reason: "Nor by a number that overflows.",
 			text:   `{{ repeat 9223372036854775807 "xxxxxxxxxx" }}`,
 			want:   want{err: ErrTooCostly},
 		},
@@ -126,38 +121,25 @@ func TestRender(t *testing.T) {
 			text:   `{{ until 100000000 | len }}`,
 			want:   want{err: ErrTooCostly},
 		},
-		"Seq":  {reason: "Nor by its ends.", text: `{{ seq 0 100000000 | len }}`, want: want{err: ErrTooCostly}},
 		"Loop": {reason: "A loop ends.", text: `{{ range 1000000000 }}{{ end }}`, want: want{err: ErrTooCostly}},
 		"Recursion": {
 			reason: "A template calls no other, which could call itself.",
-			text:   `{{ define "a" }}{{ range 9 }}{{ template "a" }}{{ end }}{{ end }}{{ template "a" }}`,
+			text:   `{{ define "a" }}{{ range 9 }}{{- template "a" }}{{ end }}{{ end }}`,
 			want:   want{err: ErrInvalid},
 		},
-		"Block":  {reason: "Nor one that it defines there.", text: `{{ block "a" . }}{{ end }}`, want: want{err: ErrInvalid}},
-		"Itself": {reason: "Nor itself, which has no name.", text: `{{ template "" . }}`, want: want{err: ErrInvalid}},
-		"ItselfWithin": {
-			reason: "Nor that where it is defined.",
-			text:   `{{ define "" }}{{ range 9 }}{{ template "" }}{{ end }}{{ end }}`,
-			want:   want{err: ErrInvalid},
+		"Compared": {
+			reason: "A long list is not compared with itself.",
+			text:   `{{ splitList "" .Object.spec.long | uniq | len }}`,
+			want:   want{err: ErrTooCostly},
+		},
+		"Verbs": {
+			reason: "A format has a limit.",
+			text:   `{{ printf (replace "x" "%9d" (trunc 1000 .Object.spec.long)) 1 | len }}`,
+			want:   want{err: ErrTooCostly},
 		},
 		"Doubling": {
 			reason: "What doubles ends.",
 			text:   `{{ $s := "x" }}{{ range 99 }}{{ $s = print $s $s }}{{ end }}{{ len $s }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"SharedDoubling": {
-			reason: "What doubles by reference cannot be written.",
-			text:   `{{ $l := list 1 }}{{ range 60 }}{{ $l = list $l $l }}{{ end }}{{ $l }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"SharedJSON": {
-			reason: "Nor encoded.",
-			text:   `{{ $l := list 1 }}{{ range 60 }}{{ $l = list $l $l }}{{ end }}{{ toJson $l }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"Cycle": {
-			reason: "A map in itself cannot be written.",
-			text:   `{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d }}`,
 			want:   want{err: ErrTooCostly},
 		},
 		"Replace": {
@@ -175,16 +157,6 @@ func TestRender(t *testing.T) {
 			text:   `{{ regexReplaceAll "https?://([^@]*@)?" (replace "x" "http://" (trunc 9000 .Object.spec.long)) "" }}`,
 			want:   want{err: ErrTooCostly},
 		},
-		"RegexLoop": {
-			reason: "Nor are short ones without an end.",
-			text:   `{{ range 1000 }}{{ $x := regexFindAll "https?://([^@]*@)?" (repeat 500 "http://") -1 }}{{ end }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"RegexRepeat": {
-			reason: "What is repeated counts for each byte of the text.",
-			text:   `{{ range 300 }}{{ $x := regexMatch "(x.?.?.?.?){1000}y" (trunc 9000 $.Object.spec.long) }}{{ end }}`,
-			want:   want{err: ErrTooCostly},
-		},
 		"RegexPattern": {
 			reason: "A pattern has a limit.",
 			text:   `{{ regexMatch (trunc 2000 .Object.spec.long) "x" }}`,
@@ -198,34 +170,8 @@ func TestRender(t *testing.T) {
 		},
 		"RegexText": {
 			reason: "Also for texts of some length.",
-			text:   `{{ regexReplaceAll "x" (trunc 10000 .Object.spec.long) "" }}ok`,
+			text:   `{{ regexReplaceAll "x" (trunc 4000 .Object.spec.long) "" }}ok`,
 			want:   want{text: "ok"},
-		},
-		"Dict": {
-			reason: "A map has keys that are texts.",
-			text:   `{{ (dict "a" 1 .ClusterPath 2 "odd").a }}{{ (dict .ClusterPath 2) | keys | first }}`,
-			want:   want{text: "1root:org:team"},
-		},
-		"DictNumber": {reason: "And no others.", text: `{{ dict 1 2 }}`, want: want{err: ErrFailed}},
-		"DictCycle": {
-			reason: "A map in itself is none.",
-			text:   `{{ $d := dict "a" 1 }}{{ $_ := set $d "d" $d }}{{ $x := dict $d 1 }}`,
-			want:   want{err: ErrFailed},
-		},
-		"DictDoubling": {
-			reason: "Nor is what doubles by reference.",
-			text:   `{{ $l := list 1 }}{{ range 60 }}{{ $l = list $l $l }}{{ end }}{{ $x := dict $l 1 }}`,
-			want:   want{err: ErrFailed},
-		},
-		"Width": {
-			reason: "Nor by a width.",
-			text:   `{{ printf "%1000000d%1000000d%1000000d%1000000d%1000000d" 1 1 1 1 1 }}`,
-			want:   want{err: ErrTooCostly},
-		},
-		"StarWidth": {
-			reason: "Nor by a width that is an argument.",
-			text:   `{{ printf "%*d%*d%*d%*d%*d" 1000000 1 1000000 1 1000000 1 1000000 1 1000000 1 }}`,
-			want:   want{err: ErrTooCostly},
 		},
 		"Indent": {
 			reason: "Nor by lines.",
@@ -297,7 +243,7 @@ func TestErrorsTellThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = tpl.Render(data())
-	want := "template fails: at 2:3 <upper .Object.spec.replicas>: error calling upper"
+	want := "template fails: at 2:16 <.Object.spec.replicas>: wrong type for value; expected string; got int64"
 	if err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}

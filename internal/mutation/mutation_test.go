@@ -137,7 +137,7 @@ func TestSpec(t *testing.T) {
 		},
 		"TemplateValue": {
 			reason: "The value is a text by itself.",
-			steps:  []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value }}{{ .Value }}")},
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value.String }}{{ .Value }}")},
 			want:   want{content: with("secretName", "MY-SECRETmy-secret")},
 		},
 		// api-syncagent escapes texts as for HTML.

@@ -102,7 +102,7 @@ func TestName(t *testing.T) {
 		"Path": {
 			reason: "The path of the workspace can be used.",
 			args: args{
-				&v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname",
+				&v1alpha1.ResourceNaming{Namespace: `{{ toString .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname",
 			},
 			want: both("root-org", nameHash),
 		},

@@ -79,7 +79,8 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 	}
 	err = apierrors.NewConflict(at.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
 	for _, finalizer := range finalizers {
-		err = worse(err, r.editor.set(at, change{owner: f.Owner, finalizer: finalizer}, f))
+		_, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, f)
+		err = worse(err, failed)
 	}
 	return refused(errors.Wrap(err, "cannot remove finalizers of Objects that are gone"))
 }

@@ -14,14 +14,10 @@
 // pass mends. What is no longer referred to is released from the record. Deletion does not resolve: it goes by the
 // record, and also releases what the spec names, for the finalizers of provider-kubernetes, which keeps no record.
 //
-// One workqueue holds the resources whose finalizers change, so that each is changed by one request at a time, with
-// all changes that Objects have asked for by then. No reconcile waits for a request: an Object asks, and is woken when
-// the change is made or has failed. Whether a finalizer is there is read from the newer of the cache and the last
-// answer. We rejected requests within the reconcile: Objects with many references would keep the workers from others.
-//
-// The request is a JSON patch that tests the UID and the finalizers it starts from: those who write other fields
-// cannot hold it up. A patch that tests the resource version could starve. Server-side apply would leave an entry in
-// the managed fields of other people's resources for each Object.
+// Finalizers are changed within the reconcile, by one request at a time for each resource, with all that Objects ask of
+// it by then. Whether a finalizer is there is read from the newer of the cache and the last answer. The request is a
+// merge patch with the resource version, and is made anew from the control plane's state after a conflict. Server-side
+// apply would leave an entry in the managed fields of other people's resources for each Object.
 //
 // Who refers to an Object is an index of the manager's cache over the specs and records of Objects. We rejected maps of
 // our own: each pass would have to keep them up to date. A selector is in it by one label that it requires, so that a
@@ -32,10 +28,6 @@
 //
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off
 // ten seconds after the deletion. On resources of other kinds nobody looks for them.
-//
-// Where the status of an Object does not show the values of a Secret, those who refer to it get them from the Object's
-// controller, which holds the Secret anyway. We rejected a watch of their own on the target: it would be a second
-// connection with other rights, and could show what the reference does not name.
 //
 // An Object of a namespace refers to its own namespace only, unless the operator allows more: the provider reads with
 // its own rights, which must not become the tenant's.

@@ -67,6 +67,15 @@ func holdsSecret(v any) bool {
 	return false
 }
 
+// readsHidden reports whether a reference reads the values of the Secret that an Object keeps, where the status shows
+// none.
+func (r *Reference) readsHidden(content map[string]any) bool {
+	const shown = "status.atProvider.manifest"
+	secret, _, _ := read(content, shown)
+	m, _ := secret.(map[string]any)
+	return diff.IsSecret(m) && (r.From == shown || covers(shown+".data", r.From) || covers(shown+".stringData", r.From))
+}
+
 // write sets a field, and makes the maps and lists it lies in where they are missing or null. The value is copied.
 func write(content map[string]any, path string, value any) error {
 	segments, err := fieldpath.Parse(path)

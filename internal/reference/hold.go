@@ -15,8 +15,7 @@ import (
 // Hold keeps what an Object refers to from going before the Object, and removes its finalizer from what it no longer
 // refers to. The Object must have a finalizer. record must write the pins to the status of the Object; it is called
 // before anything is pinned that is not recorded. What is let go is taken off the status in memory only: a record
-// without a finalizer does no harm. The error is a conflict as long as finalizers are being changed; the owner is woken
-// then.
+// without a finalizer does no harm.
 func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
 	record func(context.Context, []commonv1.PinnedReference) error,
 ) error {
@@ -47,8 +46,7 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
 	return worst
 }
 
-// Release removes the finalizer of an Object from all that it refers to. References need not lead anywhere. The error
-// is a conflict as long as finalizers are being removed; the owner is woken then.
+// Release removes the finalizer of an Object from all that it refers to. References need not lead anywhere.
 func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 	pins := f.Observed().References
 	var worst error
@@ -66,7 +64,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if err != nil || !served {
 			continue // What cannot be found has not been pinned by us.
 		}
-		err = r.editor.set(at, f.change(false), nil)
+		_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, nil)
 		if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsBadRequest(err) &&
 			!apierrors.IsInvalid(err) { // All others may pass by themselves.
 			worst = worse(worst, refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", &ref)))
@@ -93,7 +91,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 			known = objs[0].Object
 		}
 		if err == nil {
-			err = r.editor.set(at, f.change(false), known)
+			_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, known)
 		}
 	}
 	return refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", describe(p.Kind, nameOf(p))))
@@ -104,18 +102,12 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 	what := describe(x.pin.Kind, nameOf(x.pin))
 	at, _, err := r.at(ctx, f.Owner, x.pin)
 	if err == nil {
-		now := r.editor.newest(at, x)
-		if now.GetDeletionTimestamp() != nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
+		now, failed := r.editor.set(ctx, at, change{finalizer: f.finalizer(), add: true}, x)
+		if err = failed; err == nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
 			return waiting("%s, which has gone, to be made anew", what)
 		}
-		err = r.editor.set(at, f.change(true), x)
 	}
 	return refused(errors.Wrapf(err, "cannot put the finalizer of the provider on %s", what))
-}
-
-// change returns what an Object wants of a resource: to put its finalizer there, or to take it off.
-func (f Referrer) change(add bool) change {
-	return change{owner: f.Owner, finalizer: f.finalizer(), add: add}
 }
 
 // at returns where a resource is, and whether the control plane serves its kind, in another version if need be.

@@ -5,7 +5,6 @@ import (
 	goruntime "runtime"
 	"slices"
 	"sync"
-	"time"
 	"weak"
 
 	"github.com/pkg/errors"
@@ -75,9 +74,6 @@ type objects struct {
 	served  sync.Map // the GroupKinds that the cache can be asked for
 	known   sync.Map // what edges has found out, by the first reference
 	others  sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
-	seen    sync.Map // node to observedResource: of Objects whose status does not show all of their resources
-	// asked returns when somebody has asked for one that has not been seen, for the first time.
-	asked func() time.Time
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.

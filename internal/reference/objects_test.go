@@ -3,8 +3,10 @@ package reference
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,6 +77,24 @@ func showing(color string) *mobjectv1alpha1.Object {
 // reading refers to a field of an Object, or of those with a label.
 func reading(field, name string, labels map[string]string) commonv1.Reference {
 	return commonv1.Reference{FromObject: &commonv1.FromObject{Name: name, MatchLabels: labels, FieldPath: field}}
+}
+
+// TestHiddenValues shows that a reference to what the status hides of a Secret is refused with the cure.
+func TestHiddenValues(t *testing.T) {
+	r, _ := cached(t)
+	r.options.Sanitized = true
+	secret := named("source")
+	secret.Observed().Manifest.Raw = []byte(`{"apiVersion":"v1","kind":"Secret","data":{"redacted":null}}`)
+	for field, want := range map[string]xpv2.ConditionReason{
+		"status.atProvider.manifest": commonv1.ReasonInvalidReference, "status.atProvider.manifest.kind": "", "status": "",
+		"status.atProvider.manifest.data.a": commonv1.ReasonInvalidReference,
+	} {
+		ref := &Reference{GVK: mobjectv1alpha1.ObjectGroupVersionKind, From: field}
+		_, err := r.contentOf(t.Context(), Referrer{Object: secret}, ref)
+		if got := ReasonOf(err); got != want || got != "" && !strings.Contains(err.Error(), "connectionDetails") {
+			t.Errorf("%s: want reason %q, got %v", field, want, err)
+		}
+	}
 }
 
 func TestReads(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/pkg/errors"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -35,7 +33,7 @@ type Options struct {
 	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
 	CrossNamespace bool
-	// Sanitized says that the status of an Object does not show the values of Secrets. Show gives them.
+	// Sanitized says that the status of an Object does not show the values of Secrets.
 	Sanitized bool
 }
 
@@ -46,28 +44,21 @@ type Resolver struct {
 	editor *editor
 }
 
-// NewResolver returns a Resolver. Finalizers are changed once it is started.
+// NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
 	kinds := map[schema.GroupKind]Kind{}
 	for _, k := range o.Kinds {
 		kinds[k.GVK.GroupKind()] = k
 	}
 	return &Resolver{
-		objects: &objects{options: o, kinds: kinds, asked: sync.OnceValue(time.Now)},
-		editor:  newEditor(o.Cluster.Resource, o.Wake),
+		objects: &objects{options: o, kinds: kinds},
+		editor:  newEditor(o.Cluster.Resource),
 	}
 }
 
-// Start changes finalizers until the context ends. A manager calls it in the leader.
-func (r *Resolver) Start(ctx context.Context) error {
-	r.editor.run(ctx)
-	return nil
-}
-
-// Forget ends what an owner is told, and what it wants.
+// Forget ends what an owner is told.
 func (r *Resolver) Forget(o informer.Owner) {
 	r.options.Cluster.Watches().Track(o, purposeReferences)
-	r.editor.forget(o)
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
@@ -205,10 +196,11 @@ func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c
 	} else {
 		c, err = r.askOnce(ctx, o, ref)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && r.options.Sanitized && ref.readsHidden(c) {
+		return nil, invalid("%s: field %s of %s is hidden by the provider's flag --sanitize-secrets: have its "+
+			"connectionDetails write a Secret, and refer to that", ref.At, ref.From, ref)
 	}
-	return r.unveil(o.Object, ref, c)
+	return c, err
 }
 
 // askOnce returns the content of an Object. It reads the Object from the control plane, once for each resourceVersion

@@ -234,18 +234,8 @@ func (e *external) ran(o Object) (bool, error) {
 	return true, errors.Wrap(err, "cannot derive readiness")
 }
 
-// see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who
-// refer to it.
+// see records the live resource in the status, and whether it is ready.
 func (e *remote) see(o Object) error {
-	if err := e.note(o); err != nil {
-		return err
-	}
-	e.show(o)
-	return nil
-}
-
-// note is see without giving anything to others.
-func (e *remote) note(o Object) error {
 	v, err := readiness.Of(o.Desired().Readiness, e.live)
 	if err != nil {
 		return errors.Wrap(err, "cannot derive readiness")

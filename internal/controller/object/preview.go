@@ -91,7 +91,7 @@ func (e previewer) seePreviewed(o Object) error {
 	switch {
 	case e.live != nil && elsewhere && obs.Applied != nil:
 		kept := *obs
-		err := e.note(o)
+		err := e.see(o)
 		obs.Manifest, obs.OmittedBytes = kept.Manifest, kept.OmittedBytes
 		obs.ProviderConfigReference = kept.ProviderConfigReference
 		return err

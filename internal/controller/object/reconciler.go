@@ -129,7 +129,6 @@ func (c *reconciler[T]) forget(n types.NamespacedName) {
 	c.registry.Forget(owner)
 	c.registry.Forget(previousOwner(owner))
 	c.options.References.Forget(owner)
-	c.options.References.Hide(c.kind.GVK, n)
 	c.drift.Forget(owner)
 	c.writes.Forget(n)
 }

@@ -131,20 +131,6 @@ func staysOmitted(o Object, live *unstructured.Unstructured, size int64) bool {
 		was.GroupVersionKind() == live.GroupVersionKind()
 }
 
-// show gives the live resource to those who refer to the Object, if the status is not to show all of it.
-func (e *remote) show(o Object) {
-	if !e.options.SanitizeSecrets {
-		return
-	}
-	if !diff.IsSecret(e.live.Object) {
-		e.options.References.Hide(e.gvk, e.Owner.NamespacedName)
-		return
-	}
-	all := e.options
-	all.SanitizeSecrets = false
-	e.options.References.Show(o, e.gvk, present(e.live, all))
-}
-
 // hideValues removes the values of a Secret, and the annotation that repeats them.
 func hideValues(content map[string]any) {
 	content["data"] = map[string]any{"redacted": nil}

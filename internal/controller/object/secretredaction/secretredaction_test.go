@@ -69,14 +69,12 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// A deployment is a provider that runs with a change log service and a journal of all it can log, until the test ends
-// or it is stopped.
+// A deployment is a provider that runs with a change log service and a journal of all it can log, until the test ends.
 type deployment struct {
 	client.Client // of the control plane
 
 	changes *service.Service
 	log     *journal
-	stop    func()
 }
 
 // provide starts the provider.
@@ -95,9 +93,8 @@ func provide(t *testing.T) deployment {
 		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
 		o.Logger = logging.NewLogrLogger(zap.New(zap.WriteTo(j), zap.UseDevMode(true)))
 	})
-	stop := func() { cancel(); wait() }
-	t.Cleanup(stop)
-	return deployment{Client: local.Client(t, apis.AddToScheme), changes: s, log: j, stop: stop}
+	t.Cleanup(func() { cancel(); wait() })
+	return deployment{Client: local.Client(t, apis.AddToScheme), changes: s, log: j}
 }
 
 // credentials returns the manifest of a Secret.
