@@ -198,7 +198,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 
 		m["stringData"] = map[string]any{"password": 31337}
 		setManifest(t, w.c, o, m)
-		refused := awaitCondition(t, w.c, o, cannotCompare, ".stringData.password")
+		refused := awaitCondition(t, w.c, o, cannotCompare, "stringData.password is no string")
 		if strings.Contains(refused, "31337") {
 			t.Errorf("message about a value of a Secret: want the field and not the value, got %q", refused)
 		}
