@@ -13,12 +13,11 @@
 // its cache of the result is stale.
 //
 // What an apply would change is asked by a dry-run apply, which knows the defaults, webhooks and checks of the target,
-// but only of those that must not apply, and only once for each state. Where a target does not let us try, Overlay does
-// what can be done with the manifest and the live resource alone. It takes from the managed fields which lists have
-// keys; a guess by customary names such as name was rejected, as it is wrong for ports and conditions.
+// but only of those that must not apply, and only once for each state. A comparison of our own was rejected: it knows
+// neither defaults nor which lists have keys.
 //
-// Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields:
-// servers quote values they find wrong, in ways that are not worth telling apart. To search for values of Secrets only
+// Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields of the
+// manifest: servers quote values they find wrong, and webhooks say what they like. To search for values of Secrets only
 // was rejected, as a server may repeat what it has made of one.
 //
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI

@@ -45,11 +45,6 @@ func hashOwned(u *unstructured.Unstructured) error {
 	return err
 }
 
-func overlayItself(u *unstructured.Unstructured) error {
-	_, err := Overlay(u, u)
-	return err
-}
-
 func holdsLegacy(u *unstructured.Unstructured) error {
 	entries := u.GetManagedFields()
 	entries[0].Operation = metav1.ManagedFieldsOperationUpdate
@@ -69,8 +64,6 @@ func TestListsAreReadOnce(t *testing.T) {
 	}{
 		"HashOwned":         {resource: keyed, do: hashOwned},
 		"HashOwnedInvented": {resource: invented, do: hashOwned},
-		"Overlay":           {resource: keyed, do: overlayItself},
-		"OverlayInvented":   {resource: invented, do: overlayItself},
 		"Migrate":           {resource: keyed, do: holdsLegacy},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +109,6 @@ func FuzzManagedFields(f *testing.F) {
 		if first != again {
 			t.Errorf("hashes of the same fields differ: %q, %q", first, again)
 		}
-		_, _ = Overlay(u, u)
 		_, _ = Current(u, u, manager)
 		if set, oerr := owned(u, manager); err == nil && oerr == nil {
 			compareFinders(t, u.Object, set)

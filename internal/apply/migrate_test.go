@@ -9,8 +9,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
+
+// object returns the resource of a JSON text, nil if it is empty.
+func object(t *testing.T, content string) *unstructured.Unstructured {
+	t.Helper()
+	if content == "" {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal([]byte(content), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
 
 const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 

@@ -102,7 +102,11 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		return c.breaker
 	})
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, usable, health)
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() {
+			if health(); c.tokens.Failure() == nil {
+				usable()
+			}
+		})
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
 	if err := c.dial(ctx, a.route, r); err != nil {
@@ -271,7 +275,7 @@ func (c *Cluster) Watches() *informer.Set { return c.watches }
 func (c *Cluster) Ready(ctx context.Context) error {
 	err := c.breaker.ready(ctx)
 	if err == nil && c.tokens != nil {
-		err = c.tokens.Ready(ctx)
+		_, err = c.tokens.Token()
 	}
 	// kcp ends watches when it begins to delete a workspace. Those that begin later stay open without a word when it is
 	// gone, and when there is another one by its path.

@@ -76,25 +76,20 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestFenceSharesConnections shows that clusters with the same TLS settings share one connection, with a Fence and
-// without.
+// TestFenceSharesConnections shows that clusters with the same TLS settings share one connection.
 func TestFenceSharesConnections(t *testing.T) {
-	for name, f := range map[string]*fence.Fence{"With": fence.New(nil), "Without": nil} {
-		t.Run(name, func(t *testing.T) {
-			var conns atomic.Int64
-			s := httptest.NewUnstartedServer(http.NotFoundHandler())
-			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
-					conns.Add(1)
-				}
-			}
-			s.EnableHTTP2 = true
-			s.StartTLS()
-			t.Cleanup(s.Close)
-			connected(t, s, f)
-			if n := conns.Load(); n > 1 {
-				t.Errorf("connections of three clusters: want 1, got %d", n)
-			}
-		})
+	var conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	connected(t, s, fence.New(nil))
+	if n := conns.Load(); n > 1 {
+		t.Errorf("connections of three clusters: want 1, got %d", n)
 	}
 }

@@ -42,7 +42,7 @@ type route struct {
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
-	routes := map[identity.Writer]route{
+	return map[identity.Writer]route{
 		identity.WriterOperator: {
 			dialer: &transport.DialHolder{Dial: newDialer().DialContext}, fence: f,
 			maxObject: maxObject, maxPage: maxList, maxList: maxList, skip: skipMost,
@@ -54,10 +54,6 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 			large: make(chan struct{}, largeBodies),
 		},
 	}
-	for _, r := range routes {
-		r.dialer.Dial = f.Dial(r.dialer.Dial)
-	}
-	return routes
 }
 
 // forTokens returns a context whose token sources use the route.

@@ -8,11 +8,11 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -30,157 +30,53 @@ func newLogged(uid types.UID, conditions ...xpv2.Condition) *mobjectv1alpha1.Obj
 	return o
 }
 
-// lines runs a change with a log and returns what it logs. There is one of a leader, and one of a replica that waits.
-func lines(leads bool, change func(failureLog)) []string {
-	var out []string
-	elected := make(chan struct{})
-	if leads {
-		close(elected)
-	}
-	change(failureLog{
-		log:  logging.NewLogrLogger(funcr.New(func(_, args string) { out = append(out, args) }, funcr.Options{})),
-		kind: mobjectv1alpha1.ObjectGroupVersionKind, elected: elected,
-	})
-	return out
-}
-
 func TestFailureLog(t *testing.T) {
 	failed := xpv2.ReconcileError(errors.New("no right"))
 	failed.Reason = commonv1.ReasonForbidden
-	other := failed
-	other.Reason = commonv1.ReasonTargetUnreachable
-	about := func(condition string) string {
-		return `"kind"="Object.kubernetes.m.crossplane.io" "name"="hat" "condition"="` + condition +
-			`" "namespace"="shop" "providerConfig"="ClusterProviderConfig/remote" `
+	other, lost := failed, xpv2.Unavailable()
+	other.Reason, lost.Reason = commonv1.ReasonTargetUnreachable, commonv1.ReasonTargetUnreachable
+	line := func(message, condition, why string) string {
+		return `"level"=0 "msg"="` + message + `" "kind"="Object.kubernetes.m.crossplane.io" "namespace"="shop" ` +
+			`"name"="hat" "providerConfig"="ClusterProviderConfig/remote" "condition"="` + condition + `" ` + why
 	}
-	lost := xpv2.Unavailable()
-	lost.Reason = commonv1.ReasonTargetUnreachable
-	fails := []string{
-		`"level"=0 "msg"="Condition has failed" ` + about("Synced") + `"reason"="Forbidden" "message"="no right"`,
-	}
+	fails := []string{line("Condition has failed", "Synced", `"reason"="Forbidden" "message"="no right"`)}
+	well := newLogged("1", xpv2.ReconcileSuccess(), xpv2.Available())
 	for name, tc := range map[string]struct {
 		reason  string
-		waits   bool // this replica does not lead
+		waits   bool // another replica writes the conditions
 		was, is *mobjectv1alpha1.Object
 		want    []string
 	}{
-		"Fails": {
-			reason: "A condition that turns to a failure is logged.",
-			was:    newLogged("1", xpv2.ReconcileSuccess()),
-			is:     newLogged("1", failed),
-			want:   fails,
-		},
-		"FailsAtOnce": {
-			reason: "So is the first one of a resource.",
-			was:    newLogged("1"),
-			is:     newLogged("1", failed),
-			want:   fails,
-		},
+		"Fails":       {"A failure is logged.", false, well, newLogged("1", failed), fails},
+		"FailsAtOnce": {"So is the first one of a resource.", false, newLogged("1"), newLogged("1", failed), fails},
 		"FailsStill": {
-			reason: "Nothing is repeated, whatever the next attempt says.",
-			was:    newLogged("1", failed),
-			is:     newLogged("1", other),
+			"Nothing is repeated, whatever the next attempt says.", false, newLogged("1", failed), newLogged("1", other), nil,
 		},
 		"IsWell": {
-			reason: "The end of a failure is logged.",
-			was:    newLogged("1", failed),
-			is:     newLogged("1", xpv2.ReconcileSuccess()),
-			want: []string{`"level"=0 "msg"="Condition fails no more" ` + about("Synced") +
-				`"reason"="ReconcileSuccess" "failed"="Forbidden"`},
+			"The end of a failure is logged.", false, newLogged("1", failed), newLogged("1", xpv2.ReconcileSuccess()),
+			[]string{line("Condition fails no more", "Synced", `"reason"="ReconcileSuccess" "message"=""`)},
 		},
 		"IsReady": {
-			reason: "A resource that becomes ready has not failed.",
-			was:    newLogged("1", xpv2.ReconcileSuccess(), xpv2.Creating()),
-			is:     newLogged("1", xpv2.ReconcileSuccess(), xpv2.Available()),
+			"What becomes ready has not failed.", false, newLogged("1", xpv2.Creating()), newLogged("1", xpv2.Available()), nil,
 		},
 		"IsNotReady": {
-			reason: "Whether a resource of a target is ready is not our failure.",
-			was:    newLogged("1", xpv2.ReconcileSuccess(), xpv2.Available()),
-			is:     newLogged("1", xpv2.ReconcileSuccess(), xpv2.Unavailable()),
+			"Whether a resource of a target is ready is not our failure.", false, well, newLogged("1", xpv2.Unavailable()), nil,
 		},
 		"IsLost": {
-			reason: "Readiness that is lost for another reason is.",
-			was:    newLogged("1", xpv2.Available()),
-			is:     newLogged("1", lost),
-			want: []string{`"level"=0 "msg"="Condition has failed" ` + about("Ready") +
-				`"reason"="TargetUnreachable" "message"=""`},
+			"Readiness that is lost for another reason is.", false, well, newLogged("1", lost),
+			[]string{line("Condition has failed", "Ready", `"reason"="TargetUnreachable" "message"=""`)},
 		},
-		"IsPaused": {
-			reason: "A pause is somebody's wish.",
-			was:    newLogged("1", xpv2.ReconcileSuccess()),
-			is:     newLogged("1", xpv2.ReconcilePaused()),
-		},
-		"Namesake": {
-			reason: "A resource is not compared with another one of its name.",
-			was:    newLogged("1", xpv2.ReconcileSuccess()),
-			is:     newLogged("2", failed),
-		},
-		"Waits": {
-			reason: "Only the leader logs.",
-			waits:  true,
-			was:    newLogged("1", xpv2.ReconcileSuccess()),
-			is:     newLogged("1", failed),
-		},
+		"IsPaused": {"A pause is somebody's wish.", false, well, newLogged("1", xpv2.ReconcilePaused()), nil},
+		"Namesake": {"Another resource of a name is not compared.", false, well, newLogged("2", failed), nil},
+		"Waits":    {"Who writes the conditions logs.", true, well, newLogged("1", failed), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := lines(!tc.waits, func(l failureLog) { l.OnUpdate(tc.was, tc.is) })
+			var got []string
+			log := logging.NewLogrLogger(funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{}))
+			failureLog(log, mobjectv1alpha1.ObjectGroupVersionKind.GroupKind(),
+				func(client.Object) bool { return !tc.waits }).OnUpdate(tc.was, tc.is)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestFailureLogOfAdded shows that a resource that is seen first while it fails is logged, and that what a provider
-// finds at its start is not.
-func TestFailureLogOfAdded(t *testing.T) {
-	o := newLogged("1", xpv2.ReconcileError(errors.New("no right")))
-	for initial, want := range map[bool]int{true: 0, false: 1} {
-		got := lines(true, func(l failureLog) { l.OnAdd(o, initial) })
-		if len(got) != want {
-			t.Errorf("found at the start: %t, want %d lines, got %q", initial, want, got)
-		}
-	}
-}
-
-// TestFailureLogOfPublished shows which conditions of a PublishedResource are failures.
-func TestFailureLogOfPublished(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		is     xpv2.Condition
-		want   int
-	}{
-		"NoEndpointSlice": {
-			reason: "Somebody may have to make it.",
-			is: xpv2.Condition{
-				Type: syncagentv1alpha1.TypeEndpointsReady, Reason: syncagentv1alpha1.ReasonEndpointSliceMissing,
-			},
-			want: 1,
-		},
-		"Claims": {
-			reason: "Somebody has to accept them.",
-			is: xpv2.Condition{
-				Type: syncagentv1alpha1.TypeClaimsAccepted, Reason: syncagentv1alpha1.ReasonPending,
-			},
-			want: 1,
-		},
-		"NotPublished": {
-			reason: "Nor has one that is on its way.",
-			is: xpv2.Condition{
-				Type: syncagentv1alpha1.TypeSchemaPublished, Reason: syncagentv1alpha1.ReasonNotPublished,
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			was, is := &syncagentv1alpha1.PublishedResource{}, &syncagentv1alpha1.PublishedResource{}
-			tc.is.Status = corev1.ConditionFalse
-			is.SetConditions(tc.is)
-			got := lines(true, func(l failureLog) {
-				l.OnUpdate(was, is)
-				l.OnUpdate(is, is)
-			})
-			if len(got) != tc.want {
-				t.Errorf("%s want %d lines, got %q", tc.reason, tc.want, got)
 			}
 		})
 	}
@@ -203,9 +99,7 @@ func TestMissingKindsAreLogged(t *testing.T) {
 	var got []string
 	s := &starter{
 		manager: mapped{mapper: mapper},
-		failures: failureLog{
-			log: logging.NewLogrLogger(funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{})),
-		},
+		log:     logging.NewLogrLogger(funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{})),
 	}
 	both := part{kinds: []schema.GroupVersionKind{served, missing}}
 	s.logMissing([]part{both, both})

@@ -93,7 +93,8 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	return start(mgr, o.Options.Options, failureLog{log: log, owned: handlers.Owned(o.Registry)}, append(parts,
+	s := &starter{manager: mgr, options: o.Options.Options, log: log, owned: handlers.Owned(o.Registry)}
+	return s.start(append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),

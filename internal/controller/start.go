@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/pkg/errors"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,6 +21,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -39,9 +41,10 @@ type part struct {
 // A starter sets parts up, each once its kinds are served. With Crossplane's safe start a kind is not until somebody
 // wants it.
 type starter struct {
-	manager  ctrl.Manager
-	options  controller.Options
-	failures failureLog // without a kind
+	manager ctrl.Manager
+	options controller.Options
+	log     logging.Logger
+	owned   func(client.Object) bool // reports whether a resource is this replica's, nil if all are
 
 	mu     sync.Mutex                           // one part is set up at a time
 	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
@@ -49,10 +52,8 @@ type starter struct {
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
 // kinds if all are served.
-func start(mgr ctrl.Manager, o controller.Options, l failureLog, parts []part) error {
-	s := &starter{
-		manager: mgr, options: o, failures: l, logged: map[schema.GroupVersionKind]struct{}{},
-	}
+func (s *starter) start(parts []part) error {
+	s.logged = map[schema.GroupVersionKind]struct{}{}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -63,7 +64,7 @@ func start(mgr ctrl.Manager, o controller.Options, l failureLog, parts []part) e
 		return err
 	}
 	if !watchable {
-		return errors.Wrap(mgr.Add(s.await(missing...)), "cannot wait for kinds")
+		return errors.Wrap(s.manager.Add(s.await(missing...)), "cannot wait for kinds")
 	}
 	return s.watch(missing)
 }
@@ -79,7 +80,7 @@ func (s *starter) logMissing(missing []part) {
 		}
 	}
 	slices.Sort(names)
-	s.failures.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
+	s.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
 }
 
 // setUp sets up the parts whose kinds are served, and returns the others.
@@ -129,9 +130,14 @@ func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error
 		return nil
 	}
 	s.logged[k] = struct{}{}
-	l := s.failures
-	l.kind, l.elected = k, s.manager.Elected()
-	_, err := i.AddEventHandler(l)
+	_, err := i.AddEventHandler(failureLog(s.log, k.GroupKind(), func(o client.Object) bool {
+		select {
+		case <-s.manager.Elected():
+			return s.owned == nil || s.owned(o)
+		default:
+			return false
+		}
+	}))
 	return errors.Wrap(err, "cannot log failures")
 }
 

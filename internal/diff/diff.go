@@ -2,14 +2,12 @@ package diff
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
-	"github.com/pkg/errors"
-	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,62 +16,50 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Of returns the operations that make wanted of live, two states of a resource as Essence returns them, with values of
-// Secrets masked. It is nil if there is no difference. If live is nil it is one operation, which adds the whole
-// resource.
-func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
+// Of returns the operations that make wanted of live, two states of a resource as Essence returns them: sorted by path,
+// and with values of Secrets masked. Lists of different lengths differ as a whole. It is nil if there is no difference.
+// If live is nil it is one operation, which adds the whole resource.
+func Of(live, wanted map[string]any) []commonv1.DiffOperation {
 	if live == nil {
-		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, nil, MaskedAfter))}}, nil
+		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, false))}}
 	}
-	before, after := encode(mask(live, wanted, Masked)), encode(mask(wanted, live, MaskedAfter))
-	patch, err := jsonpatch.CreatePatch(before.Raw, after.Raw)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot compare resources")
-	}
-	slices.SortStableFunc(patch, func(a, b jsonpatch.Operation) int { return slices.Compare(rank(a), rank(b)) })
-	var ops []commonv1.DiffOperation
-	for _, p := range patch {
-		op := commonv1.DiffOperation{Op: p.Operation, Path: p.Path}
-		if p.Operation != "remove" {
-			op.Value = encode(p.Value)
-		}
-		ops = append(ops, op)
-	}
-	return ops, nil
+	return compare("", live, wanted, false)
 }
 
-// listMost is more than the items any list has.
-const listMost = 99_999_999
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// rank returns the place of an operation among others: by the path, in which numbers count as such. Items that are
-// removed from a list go from the last to the first, so that none changes the index of another.
-func rank(op jsonpatch.Operation) []string {
-	place := tokens(op.Path)
-	for i, t := range place {
-		n, err := strconv.Atoi(t)
-		if err != nil || n > listMost {
-			continue
-		}
-		if op.Operation == "remove" && i == len(place)-1 {
-			n = listMost - n
-		}
-		place[i] = fmt.Sprintf("%08d", n)
-	}
-	return append(place, op.Path)
-}
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// tokens returns the parts of a JSON pointer.
-func tokens(pointer string) []string {
-	if pointer == "" {
+// compare returns the operations that make wanted of live, the values at a path, nil where there is none. A hidden
+// value is masked.
+func compare(path string, live, wanted any, hidden bool) (ops []commonv1.DiffOperation) {
+	before, isMap := live.(map[string]any)
+	after, staysMap := wanted.(map[string]any)
+	items, isList := live.([]any)
+	wantedItems, staysList := wanted.([]any)
+	op := commonv1.DiffOperation{Op: "replace", Path: path}
+	switch {
+	case equality.Semantic.DeepEqual(live, wanted):
 		return nil
+	case isMap && staysMap:
+		all := maps.Clone(before)
+		maps.Copy(all, after)
+		for _, k := range slices.Sorted(maps.Keys(all)) {
+			below := hidden || hides(before, k) || hides(after, k)
+			ops = append(ops, compare(path+"/"+escape.Replace(k), before[k], after[k], below)...)
+		}
+		return ops
+	case isList && staysList && len(items) == len(wantedItems):
+		for i := range items {
+			ops = append(ops, compare(path+"/"+strconv.Itoa(i), items[i], wantedItems[i], hidden)...)
+		}
+		return ops
+	case wanted == nil:
+		op.Op = "remove"
+		return []commonv1.DiffOperation{op}
+	case live == nil:
+		op.Op = "add"
 	}
-	parts := strings.Split(pointer[1:], "/")
-	for i, p := range parts {
-		parts[i] = unescape.Replace(p)
-	}
-	return parts
+	op.Value = encode(mask(wanted, hidden))
+	return []commonv1.DiffOperation{op}
 }
 
 func encode(v any) *apiextensionsv1.JSON {
@@ -81,134 +67,68 @@ func encode(v any) *apiextensionsv1.JSON {
 	return &apiextensionsv1.JSON{Raw: b}
 }
 
-const (
-	// summaryBytes is how long a summary may be.
-	summaryBytes = 1024
-	// patchBytes is how long the paths and values of a limited patch may be together.
-	patchBytes = 32 << 10
-)
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// Summary returns the paths of the fields that operations concern, sorted and separated by commas. Of those that would
-// make it longer than a kibibyte it only says how many they are.
+// Summary returns the paths of the fields that operations concern, separated by commas, as fieldpath.Parse takes them:
+// metadata.annotations[example.org/x], for example. A key that looks like an index is shown as one.
 func Summary(ops []commonv1.DiffOperation) string {
 	fields := make([]string, 0, len(ops))
 	for _, op := range ops {
-		fields = append(fields, FieldPath(op.Path))
-	}
-	slices.Sort(fields)
-	fields = slices.Compact(fields)
-	var b strings.Builder
-	for i, f := range fields {
-		if i > 0 {
-			f = ", " + f
+		var path fieldpath.Segments
+		for part := range strings.SplitSeq(strings.TrimPrefix(op.Path, "/"), "/") {
+			path = append(path, fieldpath.FieldOrIndex(unescape.Replace(part)))
 		}
-		if b.Len()+len(f) > summaryBytes {
-			return strings.TrimPrefix(fmt.Sprintf("%s and %d more", &b, len(fields)-i), " and ")
-		}
-		b.WriteString(f)
+		fields = append(fields, path.String())
 	}
-	return b.String()
+	return strings.Join(fields, ", ")
 }
 
-// FieldPath returns the field path of a JSON pointer, as fieldpath.Parse takes it: metadata.annotations[example.org/x]
-// for /metadata/annotations/example.org~1x. A part that looks like an index is shown as one.
-func FieldPath(pointer string) string {
-	var path fieldpath.Segments
-	for _, t := range tokens(pointer) {
-		s := fieldpath.Segment{Type: fieldpath.SegmentField, Field: t}
-		if n, err := strconv.ParseUint(t, 10, 32); err == nil && strconv.FormatUint(n, 10) == t {
-			s = fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(n)}
-		}
-		path = append(path, s)
-	}
-	return path.String()
-}
+// patchBytes is how long the paths and values of a limited patch may be together.
+const patchBytes = 32 << 10
 
-// Limit returns operations that fit into a status. Where the values are too long together, the later ones give way to a
-// text that tells their length; operations that do not fit even so are left out at the end. A patch that was cut cannot
-// be applied any more.
+// Limit returns the first of some operations, as many as fit into a status.
 func Limit(ops []commonv1.DiffOperation) []commonv1.DiffOperation {
-	var out []commonv1.DiffOperation
-	left := patchBytes
-	for _, op := range ops {
-		if op.Value != nil && len(op.Path)+len(op.Value.Raw) > left {
-			op.Value = encode(fmt.Sprintf("(%d bytes left out)", len(op.Value.Raw)))
-		}
-		size := len(op.Path)
-		if op.Value != nil {
+	size := 0
+	for i, op := range ops {
+		if size += len(op.Path); op.Value != nil {
 			size += len(op.Value.Raw)
 		}
-		if size > left {
-			return out
+		if size > patchBytes {
+			return ops[:i]
 		}
-		left -= size
-		out = append(out, op)
 	}
-	return out
+	return ops
 }
 
-// Masks stand for values of Secrets, as they do in kubectl diff.
-const (
-	// Masked stands for a value that is new, or does not change.
-	Masked = "***"
-	// MaskedAfter stands for a value that takes the place of another one.
-	MaskedAfter = "*** (after)"
-)
+// Masked stands for a value of a Secret.
+const Masked = "***"
 
-// mask returns a copy of a value in which all values of Secrets are hidden. other is the value at the same place in the
-// other of two states, nil if there is none, and changed stands for a value that differs there. What either state says
-// is a Secret is one.
-func mask(v, other any, changed string) any {
+// hides reports whether the value of a key is one of a Secret, or holds such values.
+func hides(m map[string]any, key string) bool {
+	return key == corev1.LastAppliedConfigAnnotation || IsSecret(m) && (key == "data" || key == "stringData")
+}
+
+// mask returns a copy of a value in which all values of Secrets are masked. A hidden value is itself one, or a map of
+// them.
+func mask(v any, hidden bool) any {
 	switch v := v.(type) {
-	case []any:
-		o, _ := other.([]any)
-		list := make([]any, len(v))
-		for i, item := range v {
-			var at any
-			if i < len(o) {
-				at = o[i]
-			}
-			list[i] = mask(item, at, changed)
-		}
-		return list
 	case map[string]any:
-		o, _ := other.(map[string]any)
-		secret := IsSecret(v) || IsSecret(o)
 		out := make(map[string]any, len(v))
 		for k, item := range v {
-			switch {
-			case k == corev1.LastAppliedConfigAnnotation:
-				out[k] = hide(item, o[k], changed)
-			case secret && (k == "data" || k == "stringData"):
-				out[k] = hideEach(item, o[k], changed)
-			default:
-				out[k] = mask(item, o[k], changed)
-			}
+			out[k] = mask(item, hidden || hides(v, k))
 		}
 		return out
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = mask(item, hidden)
+		}
+		return list
 	}
-	return v
-}
-
-// hideEach hides the values of a map, or all of what is none.
-func hideEach(v, other any, changed string) any {
-	values, isMap := v.(map[string]any)
-	if !isMap {
-		return hide(v, other, changed)
-	}
-	o, _ := other.(map[string]any)
-	out := make(map[string]any, len(values))
-	for k, item := range values {
-		out[k] = hide(item, o[k], changed)
-	}
-	return out
-}
-
-func hide(v, other any, changed string) any {
-	if other == nil || equality.Semantic.DeepEqual(v, other) {
+	if hidden {
 		return Masked
 	}
-	return changed
+	return v
 }
 
 // IsSecret reports whether the content of a resource is that of a Secret.

@@ -5,17 +5,15 @@
 //
 // # Decisions
 //
-// Values of Secrets are masked before the states are compared, in both of them, so that the code which compares never
-// holds a value that it could give away. A masked value reports whether it changes, in the words of kubectl diff.
-// Secrets are also found inside of other resources, such as an Object whose manifest is a Secret; and the annotation in
-// which kubectl keeps a copy of what it applied is masked wherever it occurs. Masking the finished patch was rejected:
-// an operation on a parent carries values that its path does not tell of.
+// Values of Secrets are masked; whether one changes is told by its operation. Secrets are also found inside of other
+// resources, such as an Object whose manifest is a Secret; and the annotation in which kubectl keeps a copy of what it
+// applied is masked wherever it occurs.
 //
 // What differs with each write, what the server alone decides and the label of the provider are left out, as is the
 // status of a resource whose manifest has none: an apply changes none of it.
 //
-// Operations come in an order that depends on the two states only, so that an equal difference is an equal status. They
-// can be applied in that order.
+// Operations are sorted by path, so that an equal difference is an equal status. Lists of different lengths are one
+// operation: items would have to be told from each other, which the schema of the target alone can.
 //
 // A field that is null counts as one that is not there, which is how API servers see it.
 package diff

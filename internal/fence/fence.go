@@ -1,16 +1,13 @@
 package fence
 
 import (
-	"maps"
-	"math"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
 )
 
 // ErrClosed is the error of a request that is not sent because this replica does not hold the Lease.
@@ -35,23 +32,25 @@ type Fence struct {
 	now    func() time.Duration
 	lost   func(reason string)
 	expiry atomic.Int64 // when the Lease ends, in nanoseconds of now, or never or ended
-
-	mu     sync.Mutex
-	expire *time.Timer // closes all connections when the Lease ends
-	conns  map[*conn]struct{}
 }
 
 // New returns a Fence that is closed until its Lock is acquired. It calls lost, once it is closed for good, if the
 // Lease has run out or another replica has held it. lost must end the process.
 func New(lost func(reason string)) *Fence {
-	return NewWithClock(uptime, lost)
+	started := time.Now().Add(-time.Second) // No time is zero.
+	return NewWithClock(func() time.Duration { return time.Since(started) }, lost)
 }
 
 // NewWithClock is New with another clock, which must only go forward.
 func NewWithClock(now func() time.Duration, lost func(reason string)) *Fence {
-	f := &Fence{now: now, lost: lost, conns: map[*conn]struct{}{}}
-	f.expire = time.AfterFunc(math.MaxInt64, f.closeExpired)
-	return f
+	return &Fence{now: now, lost: lost}
+}
+
+// Protect returns a copy of a REST configuration with Wrap. What wraps transports later is in front of the Fence.
+func (f *Fence) Protect(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(f.Wrap)
+	return cfg
 }
 
 // Wrap returns a transport that fails with ErrClosed, without sending it, a request that could change something while
@@ -114,36 +113,13 @@ func (f *Fence) isFresh(lease time.Duration) bool {
 	return f.Holds() && f.now()-renewed < lease/renewals
 }
 
-// renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out
+// renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has ended
 // meanwhile.
 func (f *Fence) renewed(sent, lease time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.expired() {
-		return
+	if was := f.expiry.Load(); !f.expired() {
+		f.expiry.CompareAndSwap(was, int64(sent+usable(lease)))
 	}
-	expiry := sent + usable(lease)
-	f.expiry.Store(int64(expiry))
-	f.expire.Reset(max(0, expiry-f.now()))
 }
 
 // end closes the Fence for good.
-func (f *Fence) end() {
-	f.mu.Lock()
-	f.expiry.Store(ended)
-	f.mu.Unlock()
-	f.closeExpired()
-}
-
-// closeExpired closes all connections if the Lease has ended.
-func (f *Fence) closeExpired() {
-	if !f.expired() {
-		return
-	}
-	f.mu.Lock()
-	conns := slices.Collect(maps.Keys(f.conns))
-	f.mu.Unlock()
-	for _, c := range conns {
-		_ = c.Close() // Nothing more is sent or read.
-	}
-}
+func (f *Fence) end() { f.expiry.Store(ended) }

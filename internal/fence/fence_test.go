@@ -122,28 +122,28 @@ func TestRenewals(t *testing.T) {
 // TestWrites shows when requests reach a server.
 func TestWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason        string
-		steps         []step
-		reads, writes bool
+		reason string
+		steps  []step
+		writes bool
 	}{
-		"NeverLed":         {"A replica that waits for the Lease reads only.", nil, true, false},
-		"NotAcquired":      {"An attempt that fails acquires nothing.", []step{fail, renew}, true, false},
-		"Leads":            {"The leader writes.", []step{renew}, true, true},
-		"Created":          {"The first leader creates the Lease.", []step{create}, true, true},
-		"JustBeforeTheEnd": {"The Lease counts until it ends.", []step{renew, pass(end - 1)}, true, true},
-		"AtTheEnd":         {"Nothing leaves at its end, not even half a write.", []step{renew, pass(end)}, false, false},
-		"Renewed":          {"A renewal prolongs it.", []step{renew, pass(end - 1), renew, pass(end - 1)}, true, true},
-		"SlowRenewal":      {"It counts from when the renewal was sent.", []step{slow(end), renew}, false, false},
-		"FailedRenewal":    {"A failed one does not.", []step{renew, pass(end - 1), fail, renew, pass(1)}, false, false},
-		"RenewedLate":      {"Who has lost it does not lead again.", []step{renew, pass(lease * 2), renew}, false, false},
+		"NeverLed":         {"A replica that waits for the Lease reads only.", nil, false},
+		"NotAcquired":      {"An attempt that fails acquires nothing.", []step{fail, renew}, false},
+		"Leads":            {"The leader writes.", []step{renew}, true},
+		"Created":          {"The first leader creates the Lease.", []step{create}, true},
+		"JustBeforeTheEnd": {"The Lease counts until it ends.", []step{renew, pass(end - 1)}, true},
+		"AtTheEnd":         {"No write begins at its end.", []step{renew, pass(end)}, false},
+		"Renewed":          {"A renewal prolongs it.", []step{renew, pass(end - 1), renew, pass(end - 1)}, true},
+		"SlowRenewal":      {"It counts from when the renewal was sent.", []step{slow(end), renew}, false},
+		"FailedRenewal":    {"A failed one does not.", []step{renew, pass(end - 1), fail, renew, pass(1)}, false},
+		"RenewedLate":      {"Who has lost it does not lead again.", []step{renew, pass(lease * 2), renew}, false},
 		"RenewedTooSlowly": {
 			"A renewal that was sent in time is too late if it is answered after the end.",
 			[]step{renew, pass(end / 2), slow(end/2 + 1), renew},
-			false, false,
+			false,
 		},
-		"Released":      {"Who has given it up does not write again.", []step{renew, release, renew}, false, false},
-		"Releasing":     {"Nor if the release fails.", []step{renew, fail, release}, false, false},
-		"ForeignHolder": {"Another holder counts, whatever the clock says.", []step{renew, taken(them), look}, false, false},
+		"Released":      {"Who has given it up does not write again.", []step{renew, release, renew}, false},
+		"Releasing":     {"Nor if the release fails.", []step{renew, fail, release}, false},
+		"ForeignHolder": {"Another holder counts, whatever the clock says.", []step{renew, taken(them), look}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(tc.steps...)
@@ -155,14 +155,14 @@ func TestWrites(t *testing.T) {
 				method, path string
 				want         bool
 			}{
-				{http.MethodGet, "/api/v1/configmaps", tc.reads},
-				{http.MethodHead, "/", tc.reads},
+				{http.MethodGet, "/api/v1/configmaps", true},
+				{http.MethodHead, "/", true},
 				{http.MethodPost, "/api/v1/namespaces/a/configmaps", tc.writes},
 				{http.MethodPut, "/api/v1/namespaces/a/configmaps/a", tc.writes},
 				{http.MethodPatch, "/api/v1/namespaces/a/configmaps/a", tc.writes},
 				{http.MethodDelete, "/api/v1/namespaces/a/configmaps/a", tc.writes},
-				{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", tc.reads},
-				{http.MethodPost, "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews", tc.reads},
+				{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", true},
+				{http.MethodPost, "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews", true},
 			} {
 				before := got.Load()
 				err := send(t, c, r.method, server.URL+r.path)

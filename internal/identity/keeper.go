@@ -2,198 +2,131 @@ package identity
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
 	// Timeout is how long a Source may take for a token.
 	Timeout = 15 * time.Second
-	// refreshEarly is how long before its end a token is replaced, unless it lives for less than five times as long.
-	refreshEarly = 5 * time.Minute
-	// retryFirst and retryMax bound the pause before a Source that has failed is asked again, which doubles each time.
-	retryFirst = time.Second
-	retryMax   = time.Minute
-	// readyPatience is how long Ready waits for a token, and requestPatience how long a request does.
-	readyPatience   = 250 * time.Millisecond
-	requestPatience = 2 * time.Second
+	// refreshEarly is how long before its end a token is replaced.
+	refreshEarly = time.Minute
+	// retryPause is after how long a Source that has failed is asked again, at the earliest.
+	retryPause = 10 * time.Second
+	// patience is how long a caller waits for a token.
+	patience = 250 * time.Millisecond
 )
 
 // A Keeper keeps the token of one Source. It mints the first when it is asked for one. Its methods may be called
 // concurrently.
 type Keeper struct {
-	source Source
-	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives requests and reconciles.
-	there  func()
-	tried  func()
+	tokens  oauth2.TokenSource
+	changed func()
+	minting singleflight.Group
 
-	mu      sync.Mutex
-	token   Token
-	renewAt time.Time
-	err     error         // of the last attempt, nil if it went well
-	known   chan struct{} // closed when the first attempt of a renewal is over; nil while none is under way
+	mu    sync.Mutex
+	err   error     // of the last attempt, nil if it went well
+	again time.Time // when a Source that has failed is asked again
 }
 
-// NewKeeper returns a Keeper that works until the context ends. It calls there when a Source that had failed gives a
-// token, and tried after each attempt to get one: what Failure returns may have changed.
-func NewKeeper(ctx context.Context, s Source, there, tried func()) *Keeper {
-	return &Keeper{source: s, ctx: ctx, there: there, tried: tried}
-}
-
-// Ready returns nil if there is a token. Its error satisfies IsFailed if the Source gives none, or is a conflict while
-// that is not known.
-func (k *Keeper) Ready(ctx context.Context) error {
-	_, err := k.get(ctx, readyPatience)
-	return err
+// NewKeeper returns a Keeper that works until the context ends. It calls changed when a Source that had failed gives a
+// token, and when one fails that had not.
+func NewKeeper(ctx context.Context, s Source, changed func()) *Keeper {
+	return &Keeper{tokens: oauth2.ReuseTokenSourceWithExpiry(nil, minter{ctx, s}, refreshEarly), changed: changed}
 }
 
 // Failure returns why there is no token, nil if there is one or that is not known. It asks nobody.
 func (k *Keeper) Failure() error {
-	if _, over, err := k.verdict(); over {
-		return err
-	}
-	return nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
 }
 
-// Wrap returns a transport that sends the token with each request.
+// Wrap returns a transport that sends the token with each request, in place of any other credentials.
 func (k *Keeper) Wrap(next http.RoundTripper) http.RoundTripper {
-	return transport{keeper: k, next: next}
+	return &oauth2.Transport{Source: k, Base: next}
 }
 
-// get returns the token, and waits for it if nothing is known about it. One that is due is renewed while it is still
-// used.
-func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error) {
-	known := k.renewIfDue()
-	if token, over, err := k.verdict(); over {
-		return token, err
+// Token returns the token. Its error satisfies IsFailed if the Source gives none, or is a conflict while that is not
+// known. Nobody waits for a Source that has failed.
+func (k *Keeper) Token() (*oauth2.Token, error) {
+	k.mu.Lock()
+	failed, early := k.err, time.Now().Before(k.again)
+	if failed != nil && !early {
+		k.again = time.Now().Add(retryPause)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	k.mu.Unlock()
+	if failed != nil && early {
+		return nil, failed
+	}
+	minted := k.minting.DoChan("", k.mint)
+	if failed != nil {
+		return nil, failed
+	}
 	select {
-	case <-known:
-	case <-ctx.Done():
+	case r := <-minted:
+		t, _ := r.Val.(*oauth2.Token)
+		return t, r.Err
+	case <-time.After(patience):
+		return nil, errPending
 	}
-	token, _, err := k.verdict()
-	return token, err
 }
 
-// renewIfDue starts a renewal if one is due, and returns a channel that is closed when its first attempt is over. It is
-// nil if none is under way.
-func (k *Keeper) renewIfDue() <-chan struct{} {
+// mint returns the token, a new one if it must, and notes whether there is one.
+func (k *Keeper) mint() (any, error) {
+	t, err := k.tokens.Token()
+	if err != nil {
+		err = failedError{errors.Wrap(err, "cannot get a token of the identity")}
+	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.known == nil && (k.token.Value == "" || !k.renewAt.IsZero() && time.Now().After(k.renewAt)) {
-		k.known = make(chan struct{})
-		go k.renew(k.known)
+	changed := (k.err == nil) != (err == nil)
+	if k.err = err; err != nil {
+		k.again = time.Now().Add(retryPause)
 	}
-	return k.known
+	k.mu.Unlock()
+	if changed {
+		k.changed()
+	}
+	return t, err
 }
 
-// verdict returns a token or why there is none, and whether waiting for the attempt under way would not change that.
-func (k *Keeper) verdict() (token string, over bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.token.Value != "" && (k.token.Expiry.IsZero() || time.Now().Before(k.token.Expiry)) {
-		return k.token.Value, true, nil
-	}
-	if k.err != nil {
-		return "", true, k.err
-	}
-	return "", false, errPending
+// A minter asks a Source, as an oauth2.TokenSource.
+type minter struct {
+	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives requests and reconciles.
+	source Source
 }
 
-// renew asks the Source until it gives a token.
-func (k *Keeper) renew(known chan struct{}) {
-	tell := sync.OnceFunc(func() { close(known) })
-	pauses := wait.Backoff{Duration: retryFirst, Factor: 2, Steps: math.MaxInt, Cap: retryMax}
-	_ = pauses.DelayFunc().Until(k.ctx, true, true, func(context.Context) (over bool, _ error) {
-		token, err := k.mint()
-		failed := k.learn(token, err)
-		tell()
-		k.tried()
-		if err == nil && failed {
-			k.there()
-		}
-		return err == nil, nil
-	})
-}
-
-// mint asks the Source once. A panic of a vendor's library is an error: it must not end the provider for all others.
-func (k *Keeper) mint() (t Token, err error) {
-	ctx, cancel := context.WithTimeout(k.ctx, Timeout)
+// Token returns a new token. A panic of a vendor's library is an error: it must not end the provider for all others.
+func (m minter) Token() (t *oauth2.Token, err error) {
+	ctx, cancel := context.WithTimeout(m.ctx, Timeout)
 	defer cancel()
 	defer func() {
 		if recover() != nil {
 			err = errors.New("the library of the cloud crashes on the credentials: check that they are complete")
 		}
 	}()
-	t, err = k.source.Token(ctx)
-	if err == nil && !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
-		err = errors.New("the token that was issued has expired already: check the clock of the provider's node")
-	}
-	if err != nil {
-		return t, err
-	}
-	_, err = Static(t.Value)
-	return t, err
-}
-
-// learn takes in the result of an attempt, and reports whether the one before had failed.
-func (k *Keeper) learn(t Token, err error) (failed bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	failed, k.err = k.err != nil, nil
-	if err != nil {
-		k.err = failedError{errors.Wrap(err, "cannot get a token of the identity")}
-		return failed
-	}
-	k.token, k.renewAt, k.known = t, time.Time{}, nil
-	if !t.Expiry.IsZero() {
-		k.renewAt = t.Expiry.Add(-min(refreshEarly, time.Until(t.Expiry)/5))
-	}
-	return failed
-}
-
-// A transport sends a Keeper's token with each request.
-type transport struct {
-	keeper *Keeper
-	next   http.RoundTripper
-}
-
-// RoundTrip sends a request with the token, which replaces any other credentials in the header.
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	token, err := t.keeper.get(req.Context(), requestPatience)
-	if err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close() // A transport always closes it.
-		}
+	if t, err = m.source.Token(ctx); err != nil {
 		return nil, err
 	}
-	req = req.Clone(req.Context())
-	req.Header.Set("Authorization", "Bearer "+token)
-	return t.next.RoundTrip(req)
-}
-
-// A Token authenticates requests to a target.
-type Token struct {
-	// Value is sent as bearer token.
-	Value string
-	// Expiry is when the target no longer accepts it. Zero means never.
-	Expiry time.Time
+	if !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
+		return nil, errors.New("the token that was issued has expired already: check the clock of the provider's node")
+	}
+	_, err = Static(t.AccessToken)
+	return t, err
 }
 
 // A Source mints tokens. Its method is not called concurrently.
 type Source interface {
-	// Token returns a new token. Its error is safe to show.
-	Token(ctx context.Context) (Token, error)
+	// Token returns a new token, whose type is that of a bearer token. Its error is safe to show.
+	Token(ctx context.Context) (*oauth2.Token, error)
 }
 
 // A Writer is who has written credentials, which decides what they may name.
@@ -217,7 +150,9 @@ func Static(token string) (Source, error) {
 type static string
 
 // Token returns the token.
-func (s static) Token(context.Context) (Token, error) { return Token{Value: string(s)}, nil }
+func (s static) Token(context.Context) (*oauth2.Token, error) {
+	return &oauth2.Token{AccessToken: string(s)}, nil
+}
 
 // failedError means that a Source gives no token.
 type failedError struct{ error }

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -12,15 +11,14 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 var errBoom = errors.New("boom")
 
 // source is a Source that does as a test says, with the number of the attempt.
-type source func(ctx context.Context, attempt int) (Token, error)
+type source func(ctx context.Context, attempt int) (*oauth2.Token, error)
 
 type counted struct {
 	source   source
@@ -28,154 +26,113 @@ type counted struct {
 }
 
 // Token does as the test says.
-func (c *counted) Token(ctx context.Context) (Token, error) {
+func (c *counted) Token(ctx context.Context) (*oauth2.Token, error) {
 	return c.source(ctx, int(c.attempts.Add(1)))
 }
 
-const (
-	soon  = 2 * time.Minute
-	never = time.Hour
-)
+// first returns a Source whose first token is one that a test gives, and whose next ones are good.
+func first(do func() (*oauth2.Token, error)) source {
+	return func(_ context.Context, attempt int) (*oauth2.Token, error) {
+		if attempt == 1 {
+			return do()
+		}
+		return &oauth2.Token{AccessToken: "a", Expiry: time.Now().Add(time.Hour)}, nil
+	}
+}
 
+// TestKeeper shows that many callers share a token, and what is none: then the Source is asked again after a pause, and
+// who needs one is told that it failed, and when it does no more.
 func TestKeeper(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason   string
-		source   source
-		want     string // the token in the end
-		attempts int64
+		reason string
+		first  func() (*oauth2.Token, error)
+		fails  bool
 	}{
-		"Once": {
-			reason: "A token that lasts is minted once.", want: "a", attempts: 1,
-			source: func(context.Context, int) (Token, error) {
-				return Token{Value: "a", Expiry: time.Now().Add(never)}, nil
-			},
-		},
-		"Endless": {
-			reason: "So is one without an end.", want: "a", attempts: 1,
-			source: func(context.Context, int) (Token, error) { return Token{Value: "a"}, nil },
-		},
-		"Retries": {
-			reason: "A Source that fails is asked again.", want: "a", attempts: 2,
-			source: func(_ context.Context, attempt int) (Token, error) {
-				if attempt == 1 {
-					return Token{}, errBoom
-				}
-				return Token{Value: "a"}, nil
-			},
-		},
-		"Panic": {
-			reason: "A panic is a failure like any other.", want: "a", attempts: 2,
-			source: func(_ context.Context, attempt int) (Token, error) {
-				if attempt == 1 {
-					panic(errBoom)
-				}
-				return Token{Value: "a"}, nil
-			},
-		},
-		"Ended": {
-			reason: "A token that has ended is none.", want: "a", attempts: 2,
-			source: func(_ context.Context, attempt int) (Token, error) {
-				if attempt == 1 {
-					return Token{Value: "old", Expiry: time.Now().Add(-time.Second)}, nil
-				}
-				return Token{Value: "a"}, nil
-			},
-		},
+		"Lasts": {reason: "A token that lasts is minted once.", first: func() (*oauth2.Token, error) {
+			return &oauth2.Token{AccessToken: "a", Expiry: time.Now().Add(time.Hour)}, nil
+		}},
+		"Endless": {reason: "So is one without an end.", first: func() (*oauth2.Token, error) {
+			return &oauth2.Token{AccessToken: "a"}, nil
+		}},
+		"Fails": {reason: "A Source may fail.", fails: true, first: func() (*oauth2.Token, error) { return nil, errBoom }},
+		"Panic": {reason: "A panic is a failure.", fails: true, first: func() (*oauth2.Token, error) { panic(errBoom) }},
+		"Ended": {reason: "A token that has ended is none.", fails: true, first: func() (*oauth2.Token, error) {
+			return &oauth2.Token{AccessToken: "old", Expiry: time.Now().Add(-time.Second)}, nil
+		}},
 		"Unsendable": {
-			reason: "Nor is one that no header can hold.", want: "a", attempts: 2,
-			source: func(_ context.Context, attempt int) (Token, error) {
-				if attempt == 1 {
-					return Token{Value: "a\r\nb"}, nil
-				}
-				return Token{Value: "a"}, nil
+			reason: "Nor is one that no header can hold.", fails: true, first: func() (*oauth2.Token, error) {
+				return &oauth2.Token{AccessToken: "a\r\nb"}, nil
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &counted{source: tc.source}
-			k := NewKeeper(t.Context(), s, func() {}, func() {})
-			var all sync.WaitGroup
-			for range 20 {
-				all.Go(func() {
-					kube.Eventually(t, "a token", func() (bool, string) {
-						token, err := k.get(t.Context(), soon)
-						return err == nil && token == tc.want, fmt.Sprint(token, err)
+			synctest.Test(t, func(t *testing.T) {
+				s, told := &counted{source: first(tc.first)}, 0
+				k := NewKeeper(t.Context(), s, func() { told++ })
+				attempts, changes := int64(1), 0
+				if tc.fails {
+					for range 2 {
+						if _, err := k.Token(); !IsFailed(err) || k.Failure() == nil {
+							t.Errorf("%s\nerror: want a failure, got %v", tc.reason, err)
+						}
+					}
+					time.Sleep(retryPause)
+					_, _ = k.Token() // It has the Source asked.
+					synctest.Wait()
+					attempts, changes = 2, 2
+				}
+				var all sync.WaitGroup
+				for range 20 {
+					all.Go(func() {
+						if token, err := k.Token(); err != nil || token.AccessToken != "a" {
+							t.Errorf("%s\ntoken: want a, got %v, %v", tc.reason, token, err)
+						}
 					})
-				})
-			}
-			all.Wait()
-			if got := s.attempts.Load(); got != tc.attempts {
-				t.Errorf("%s\nattempts: want %d, got %d", tc.reason, tc.attempts, got)
-			}
+				}
+				all.Wait()
+				if got := s.attempts.Load(); got != attempts || told != changes {
+					t.Errorf("%s\nwant %d attempts and %d changes, got %d and %d", tc.reason, attempts, changes, got, told)
+				}
+			})
 		})
 	}
 }
 
-// TestKeeperTellsWhenThereIsAToken shows that those who were told of a failure are told of its end, and nobody is told
-// of anything else.
-func TestKeeperTellsWhenThereIsAToken(t *testing.T) {
-	told := make(chan struct{}, 10)
-	s := &counted{source: func(_ context.Context, attempt int) (Token, error) {
-		if attempt == 1 {
-			return Token{}, errBoom
-		}
-		return Token{Value: "a"}, nil
-	}}
-	k := NewKeeper(t.Context(), s, func() { told <- struct{}{} }, func() {})
-	if _, err := k.get(t.Context(), soon); !IsFailed(err) || !errors.Is(err, errBoom) {
-		t.Errorf("error: want the failure, got %v", err)
-	}
-	select {
-	case <-told:
-	case <-time.After(soon):
-		t.Fatal("nobody is told")
-	}
-	if err := k.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if len(told) > 0 {
-		t.Error("told twice")
-	}
-}
-
 // TestKeeperDoesNotWait shows that a Source which does not answer holds nobody, and that what they are told is not for
-// users.
+// users: not before it has failed, and then it is the failure.
 func TestKeeperDoesNotWait(t *testing.T) {
-	told := make(chan struct{})
-	t.Cleanup(func() { close(told) })
-	s := &counted{source: func(context.Context, int) (Token, error) {
-		<-told
-		return Token{}, errBoom
-	}}
-	k := NewKeeper(t.Context(), s, func() {}, func() {})
-	if err := k.Ready(t.Context()); !apierrors.IsConflict(err) {
-		t.Errorf("error: want a conflict, got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &counted{source: func(ctx context.Context, _ int) (*oauth2.Token, error) {
+			<-ctx.Done()
+			return nil, errBoom
+		}}
+		k := NewKeeper(t.Context(), s, func() {})
+		if _, err := k.Token(); !apierrors.IsConflict(err) {
+			t.Errorf("error: want a conflict, got %v", err)
+		}
+		time.Sleep(Timeout + retryPause)
+		synctest.Wait()
+		for range 2 {
+			if _, err := k.Token(); !errors.Is(err, errBoom) {
+				t.Errorf("error: want the failure, got %v", err)
+			}
+		}
+		time.Sleep(Timeout)
+	})
 }
 
-// TestKeeperRenewsInUse shows that a token is replaced before it ends, while it is still used, and that a failure to do
-// so harms nobody before it has ended.
-func TestKeeperRenewsInUse(t *testing.T) {
+// TestKeeperReplacesTokens shows that a token is replaced before it ends.
+func TestKeeperReplacesTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const life = 10 * time.Second // The failure, two seconds before its end, is followed by a success one second later.
-		s := &counted{source: func(_ context.Context, attempt int) (Token, error) {
-			if attempt == 2 {
-				return Token{}, errBoom
-			}
-			return Token{Value: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(life)}, nil
+		s := &counted{source: func(_ context.Context, attempt int) (*oauth2.Token, error) {
+			return &oauth2.Token{AccessToken: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(time.Hour)}, nil
 		}}
-		k := NewKeeper(t.Context(), s, func() {}, func() {})
-		for begin := time.Now(); ; time.Sleep(time.Second / 100) {
-			token, err := k.get(t.Context(), soon)
-			if err != nil {
-				t.Fatalf("no token after %s: %v", time.Since(begin), err)
+		k := NewKeeper(t.Context(), s, func() {})
+		for _, want := range []string{"a", "a", "b"} {
+			if token, err := k.Token(); err != nil || token.AccessToken != want {
+				t.Errorf("token: want %s, got %v, %v", want, token, err)
 			}
-			if token == "c" {
-				return // The first, a failure, and the next.
-			}
-			if time.Since(begin) > life {
-				t.Fatal("it is not renewed")
-			}
+			time.Sleep((time.Hour-refreshEarly)/2 + time.Second)
 		}
 	})
 }
@@ -190,7 +147,7 @@ func TestWrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := NewKeeper(t.Context(), token, func() {}, func() {}).Wrap(http.DefaultTransport)
+	rt := NewKeeper(t.Context(), token, func() {}).Wrap(http.DefaultTransport)
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	req.Header.Set("Authorization", "Basic x")
 	res, err := rt.RoundTrip(req)

@@ -258,15 +258,13 @@ func (s Side) explain(err error, r schema.GroupVersionResource, content map[stri
 	case apply.IsQuotaExceeded(err):
 		cause = RefusedByQuota
 	}
-	if refused {
-		err = &RefusalError{Workspace: s.ofWorkspace, Resource: r.GroupResource(), Cause: cause, error: err}
-	}
 	if r == Secrets {
 		err = apply.HideSecret(err, content)
 	}
 	if !refused {
 		return err
 	}
+	err = &RefusalError{Workspace: s.ofWorkspace, Resource: r.GroupResource(), Cause: cause, error: err}
 	side := map[bool]string{true: "workspace", false: "service cluster"}[s.ofWorkspace]
 	return errors.Wrapf(err, "the %s refuses it", side)
 }

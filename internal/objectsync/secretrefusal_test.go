@@ -62,11 +62,11 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 		},
 		"Broken": {reason: "So are those of a webhook that fails.", answer: broken, says: "reason InternalError"},
 		"Rights": {
-			reason: "A right that is missing is named.", answer: rights, says: `cannot create resource "secrets"`,
+			reason: "That a right is missing is told.", answer: rights, says: "the user lacks the right",
 			refused: true, cause: RefusedByRights,
 		},
 		"Quota": {
-			reason: "So is a quota.", answer: quota, says: "exceeded quota: q", refused: true, cause: RefusedByQuota,
+			reason: "So is a quota.", answer: quota, says: "exceeded quota", refused: true, cause: RefusedByQuota,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

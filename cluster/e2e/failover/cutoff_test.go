@@ -36,7 +36,7 @@ func TestCutOffLeaderWritesNothing(t *testing.T) {
 	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
 	endDrift()
 	s.awaitSettled(t, follower)
-	checkNoWrites(t, leader, since, m, mt)
+	checkNoWrites(t, leader, since, m, mt, 0)
 }
 
 // drift changes ConfigMaps of the storm on the target until the function it returns is called.

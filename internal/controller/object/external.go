@@ -11,6 +11,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -236,16 +237,20 @@ func (e *external) ran(o Object) (bool, error) {
 
 // see records the live resource in the status, and whether it is ready.
 func (e *remote) see(o Object) error {
-	v, err := readiness.Of(o.Desired().Readiness, e.live)
-	if err != nil {
-		return errors.Wrap(err, "cannot derive readiness")
+	if err := e.judge(o); err != nil {
+		return err
 	}
-	e.verdict = &v
 	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
-		ref := e.config
-		o.Observed().ProviderConfigReference = &ref
+		o.Observed().ProviderConfigReference = new(e.config)
 	}
 	return record(o, e.live, e.options)
+}
+
+// judge finds out whether the live resource is ready.
+func (e *remote) judge(o Object) error {
+	v, err := readiness.Of(o.Desired().Readiness, e.live)
+	e.verdict = &v
+	return errors.Wrap(err, "cannot derive readiness")
 }
 
 // upToDate reports whether nothing needs to be applied now.
@@ -270,10 +275,9 @@ func (e *external) upToDate(o Object) (bool, error) {
 		return true, nil
 	}
 	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
-	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost {
-		if shown, err := apply.Shows(e.live, e.Manifest); shown || err != nil {
-			return shown, errors.Wrap(err, "cannot compare resource")
-		}
+	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost &&
+		equality.Semantic.DeepDerivative(e.Manifest.Object, e.live.Object) {
+		return true, nil
 	}
 	return e.contested(o)
 }

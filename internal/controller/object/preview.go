@@ -2,8 +2,6 @@ package object
 
 import (
 	"context"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -25,7 +23,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// messageBytes is how long the words of a target in condition UpToDate may be.
+// messageBytes is how long the message of condition UpToDate may be.
 const messageBytes = 1024
 
 // dryRun reports whether an Object must change nothing on its target.
@@ -90,11 +88,7 @@ func (e previewer) seePreviewed(o Object) error {
 	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
 	switch {
 	case e.live != nil && elsewhere && obs.Applied != nil:
-		kept := *obs
-		err := e.see(o)
-		obs.Manifest, obs.OmittedBytes = kept.Manifest, kept.OmittedBytes
-		obs.ProviderConfigReference = kept.ProviderConfigReference
-		return err
+		return e.judge(o)
 	case e.live != nil:
 		return e.see(o)
 	case elsewhere && obs.Applied == nil: // It was only looked at.
@@ -113,7 +107,7 @@ func sameResource(a, b *unstructured.Unstructured) bool {
 const compareAgain = 30 * time.Second
 
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
-// ever more slowly. Where the target does not let us try, the manifest is laid over the live resource here.
+// ever more slowly.
 func (e previewer) compare(ctx context.Context, o Object) error {
 	hash, err := e.comparison(o)
 	if err != nil || o.Observed().Compared == hash {
@@ -124,30 +118,24 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		return nil
 	}
 	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
-	doubt, unserved := "", e.Distrust(err)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) && !unserved {
-		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
-		wanted, err = apply.Overlay(e.live, e.Manifest)
-	}
 	var ops []commonv1.DiffOperation
 	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
 	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
 		return errors.Wrap(err, "cannot find out what an apply would change")
-	case refuses(err):
-		c.Message = "The target refuses the manifest: " + short(err)
-	case err != nil: // A webhook may be down, say. What is there is known all the same.
-		e.retry, hash = compareAgain, ""
-		c.Message = "The target cannot try to apply the manifest: " + short(err)
-	default:
-		if ops, err = diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest)); err != nil {
-			return err
+	case err != nil:
+		c.Message = "The target cannot try to apply the manifest: " + err.Error()
+		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) &&
+			!targetresource.IsSchemaError(err) { // A webhook may be down, say, or a namespace to come.
+			e.retry, hash = compareAgain, ""
 		}
+	default:
+		ops = diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest))
 		c = e.outcome(ops)
-		c.Message += doubt
 	}
 	o.Observed().Diff, o.Observed().Compared = diff.Limit(ops), hash
 	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
+	c.Message = managedadapter.Clip(c.Message, messageBytes)
 	o.SetConditions(c)
 	return nil
 }
@@ -179,23 +167,6 @@ func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 	}
 	return c
 }
-
-// refuses reports whether an answer is about the manifest, so that the same request would be answered alike.
-func refuses(err error) bool {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
-		return false
-	}
-	code := answer.Status().Code
-	passing := []int32{
-		http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests,
-	}
-	return targetresource.IsSchemaError(err) || code >= http.StatusBadRequest &&
-		code < http.StatusInternalServerError && !slices.Contains(passing, code)
-}
-
-// short returns the text of an error, without its end if it is long.
-func short(err error) string { return managedadapter.Clip(err.Error(), messageBytes) }
 
 // endPreview drops what an Object says of changes when it does not preview any more.
 func endPreview(o Object) {

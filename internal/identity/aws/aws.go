@@ -20,6 +20,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
@@ -54,25 +55,25 @@ func New(cluster string) (identity.Source, error) {
 type source struct{ cluster string }
 
 // Token returns a new token.
-func (s source) Token(ctx context.Context) (identity.Token, error) {
+func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1))
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use AWS configuration of the provider: " +
+		return nil, errors.New("cannot use AWS configuration of the provider: " +
 			"check the variables AWS_* and the AWS files of its pod")
 	}
 	if cfg.Region == "" {
-		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set")
+		return nil, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set")
 	}
 	creds, err := cfg.Credentials.Retrieve(ctx)
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: " + reason(err))
+		return nil, errors.New("cannot use AWS credentials of the provider: " + reason(err))
 	}
 	url, err := s.sign(ctx, cfg)
 	if err != nil {
-		return identity.Token{}, errors.New("cannot sign with the AWS credentials of the provider")
+		return nil, errors.New("cannot sign with the AWS credentials of the provider")
 	}
-	t := identity.Token{
-		Value: prefix + base64.RawURLEncoding.EncodeToString([]byte(url)), Expiry: time.Now().Add(tokenLife),
+	t := &oauth2.Token{
+		AccessToken: prefix + base64.RawURLEncoding.EncodeToString([]byte(url)), Expiry: time.Now().Add(tokenLife),
 	}
 	if creds.CanExpire && creds.Expires.Before(t.Expiry) {
 		t.Expiry = creds.Expires // The signature ends with them.

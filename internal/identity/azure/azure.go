@@ -20,6 +20,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -175,7 +176,7 @@ type source struct {
 }
 
 // Token returns a new token.
-func (s source) Token(ctx context.Context) (identity.Token, error) {
+func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	e := identity.NewExchange(ctx)
 	// The Keeper asks again, with pauses of its own.
 	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
@@ -186,11 +187,11 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	}
 	c, err := s.login(o)
 	if err != nil {
-		return identity.Token{}, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
+		return nil, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
 	}
 	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.ServerID + "/.default"}})
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use Azure credentials: " + e.Reason("they give no token"))
+		return nil, errors.New("cannot use Azure credentials: " + e.Reason("they give no token"))
 	}
-	return identity.Token{Value: t.Token, Expiry: t.ExpiresOn}, nil
+	return &oauth2.Token{AccessToken: t.Token, Expiry: t.ExpiresOn}, nil
 }

@@ -120,15 +120,15 @@ type source func(context.Context) (oauth2.TokenSource, error)
 
 // Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first
 // context.
-func (s source) Token(ctx context.Context) (identity.Token, error) {
+func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	e := identity.NewExchange(ctx)
 	tokens, err := s(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))
 	if err != nil {
-		return identity.Token{}, err
+		return nil, err
 	}
 	t, err := tokens.Token()
 	if err != nil {
-		return identity.Token{}, errors.Errorf("cannot use Google credentials: %s", e.Reason("they give no token"))
+		return nil, errors.Errorf("cannot use Google credentials: %s", e.Reason("they give no token"))
 	}
-	return identity.Token{Value: t.AccessToken, Expiry: t.Expiry}, nil
+	return t, nil
 }

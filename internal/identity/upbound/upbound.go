@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -73,7 +74,7 @@ type source struct {
 }
 
 // Token returns a new token.
-func (s source) Token(ctx context.Context) (identity.Token, error) {
+func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	form := url.Values{
 		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
 		"audience":           {"upbound:spaces:api", "upbound:spaces:controlplanes"},
@@ -83,24 +84,24 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return identity.Token{}, errors.Wrap(err, "cannot make request of a token exchange")
+		return nil, errors.Wrap(err, "cannot make request of a token exchange")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	e := identity.NewExchange(ctx)
 	answer, err := ask(e.Client(), req)
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use Upbound credentials: " +
+		return nil, errors.New("cannot use Upbound credentials: " +
 			e.Reason("the token endpoint answers with no token"))
 	}
 	return answer, nil
 }
 
-func ask(c *http.Client, req *http.Request) (identity.Token, error) {
+func ask(c *http.Client, req *http.Request) (*oauth2.Token, error) {
 	asked := time.Now()
 	res, err := c.Do(req)
 	if err != nil {
-		return identity.Token{}, errors.Wrap(err, "cannot exchange token")
+		return nil, errors.Wrap(err, "cannot exchange token")
 	}
 	defer res.Body.Close() //nolint:errcheck // It was only read.
 	var answer struct {
@@ -108,11 +109,12 @@ func ask(c *http.Client, req *http.Request) (identity.Token, error) {
 		ExpiresIn   int    `json:"expires_in"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return identity.Token{}, errors.Wrap(err, "cannot decode answer")
+		return nil, errors.Wrap(err, "cannot decode answer")
 	}
 	if res.StatusCode != http.StatusOK || answer.AccessToken == "" {
-		return identity.Token{}, errors.New("no token in answer")
+		return nil, errors.New("no token in answer")
 	}
-	return identity.Token{Value: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second)},
-		nil
+	return &oauth2.Token{
+		AccessToken: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second),
+	}, nil
 }
