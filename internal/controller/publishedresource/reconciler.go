@@ -76,7 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.Name)
 	}
 	if p.err == nil && p.workspace != nil {
-		p.workspace.cluster.Succeeded(r.connections.owner(req.Name, ""))
+		p.workspace.cluster.Retries().Forget(r.connections.owner(req.Name, ""))
 	}
 	if err != nil {
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
@@ -93,7 +93,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
 		owner := r.connections.owner(name, "")
-		if delay := p.workspace.cluster.RetryAfter(owner, p.err, ""); delay > targetresource.RetryMax {
+		if delay := p.workspace.cluster.Retries().When(owner); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}
