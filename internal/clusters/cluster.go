@@ -131,7 +131,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		PageSize: way.page, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
+	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)
 	return nil
 }
 
@@ -288,7 +288,6 @@ func (c *Cluster) Ready(ctx context.Context) error {
 // forget ends all that an owner has on the cluster.
 func (c *Cluster) forget(o informer.Owner) {
 	c.watches.Forget(o)
-	c.kinds.forget(o)
 	c.retries.Forget(o)
 }
 

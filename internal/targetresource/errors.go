@@ -83,7 +83,7 @@ var onTarget = []Cause{
 	{clusters.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
 	{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-	{clusters.IsNoKind, commonv1.ReasonUnknownKind, true},
+	{clusters.IsNoKind, commonv1.ReasonUnknownKind, false},
 	{By(errLeaving), commonv1.ReasonWaitingForDeletion, true},
 	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
 	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},

@@ -27,6 +27,8 @@ import (
 const (
 	// wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
 	wokenPoll = 30 * time.Second
+	// unservedPoll is how soon an endpoint is asked again that does not serve an API yet.
+	unservedPoll = 2 * time.Second
 	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes when none has come off
 	// for unholdMax: an owner who orphans does not want to wait for kcp.
 	unholdPoll = time.Second
