@@ -86,7 +86,7 @@ func requests() map[string]func(context.Context, *Cluster) error {
 			return err
 		},
 		"Find": func(ctx context.Context, c *Cluster) error {
-			_, _, err := c.findKind(ctx, schema.GroupKind{Kind: "ConfigMap"})
+			_, _, err := c.Find(ctx, informer.Owner{}, schema.GroupKind{Kind: "ConfigMap"})
 			return err
 		},
 	}

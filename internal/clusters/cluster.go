@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -41,7 +42,6 @@ const (
 // concurrently.
 type Cluster struct {
 	*kinds
-	*retries
 
 	server      string       // as it may be shown
 	place       string       // its address, and the tenant who has connected first
@@ -53,6 +53,7 @@ type Cluster struct {
 	discovery *discovery.DiscoveryClient
 	watches   *informer.Set
 	breaker   *breaker
+	retries   workqueue.TypedRateLimiter[informer.Owner]
 	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
 	identity  atomic.Value     // the UID that Identity returns; nothing while nobody has asked
 	ending    atomic.Bool      // It is a workspace in deletion, as far as is known.
@@ -74,8 +75,8 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		}
 	}()
 	c := &Cluster{
-		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
-		server: addressOf(host), config: a.config, cancel: cancel,
+		retries: newRetries(), users: map[informer.Owner]struct{}{}, server: addressOf(host), config: a.config,
+		cancel: cancel,
 	}
 	health := func() { r.tellHealth(c) }
 	usable := func() {
@@ -134,7 +135,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		PageSize: way.page, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
+	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)
 	return nil
 }
 
@@ -267,6 +268,9 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 // Server returns the URL of the cluster, or of the workspace if it is one, as addressOf makes it.
 func (c *Cluster) Server() string { return c.server }
 
+// Retries says when owners that fail on the cluster are tried again. Who succeeds is to be forgotten there.
+func (c *Cluster) Retries() workqueue.TypedRateLimiter[informer.Owner] { return c.retries }
+
 // Watches returns the watches of the cluster.
 func (c *Cluster) Watches() *informer.Set { return c.watches }
 
@@ -288,8 +292,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 // forget ends all that an owner has on the cluster.
 func (c *Cluster) forget(o informer.Owner) {
 	c.watches.Forget(o)
-	c.kinds.forget(o)
-	c.retries.forget(o)
+	c.retries.Forget(o)
 }
 
 // close ends the connection.

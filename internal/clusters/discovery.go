@@ -13,16 +13,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
-// searchInterval is the pause between looks for the kinds a target does not serve and somebody waits for.
-const searchInterval = 2 * time.Second
+const (
+	// lookAgain is how long it counts as known that a target does not serve a kind.
+	lookAgain = 2 * time.Second
+	// forgetAfter is when that is forgotten.
+	forgetAfter = 2 * time.Minute
+)
 
-// A Mapping is how a target serves a kind.
+// A Mapping is how a target serves a kind. It is zero if the target does not.
 type Mapping struct {
 	// Resource is the kind's resource.
 	Resource schema.GroupVersionResource
@@ -38,70 +41,51 @@ type Mapping struct {
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
 	client  rest.Interface
-	found   func(informer.Owner) // called for who has waited for a kind
+	found   func() // called when a kind is served that was not
 	explain func(informer.Owner, error) error
-	life    context.Context    //nolint:containedctx // The life of the cluster, which the search shares.
+	life    context.Context    //nolint:containedctx // The life of the cluster, which the requests share.
 	flight  singleflight.Group // one request for each kind or path at a time
 
-	lock      sync.Mutex
-	known     map[schema.GroupVersionKind]Mapping // of kinds that somebody has asked for, not of all that are served
-	waiting   map[waiter][]schema.GroupVersionKind
-	sought    map[schema.GroupVersionKind]int // how many wait for a kind
-	searching bool
+	lock  sync.Mutex
+	known map[schema.GroupVersionKind]answer // of kinds that somebody has asked for, not of all that are served
 }
 
-// A waiter is who waits for kinds: an owner, and what the kinds are for.
-type waiter struct {
-	informer.Owner
+// An answer is what a target has said of a kind.
+type answer struct {
+	Mapping
 
-	purpose informer.Purpose
+	at time.Time
 }
 
-func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner)) *kinds {
+func newKinds(ctx context.Context, c rest.Interface, found func()) *kinds {
 	return &kinds{
 		client: c, found: found, life: ctx, explain: func(_ informer.Owner, err error) error { return err },
-		known: map[schema.GroupVersionKind]Mapping{}, waiting: map[waiter][]schema.GroupVersionKind{},
-		sought: map[schema.GroupVersionKind]int{},
+		known: map[schema.GroupVersionKind]answer{},
 	}
 }
 
-// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
-// when it does.
+// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not.
 func (k *kinds) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
-	served, err := k.Mappings(ctx, o, "", gvk)
-	if m, ok := served[gvk]; ok || err != nil {
-		return m, err
+	m, err := k.ask(ctx, gvk)
+	if err == nil && m == (Mapping{}) {
+		err = noKindError{gvk: gvk}
 	}
-	return Mapping{}, noKindError{gvk: gvk}
+	return m, k.explain(o, err)
 }
 
-// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
-// missing from the result; the owner is then woken when it does. They replace those of an earlier call.
+// Mappings returns how the cluster serves each of the kinds an owner needs. Kinds it does not serve are missing from
+// the result. Nobody is told when they come: who waits for one asks again.
 func (k *kinds) Mappings(
-	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
+	ctx context.Context, o informer.Owner, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
+	served := make(map[schema.GroupVersionKind]Mapping, len(gvks))
 	for _, gvk := range gvks {
-		if k.isSettled(gvk) {
-			continue
-		}
-		if err := k.discoverOnce(ctx, gvk, gvks...); err != nil {
+		m, err := k.ask(ctx, gvk, gvks...)
+		if err != nil {
 			return nil, k.explain(o, err)
 		}
-	}
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	w, served := waiter{Owner: o, purpose: p}, make(map[schema.GroupVersionKind]Mapping, len(gvks))
-	k.endWait(w)
-	for _, gvk := range gvks {
-		if m, ok := k.known[gvk]; ok {
+		if m != (Mapping{}) {
 			served[gvk] = m
-			continue
-		}
-		k.waiting[w] = append(k.waiting[w], gvk)
-		k.sought[gvk]++
-		if !k.searching {
-			k.searching = true
-			go k.search()
 		}
 	}
 	return served, nil
@@ -111,25 +95,21 @@ func (k *kinds) Mappings(
 func (k *kinds) Locate(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, bool, error) {
 	m, err := k.Mapping(ctx, o, gvk)
 	if IsNoKind(err) {
-		m, served, err := k.findKind(ctx, gvk.GroupKind())
-		return m, served, k.explain(o, err)
+		return k.Find(ctx, o, gvk.GroupKind())
 	}
 	return m, err == nil, err
 }
 
-// findKind returns how the cluster serves a kind in any version, and whether it does.
-func (k *kinds) findKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
+// Find returns how the cluster serves a kind in any version, and whether it does.
+func (k *kinds) Find(ctx context.Context, o informer.Owner, gk schema.GroupKind) (Mapping, bool, error) {
 	served, err := k.once(ctx, groupsPath(gk.Group)+gk.Group, func() (any, error) { return k.versions(gk.Group) })
 	if err != nil {
-		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
+		return Mapping{}, false, k.explain(o, errors.Wrap(err, "cannot discover groups"))
 	}
 	versions, _ := served.([]string)
 	for _, v := range versions {
-		if err := k.discoverOnce(ctx, gk.WithVersion(v)); err != nil {
-			return Mapping{}, false, err
-		}
-		if m, ok := k.mapping(gk.WithVersion(v)); ok {
-			return m, true, nil
+		if m, err := k.ask(ctx, gk.WithVersion(v)); err != nil || m != (Mapping{}) {
+			return m, err == nil, k.explain(o, err)
 		}
 	}
 	return Mapping{}, false, nil
@@ -138,96 +118,48 @@ func (k *kinds) findKind(ctx context.Context, gk schema.GroupKind) (Mapping, boo
 // Authorized returns nil if the target shows an owner what it serves. It is asked each time, as credentials may be
 // revoked.
 func (k *kinds) Authorized(ctx context.Context, o informer.Owner) error {
-	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.versions("") })
+	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.list(groupsPath("")) })
 	return k.explain(o, errors.Wrap(err, "cannot discover groups"))
 }
 
-// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
+// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not. What it
+// has said just now holds.
 func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	delete(k.known, gvk)
-}
-
-// mapping returns how the target serves a kind, and whether it is known to.
-func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	m, ok := k.known[gvk]
-	return m, ok
-}
-
-// isSettled reports whether the target need not be asked for a kind: it is known, or the search looks for it, as
-// somebody waits for it.
-func (k *kinds) isSettled(gvk schema.GroupVersionKind) bool {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	_, known := k.known[gvk]
-	return known || k.sought[gvk] > 0
-}
-
-// endWait ends what somebody waits for. The caller holds the lock.
-func (k *kinds) endWait(w waiter) {
-	for _, gvk := range k.waiting[w] {
-		if k.sought[gvk]--; k.sought[gvk] == 0 {
-			delete(k.sought, gvk)
-		}
-	}
-	delete(k.waiting, w)
-}
-
-// forget ends all that an owner waits for.
-func (k *kinds) forget(o informer.Owner) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	for w := range k.waiting {
-		if w.Owner == o {
-			k.endWait(w)
-		}
+	if a := k.known[gvk]; time.Since(a.at) >= lookAgain {
+		k.known[gvk] = answer{at: time.Now().Add(-lookAgain)}
 	}
 }
 
-// search looks for the kinds waited for until none is left, with one request for all groups and one for each group and
-// version that is served.
-func (k *kinds) search() {
-	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
-		sought := map[schema.GroupVersion]struct{}{}
-		k.lock.Lock()
-		for gvk := range k.sought {
-			sought[gvk.GroupVersion()] = struct{}{}
-		}
-		k.searching = len(sought) > 0
-		k.lock.Unlock()
-		for _, gv := range k.listed(sought) {
-			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
-		}
-		return len(sought) == 0, nil
-	})
+// mapping returns what is known of a kind, and whether the target need not be asked.
+func (k *kinds) mapping(gvk schema.GroupVersionKind) (m Mapping, settled bool) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	a := k.known[gvk]
+	return a.Mapping, a.Mapping != (Mapping{}) || time.Since(a.at) < lookAgain
 }
 
-// listed returns which of some versions of groups the target lists. Where it does not say, all are.
-func (k *kinds) listed(sought map[schema.GroupVersion]struct{}) []schema.GroupVersion {
-	known, errs := map[string][]schema.GroupVersion{}, map[string]error{} // by path
-	return slices.DeleteFunc(slices.Collect(maps.Keys(sought)), func(gv schema.GroupVersion) bool {
-		path := groupsPath(gv.Group)
-		if _, asked := known[path]; !asked {
-			known[path], errs[path] = k.served(path)
+// ask returns how the target serves a kind, which it asks for unless that is known when its turn comes. Of other kinds
+// of the same group and version it keeps those that are wanted, too.
+func (k *kinds) ask(ctx context.Context, gvk schema.GroupVersionKind,
+	wanted ...schema.GroupVersionKind,
+) (Mapping, error) {
+	if m, settled := k.mapping(gvk); settled {
+		return m, nil
+	}
+	wanted = slices.DeleteFunc(append(slices.Clone(wanted), gvk),
+		func(w schema.GroupVersionKind) bool { return w.GroupVersion() != gvk.GroupVersion() })
+	res, err := k.once(ctx, gvk.String(), func() (any, error) {
+		if m, settled := k.mapping(gvk); settled {
+			return m, nil
 		}
-		return errs[path] == nil && !slices.Contains(known[path], gv)
+		err := k.discover(gvk, wanted)
+		m, _ := k.mapping(gvk)
+		return m, err
 	})
-}
-
-// discoverOnce discovers the group and version of a kind, unless the kind is known when its turn comes. Of other kinds
-// there it keeps those that are wanted, too.
-func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind, more ...schema.GroupVersionKind) error {
-	wanted := append(slices.Clip(more), gvk)
-	_, err := k.once(ctx, gvk.String(), func() (any, error) {
-		if _, known := k.mapping(gvk); known {
-			return nil, nil //nolint:nilnil // The error is all that counts.
-		}
-		return nil, k.discover(gvk.GroupVersion(), wanted...)
-	})
-	return err
+	m, _ := res.(Mapping)
+	return m, err
 }
 
 // once asks the target, one at a time for each key. Who waits gives up after 2 seconds, or with the context.
@@ -242,16 +174,16 @@ func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (
 	}
 }
 
-// discover asks for the resources of one group and version, keeps those of the kinds that are wanted or waited for, and
-// wakes who waits. It returns no error if the list of groups confirms that it is not served.
-func (k *kinds) discover(gv schema.GroupVersion, wanted ...schema.GroupVersionKind) error {
-	list := &metav1.APIResourceList{}
+// discover asks for the resources of the group and version of a kind, and keeps those of the kinds that are wanted.
+// None is served if the list of groups confirms that.
+func (k *kinds) discover(gvk schema.GroupVersionKind, wanted []schema.GroupVersionKind) error {
+	gv, list := gvk.GroupVersion(), &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
 		served, gerr := k.versions(gv.Group)
 		switch {
 		case gerr == nil && !slices.Contains(served, gv.Version):
-			return nil
+			err = nil
 		case IsUnreachable(gerr):
 			err = gerr
 		}
@@ -260,28 +192,29 @@ func (k *kinds) discover(gv schema.GroupVersion, wanted ...schema.GroupVersionKi
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
 	k.lock.Lock()
+	_, late := k.known[gvk] // It was not served.
+	now := time.Now()
+	maps.DeleteFunc(k.known, func(_ schema.GroupVersionKind, a answer) bool {
+		return a.Mapping == (Mapping{}) && now.Sub(a.at) > forgetAfter
+	})
+	for _, w := range wanted {
+		k.known[w] = answer{at: now}
+	}
 	for _, r := range list.APIResources {
-		gvk := gv.WithKind(r.Kind)
-		used := k.sought[gvk] > 0 || slices.Contains(wanted, gvk)
-		if used && !strings.Contains(r.Name, "/") { // It is no subresource.
-			k.known[gvk] = Mapping{
+		is := gv.WithKind(r.Kind)
+		if slices.Contains(wanted, is) && !strings.Contains(r.Name, "/") { // It is no subresource.
+			k.known[is] = answer{at: now, Mapping: Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,
 				Readable:   slices.Contains(r.Verbs, "get"),
 				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-			}
+			}}
 		}
 	}
-	var served []informer.Owner // They say anew what they wait for.
-	for w, gvks := range k.waiting {
-		if slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.known[gvk]; return ok }) {
-			served = append(served, w.Owner)
-			k.endWait(w)
-		}
-	}
+	late = late && k.known[gvk].Mapping != (Mapping{})
 	k.lock.Unlock()
-	for _, o := range served {
-		k.found(o)
+	if late {
+		k.found()
 	}
 	return nil
 }
@@ -296,7 +229,7 @@ func groupsPath(group string) string {
 
 // versions returns the versions of a group that are served.
 func (k *kinds) versions(group string) (served []string, err error) {
-	all, err := k.served(groupsPath(group))
+	all, err := k.list(groupsPath(group))
 	for _, gv := range all {
 		if gv.Group == group {
 			served = append(served, gv.Version)
@@ -305,9 +238,9 @@ func (k *kinds) versions(group string) (served []string, err error) {
 	return served, err
 }
 
-// served returns the versions of groups that a path of groupsPath lists. Only an answer that lists groups tells: a
+// list returns the versions of groups that a path of groupsPath lists. Only an answer that lists groups tells: a
 // server or proxy which does not know the path knows nothing of kinds.
-func (k *kinds) served(path string) (all []schema.GroupVersion, err error) {
+func (k *kinds) list(path string) (all []schema.GroupVersion, err error) {
 	answer := k.client.Get().AbsPath(path).Do(k.life)
 	if path == groupsPath("") {
 		core := &metav1.APIVersions{}

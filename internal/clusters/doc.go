@@ -30,11 +30,8 @@
 //
 // # Retries
 //
-// An owner that fails is retried soon at first, and then ever more seldom, the more owners fail: of those that fail
-// alike, at the same kind in the same namespace, about one in a second, which notices the cure. It wakes others, and so
-// on. We rejected one fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only
-// grows, because nobody would notice the cure. We rejected one owner that stands for all, because it may be the one
-// that is not cured.
+// An owner that fails is retried soon at first, then ever later, up to a minute. Owners of one namespace share a bucket
+// of tokens for a target, so that thousands which fail keep no processor busy, and put off nobody else.
 //
 // # Layers of a connection
 //

@@ -98,7 +98,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 			kinds = append(kinds, l.GVK)
 		}
 	}
-	served, err := r.options.Cluster.Mappings(ctx, f.Owner, purposeReferences, kinds...)
+	served, err := r.options.Cluster.Mappings(ctx, f.Owner, kinds...)
 	if err != nil {
 		return nil, refused(errors.Wrap(err, "cannot find kinds of references"))
 	}

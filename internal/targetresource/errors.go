@@ -46,19 +46,6 @@ func answer(err error) error {
 	return err
 }
 
-// Work returns what a target refuses when it refuses a manifest with an error, for clusters.Cluster's RetryAfter:
-// resources of the kind in the namespace or, if that does not exist, all in the namespace. It is empty without a
-// manifest.
-func Work(manifest *unstructured.Unstructured, err error) string {
-	switch {
-	case manifest == nil:
-		return ""
-	case apierrors.IsNotFound(err):
-		return manifest.GetNamespace()
-	}
-	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
-}
-
 // IsCutOff reports whether an error means that a target cannot be reached: its connection cannot or must not be made,
 // it does not answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
@@ -96,7 +83,7 @@ var onTarget = []Cause{
 	{clusters.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
 	{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
 	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-	{clusters.IsNoKind, commonv1.ReasonUnknownKind, true},
+	{clusters.IsNoKind, commonv1.ReasonUnknownKind, false},
 	{By(errLeaving), commonv1.ReasonWaitingForDeletion, true},
 	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
 	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},

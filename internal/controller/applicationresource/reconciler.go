@@ -184,7 +184,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		return reconcile.Result{}, serr
 	}
 	if err == nil && p.cluster != nil {
-		p.cluster.Succeeded(p.owner)
+		p.cluster.Retries().Forget(p.owner)
 	}
 	switch {
 	case causeOf(err).Woken:
@@ -192,8 +192,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	case err != nil:
 		if p.cluster != nil {
 			// The retry is put off if the cluster has failed too often lately.
-			work := targetresource.Work(p.remote.Manifest, err)
-			if delay := p.cluster.RetryAfter(p.owner, err, work); delay > 0 {
+			if delay := p.cluster.Retries().When(p.owner); delay > targetresource.RetryMax {
 				return reconcile.Result{RequeueAfter: delay}, nil
 			}
 		}

@@ -32,6 +32,7 @@ var causes = []targetresource.Cause{
 	{Is: targetresource.By(errNameTaken), Reason: commonv1.ReasonNameTaken, Woken: true},
 	{Is: targetresource.By(errInvalidSelection), Reason: commonv1.ReasonInvalidSelection, Woken: true},
 	{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
+	{Is: clusters.IsNoKind, Reason: commonv1.ReasonUnknownKind, Woken: true},
 	{Is: apierrors.IsForbidden, Reason: commonv1.ReasonForbidden, Woken: true},
 	{Is: apierrors.IsUnauthorized, Reason: commonv1.ReasonUnauthorized, Woken: true},
 }

@@ -159,7 +159,7 @@ func (e detailsReader) origins(ctx context.Context,
 			kinds = append(kinds, kind)
 		}
 	}
-	served, err := e.Cluster.Mappings(ctx, e.Owner, purposeDetails, kinds...)
+	served, err := e.Cluster.Mappings(ctx, e.Owner, kinds...)
 	if err != nil {
 		return nil, err
 	}

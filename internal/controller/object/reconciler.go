@@ -69,7 +69,7 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	}
 	owner := c.owner(req.NamespacedName)
 	if p.err == nil && p.target != nil {
-		p.target.Cluster.Succeeded(owner)
+		p.target.Cluster.Retries().Forget(owner)
 	}
 	if p.Unsaved {
 		err = c.save(ctx, p.object)
@@ -82,10 +82,9 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	case p.woken:
 		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case apierrors.IsConflict(p.err):
-		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
+		return res, nil // Something was not seen yet. Nothing has failed.
 	case p.err != nil && p.target != nil:
-		delay := p.target.Cluster.RetryAfter(owner, p.err, targetresource.Work(p.target.Manifest, p.err))
-		if delay > targetresource.RetryMax {
+		if delay := p.target.Cluster.Retries().When(owner); delay > targetresource.RetryMax {
 			return reconcile.Result{RequeueAfter: delay}, nil // The target has failed too often lately.
 		}
 	case p.retry > 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -254,7 +255,7 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if delay := registry.Local().RetryAfter(informer.Owner{}, nil, ""); (delay > 0) != tc.delayed {
+			if delay := registry.Local().Retries().When(informer.Owner{}); (delay > time.Second) != tc.delayed {
 				t.Errorf("after %d passes the next retry waits for %s", passes, delay)
 			}
 		})

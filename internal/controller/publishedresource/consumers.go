@@ -71,7 +71,7 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	v := c.view(ctx, p)
 	r, offered := p.published()
 	if offered && p.wanted != nil {
-		v.checkServed(ctx, p.wanted.kind)
+		v.checkServed(ctx, p)
 	}
 	p.seen = v
 	if v.early {
@@ -193,16 +193,17 @@ func (e *endpoint) ask(ctx context.Context, r schema.GroupVersionResource) ([]*u
 	return all, nil
 }
 
-// checkServed notes which endpoints do not serve a kind.
-func (v *consumerView) checkServed(ctx context.Context, kind schema.GroupVersionKind) {
+// checkServed notes which endpoints do not serve what is wanted.
+func (v *consumerView) checkServed(ctx context.Context, p *pass) {
 	for i := range v.endpoints {
 		e := &v.endpoints[i]
 		if e.err != nil {
 			continue
 		}
-		if _, err := e.Cluster.Mapping(ctx, e.owner, kind); err != nil {
+		if _, err := e.Cluster.Mapping(ctx, e.owner, p.wanted.kind); err != nil {
 			v.check(e, err)
 			e.Listed = false
+			p.lookAgain(unservedPoll)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 		{targetresource.By(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
 		{targetresource.By(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
 		{targetresource.By(errTaken), v1alpha1.ReasonAlreadyPublished, false},
-		{targetresource.By(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
+		{targetresource.By(errSourceMissing), v1alpha1.ReasonSourceMissing, false},
 		{targetresource.By(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
 		{targetresource.By(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
 		{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, true},

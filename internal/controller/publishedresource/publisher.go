@@ -42,6 +42,7 @@ func (u *publisher) find(ctx context.Context, p *pass) error {
 	p.refusal = u.desire(ctx, p)
 	if errors.Is(p.refusal, errSourceMissing) && p.resource.Status.ResourceSchemaName != "" {
 		p.report(v1alpha1.ReasonSourceMissing, p.refusal)
+		p.lookAgain(wokenPoll)
 		return nil
 	}
 	return p.refusal

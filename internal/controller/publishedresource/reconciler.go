@@ -27,6 +27,8 @@ import (
 const (
 	// wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
 	wokenPoll = 30 * time.Second
+	// unservedPoll is how soon an endpoint is asked again that does not serve an API yet.
+	unservedPoll = 2 * time.Second
 	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes when none has come off
 	// for unholdMax: an owner who orphans does not want to wait for kcp.
 	unholdPoll = time.Second
@@ -76,7 +78,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.Name)
 	}
 	if p.err == nil && p.workspace != nil {
-		p.workspace.cluster.Succeeded(r.connections.owner(req.Name, ""))
+		p.workspace.cluster.Retries().Forget(r.connections.owner(req.Name, ""))
 	}
 	if err != nil {
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
@@ -93,7 +95,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 		res = reconcile.Result{RequeueAfter: wokenPoll}
 	case p.err != nil && p.workspace != nil:
 		owner := r.connections.owner(name, "")
-		if delay := p.workspace.cluster.RetryAfter(owner, p.err, ""); delay > targetresource.RetryMax {
+		if delay := p.workspace.cluster.Retries().When(owner); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
 		}
 	}

@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -49,104 +46,75 @@ type source struct {
 type knownSource struct {
 	server string // URL of the service cluster
 	kind   schema.GroupKind
-	name   string           // of the CustomResourceDefinition that the kind has, or once had
-	gone   bool             // It has not any more.
-	others sets.Set[string] // names of the definitions of other kinds of the group
+	name   string // of the CustomResourceDefinition that the kind has, or once had
 
 	builtIn source // empty if it has not been asked for
 	asked   time.Time
 }
 
-// find returns an API of a service cluster: among the CustomResourceDefinitions of its group, and then among what is
-// built in. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the error is
+// find returns an API of a service cluster: its CustomResourceDefinition or, if it has none, what is built in. The
+// owner is woken when its CustomResourceDefinition changes, goes or comes back. The cause of the error is
 // errSourceMissing if there is no such API.
 func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.Owner,
 	gk schema.GroupKind,
 ) (source, error) {
 	if k.server != c.Server() || k.kind != gk {
 		*k = knownSource{server: c.Server(), kind: gk}
+		c.Watches().Track(o, purposeSource)
 	}
 	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
 	}
-	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
-	c.Watches().Track(o, purposeSource, all)
-	names, err := c.Watches().Names(ctx, o, all)
+	if k.builtIn.definition != nil && time.Since(k.asked) < builtInAge {
+		return k.builtIn, nil
+	}
+	m, served, err := c.Find(ctx, o, gk)
 	if err != nil {
-		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
+		return source{}, errors.Wrapf(err, "cannot find %s on the service cluster", gk)
 	}
-	if err := k.learn(ctx, c, names); err != nil {
-		return source{}, err
-	}
-	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
-		return src, err
-	}
-	c.Watches().Track(o, purposeSource, all)
-	if k.name != "" {
-		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
-	}
-	if k.builtIn.definition == nil || time.Since(k.asked) >= builtInAge {
-		src, err := readBuiltIn(ctx, c.Discovery(), gk)
-		if err != nil {
+	var u *unstructured.Unstructured
+	if served && gk.Group != "" {
+		if u, err = c.Read(ctx, byName(definitions, m.Resource.GroupResource().String())); err != nil {
 			return source{}, err
 		}
-		k.builtIn, k.asked = src, time.Now()
 	}
-	return k.builtIn, nil
+	switch {
+	case isOf(u, gk):
+		k.name = u.GetName()
+		src, err := k.follow(ctx, c, o)
+		if err == nil && src.definition == nil {
+			err = errors.Wrapf(errSourceMissing, "cannot find %s", gk)
+		}
+		return src, err
+	case !served || k.name != "" || u != nil: // Discovery may still name it.
+		c.InvalidateMapping(m.Resource.GroupVersion().WithKind(gk.Kind))
+		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
+	}
+	if k.builtIn, err = readBuiltIn(ctx, c.Discovery(), gk); err == nil {
+		k.asked = time.Now()
+	}
+	return k.builtIn, err
 }
 
 // follow looks at the CustomResourceDefinition of the kind, if its name is known. Nothing is returned if it is not
 // there or describes another kind.
 func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informer.Owner) (source, error) {
-	if k.name == "" || k.gone {
+	if k.name == "" {
 		return source{}, nil
 	}
 	i := byName(definitions, k.name)
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
-	if err != nil {
+	if err != nil || !isOf(u, k.kind) {
 		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", k.name)
-	}
-	if k.gone = u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != k.kind; k.gone {
-		return source{}, nil
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
 }
 
-// learn asks for the kinds of the CustomResourceDefinitions of the group until it finds that of the kind: first for
-// those that are called most like it.
-func (k *knownSource) learn(ctx context.Context, c *clusters.Cluster, names []types.NamespacedName) error {
-	there := sets.New[string]()
-	for _, n := range names {
-		if k.kind.Group != "" && strings.HasSuffix(n.Name, "."+k.kind.Group) {
-			there.Insert(n.Name)
-		}
-	}
-	k.others = k.others.Intersection(there)
-	kind := strings.ToLower(k.kind.Kind)
-	alike := func(name string) (n int) {
-		for n < min(len(name), len(kind)) && name[n] == kind[n] {
-			n++
-		}
-		return n
-	}
-	unknown := there.Difference(k.others).UnsortedList()
-	slices.SortFunc(unknown, func(a, b string) int { return cmp.Or(alike(b)-alike(a), len(a)-len(b)) })
-	for _, name := range unknown {
-		u, err := c.Read(ctx, byName(definitions, name))
-		switch {
-		case err != nil:
-			return err
-		case u == nil:
-		case kindOf(u) == k.kind:
-			k.name, k.gone = name, false
-			return nil
-		default:
-			k.others.Insert(name)
-		}
-	}
-	return nil
+// isOf reports whether there is a CustomResourceDefinition, which stays, and it describes a kind.
+func isOf(u *unstructured.Unstructured, gk schema.GroupKind) bool {
+	return u != nil && u.GetDeletionTimestamp() == nil && kindOf(u) == gk
 }
 
 func kindOf(u *unstructured.Unstructured) schema.GroupKind {
