@@ -103,7 +103,7 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 	done, err := c.delete(ctx, name)
 	if err != nil {
 		c.failed.Store(name, err)
-		c.queue.AddAfter(name, probeEvery)
+		c.queue.AddAfter(name, retryMost)
 		return
 	}
 	c.failed.Delete(name)
