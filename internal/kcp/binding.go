@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -60,8 +59,6 @@ func ResourceOf(schemaName string) (schema.GroupResource, bool) {
 type Consumer struct {
 	// Cluster is the name of the logical cluster, and Path the path of the workspace as it was when it bound.
 	Cluster, Path string
-	// Since is when it has bound the APIExport.
-	Since time.Time
 	// Unbinds reports whether kcp is deleting all of its bindings.
 	Unbinds bool
 	// Bound reports whether the resource in question can be used in the workspace.
@@ -101,7 +98,7 @@ func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, 
 
 func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
 	c := Consumer{
-		Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath], Since: b.CreationTimestamp.Time,
+		Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath],
 		Unbinds: b.DeletionTimestamp != nil,
 	}
 	c.Bound = slices.ContainsFunc(b.Status.BoundResources, func(x apisv1alpha2.BoundAPIResource) bool {

@@ -123,13 +123,6 @@ var warnings = []warning{
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
 
-// IsLasting reports whether only a change of the object, of what has its name, of a right or of the spec cures an
-// error.
-func IsLasting(err error) bool {
-	return RefusalOf(err) != nil || errors.Is(err, ErrAmbiguous) ||
-		slices.ContainsFunc(warnings, func(w warning) bool { return errors.Is(err, w.cause) })
-}
-
 // WarningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.
 func WarningOf(err error) (reason, message string) {
 	for _, w := range warnings {

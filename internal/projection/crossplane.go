@@ -1,8 +1,6 @@
 package projection
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -20,21 +18,14 @@ var compositeDefinition = schema.GroupKind{Group: "apiextensions.crossplane.io",
 // crossplaneField is where composites of Crossplane 2 have all that is Crossplane's.
 const crossplaneField = "crossplane"
 
-// The fields that Crossplane adds to the spec of claims, and to that of composites that have no spec.crossplane. It
-// overwrites fields of these names that an author has.
-var (
-	anyFields = []string{
-		"compositionRef", "compositionRevisionRef", "compositionRevisionSelector", "compositionSelector",
-		"compositionUpdatePolicy", "writeConnectionSecretToRef",
-	}
-	claimFields     = append(slices.Clone(anyFields), "compositeDeletePolicy", "resourceRef")
-	compositeFields = append(slices.Clone(anyFields), "claimRef", "resourceRefs")
-	statusFields    = []string{"claimConditionTypes", "connectionDetails"}
-)
-
-// formerFields are those that versions of Crossplane 1 add, each with a field in it. In others an author may have
-// fields of these names.
-var formerFields = map[string]string{"publishConnectionDetailsTo": "configRef", "environmentConfigRefs": "apiVersion"}
+// platformFields are the paths of the fields that any version of Crossplane adds to claims, and to composites that have
+// no spec.crossplane.
+var platformFields = []string{
+	"spec.claimRef", "spec.compositeDeletePolicy", "spec.compositionRef", "spec.compositionRevisionRef",
+	"spec.compositionRevisionSelector", "spec.compositionSelector", "spec.compositionUpdatePolicy",
+	"spec.environmentConfigRefs", "spec.publishConnectionDetailsTo", "spec.resourceRef", "spec.resourceRefs",
+	"spec.writeConnectionSecretToRef", "status.claimConditionTypes", "status.connectionDetails",
+}
 
 // PlatformFields returns the paths of the fields of a type that belong to the platform, sorted: those of Crossplane, in
 // any version, if Crossplane has made the type, but for those that are shown.
@@ -50,10 +41,9 @@ func PlatformFields(crd *apiextensionsv1.CustomResourceDefinition,
 	}
 	var out []string
 	for _, v := range crd.Spec.Versions {
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			out = append(out, hiddenPaths(v.Schema.OpenAPIV3Schema.Properties, shown)...)
 		}
-		out = append(out, hiddenPaths(v.Schema.OpenAPIV3Schema, owner.Name != crd.GetName(), shown)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -73,53 +63,27 @@ func (p *Projection) hidePlatformFields() {
 	}
 }
 
-// hiddenPaths returns the paths of the fields of Crossplane in a schema that are not shown.
-func hiddenPaths(s *apiextensionsv1.JSONSchemaProps, isClaim bool,
-	shown []publishedv1alpha1.CrossplaneField,
-) []string {
+// hiddenPaths returns the paths of the fields of Crossplane in a type that are not shown.
+func hiddenPaths(has map[string]apiextensionsv1.JSONSchemaProps, shown []publishedv1alpha1.CrossplaneField,
+) (out []string) {
 	isShown := func(name string) bool { return slices.Contains(shown, publishedv1alpha1.CrossplaneField(name)) }
-	spec, status := s.Properties["spec"].Properties, s.Properties["status"].Properties
-	own := spec[crossplaneField]
-	// That is Crossplane's if it has these fields. It always does.
-	if !isClaim && hasField(own, "compositionRef") && hasField(own, "resourceRefs") {
-		return append(hiddenBelow(own, isShown), pathsIn("status.", status, crossplaneField)...)
+	own := has["spec"].Properties[crossplaneField].Properties
+	if _, is := own["compositionRef"]; !is { // Then spec.crossplane is an author's.
+		return slices.DeleteFunc(slices.Clone(platformFields), func(path string) bool {
+			part, name, _ := strings.Cut(path, ".")
+			_, is := has[part].Properties[name]
+			return !is || part == "spec" && isShown(name)
+		})
 	}
-	names := slices.Clone(compositeFields)
-	if isClaim {
-		names = slices.Clone(claimFields)
+	if _, is := has["status"].Properties[crossplaneField]; is {
+		out = append(out, "status."+crossplaneField)
 	}
-	for name, key := range formerFields {
-		if hasField(spec[name], key) {
-			names = append(names, name)
-		}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(own)), isShown) {
+		return append(out, "spec."+crossplaneField)
 	}
-	names = slices.DeleteFunc(names, isShown)
-	return append(pathsIn("spec.", spec, names...), pathsIn("status.", status, statusFields...)...)
-}
-
-// hiddenBelow returns the paths of the hidden fields of spec.crossplane: that of all of it if none is shown.
-func hiddenBelow(s apiextensionsv1.JSONSchemaProps, isShown func(string) bool) []string {
-	all := slices.Collect(maps.Keys(s.Properties))
-	if !slices.ContainsFunc(all, isShown) {
-		return []string{"spec." + crossplaneField}
-	}
-	return pathsIn("spec."+crossplaneField+".", s.Properties, slices.DeleteFunc(all, isShown)...)
-}
-
-// hasField reports whether an object, or the items of a list, have a field.
-func hasField(s apiextensionsv1.JSONSchemaProps, name string) bool {
-	if s.Items != nil && s.Items.Schema != nil {
-		s = *s.Items.Schema
-	}
-	_, ok := s.Properties[name]
-	return ok
-}
-
-// pathsIn returns the paths of those fields that a part of an object has.
-func pathsIn(part string, has map[string]apiextensionsv1.JSONSchemaProps, names ...string) (out []string) {
-	for _, name := range names {
-		if _, ok := has[name]; ok {
-			out = append(out, part+name)
+	for name := range own {
+		if !isShown(name) {
+			out = append(out, "spec."+crossplaneField+"."+name)
 		}
 	}
 	return out
@@ -131,20 +95,9 @@ func leadsInto(column, path string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// hide takes a field out of a schema, and what asks for it: no consumer could give it. Rules in CEL that name it do not
-// compile any more, and defaults that have it are not of the schema: they are taken away with all that kcp refuses.
+// hide takes a field out of a schema. Rules in CEL that name it do not compile any more, and defaults that have it are
+// not of the schema: they are taken away with all that kcp refuses.
 func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
-	name := path[len(path)-1]
-	s.AllOf = slices.DeleteFunc(s.AllOf, func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, name) })
-	if mentions(s.AnyOf, name) {
-		s.AnyOf = nil
-	}
-	if mentions(s.OneOf, name) {
-		s.OneOf = nil
-	}
-	if mentions(s.Not, name) {
-		s.Not = nil
-	}
 	if p, ok := s.Properties[path[0]]; ok && len(path) > 1 {
 		hide(&p, path[1:])
 		s.Properties[path[0]] = p
@@ -152,10 +105,4 @@ func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
 	}
 	delete(s.Properties, path[0])
 	s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == path[0] })
-}
-
-// mentions reports whether a restriction has the name of a field in it. No author has another field of that name.
-func mentions(restriction any, name string) bool {
-	b, err := json.Marshal(restriction)
-	return err != nil || bytes.Contains(b, []byte(`"`+name+`"`))
 }

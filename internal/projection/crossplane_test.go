@@ -37,9 +37,9 @@ func proxiesOf(t *testing.T, of string) *apiextensionsv1.CustomResourceDefinitio
 	const group = "example.com"
 	var crd *apiextensionsv1.CustomResourceDefinition
 	switch of {
-	case "Claim", "Claim1":
+	case "Claim":
 		crd = build.Claim(t, group, "proxies", proxies)
-	case "Legacy", "Composite1":
+	case "Legacy":
 		crd = build.Composite(t, group, "proxies", proxies, build.ScopeLegacy)
 	case "Cluster":
 		crd = build.Composite(t, group, "proxies", proxies, build.ScopeCluster)
@@ -50,35 +50,8 @@ func proxiesOf(t *testing.T, of string) *apiextensionsv1.CustomResourceDefinitio
 	v.AdditionalPrinterColumns = append([]apiextensionsv1.CustomResourceColumnDefinition{{
 		Name: "TYPE", Type: "string", JSONPath: ".spec.parameters.proxyType",
 	}}, v.AdditionalPrinterColumns...)
-	spec := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties
-	switch of {
-	case "Claim1":
-		spec["publishConnectionDetailsTo"] = *parseSchema(t, publishTo)
-	case "Composite1":
-		spec["publishConnectionDetailsTo"] = *parseSchema(t, publishTo)
-		spec["environmentConfigRefs"] = *parseSchema(t, environments)
-	}
 	return crd
 }
-
-// What Crossplane 1 adds to the spec, the latter before 1.20, and Crossplane 2 does not.
-const (
-	publishTo = `
-type: object
-required: [name]
-properties:
-  name: {type: string}
-  configRef: {type: object, default: {name: default}, properties: {name: {type: string}}}
-  metadata: {type: object, properties: {type: {type: string}}}
-`
-	environments = `
-type: array
-items:
-  type: object
-  required: [apiVersion, kind]
-  properties: {apiVersion: {type: string}, kind: {type: string}, name: {type: string}}
-`
-)
 
 // An offer is what consumers see of the spec, of the status, and by kubectl get.
 type offer struct {
@@ -101,11 +74,13 @@ func offerOf(p *Projection) offer {
 
 func TestCrossplaneFields(t *testing.T) {
 	own := []string{"claimed", "environmentConfigRefs", "parameters", "publishConnectionDetailsTo"}
+	legacy := []string{"claimed", "parameters"} // Crossplane 1 has fields of the other names.
 	// Paths of the fields of Crossplane beside those of the author, but for some of all, and more.
 	paths := func(without string, more ...string) []string {
 		out := []string{"status.claimConditionTypes", "status.connectionDetails"}
 		for _, name := range append(more, "compositionRef", "compositionRevisionRef", "compositionRevisionSelector",
-			"compositionSelector", "compositionUpdatePolicy", "writeConnectionSecretToRef") {
+			"compositionSelector", "compositionUpdatePolicy", "environmentConfigRefs", "publishConnectionDetailsTo",
+			"writeConnectionSecretToRef") {
 			if name != without {
 				out = append(out, "spec."+name)
 			}
@@ -128,26 +103,12 @@ func TestCrossplaneFields(t *testing.T) {
 			want: offer{Platform: []string{"spec.crossplane"}, Spec: own, Columns: columns},
 		},
 		"Legacy": {
-			reason: "Composites that offer claims have the fields beside those of the author.", of: "Legacy",
-			want: offer{Platform: paths("", "claimRef", "resourceRefs"), Spec: own, Columns: columns},
+			reason: "Composites that offer claims have the fields beside those of the author, also former ones.", of: "Legacy",
+			want: offer{Platform: paths("", "claimRef", "resourceRefs"), Spec: legacy, Columns: columns},
 		},
 		"Claim": {
 			reason: "Claims have others.", of: "Claim",
-			want: offer{Platform: paths("", "compositeDeletePolicy", "resourceRef"), Spec: own, Columns: columns},
-		},
-		"Claim1": {
-			reason: "Those of Crossplane 1.20 have one more.", of: "Claim1",
-			want: offer{
-				Platform: paths("", "compositeDeletePolicy", "publishConnectionDetailsTo", "resourceRef"), Spec: own[:3],
-				Columns: columns,
-			},
-		},
-		"Composite1": {
-			reason: "Composites of versions before 1.20 have two more.", of: "Composite1",
-			want: offer{
-				Platform: paths("", "claimRef", "environmentConfigRefs", "publishConnectionDetailsTo", "resourceRefs"),
-				Spec:     []string{"claimed", "parameters"}, Columns: columns,
-			},
+			want: offer{Platform: paths("", "compositeDeletePolicy", "resourceRef"), Spec: legacy, Columns: columns},
 		},
 		"NamespacedShown": {
 			reason: "What is asked for is shown, with its column.", of: "Namespaced",
@@ -167,7 +128,7 @@ func TestCrossplaneFields(t *testing.T) {
 			shown: []publishedv1alpha1.CrossplaneField{"writeConnectionSecretToRef"},
 			want: offer{
 				Platform: paths("writeConnectionSecretToRef", "compositeDeletePolicy", "resourceRef"),
-				Spec:     append(slices.Clone(own), "writeConnectionSecretToRef"),
+				Spec:     append(slices.Clone(legacy), "writeConnectionSecretToRef"),
 				Columns:  []string{"TYPE", "SYNCED", "READY", "CONNECTION-SECRET", "AGE"},
 			},
 		},
@@ -246,9 +207,6 @@ properties:
   spec:
     type: object
     required: [crossplane, size]
-    oneOf:
-    - required: [crossplane]
-    - required: [size]
     properties:
       size: {type: integer}
     x-kubernetes-validations:
@@ -262,7 +220,6 @@ x-kubernetes-validations:
 	p := mustProject(t, crd, nil)
 	type restrictions struct {
 		Root, Spec, Required []string
-		OneOf                int
 	}
 	textOf := func(s apiextensionsv1.JSONSchemaProps) (out []string) {
 		for _, r := range s.XValidations {
@@ -275,7 +232,7 @@ x-kubernetes-validations:
 	want := restrictions{
 		Root: []string{"self.spec.size > 2"}, Spec: []string{"self.size < 9"}, Required: []string{"size"},
 	}
-	got := restrictions{Root: textOf(*root), Spec: textOf(spec), Required: spec.Required, OneOf: len(spec.OneOf)}
+	got := restrictions{Root: textOf(*root), Spec: textOf(spec), Required: spec.Required}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
@@ -294,31 +251,13 @@ func TestHide(t *testing.T) {
 		},
 		"Missing": {
 			reason: "A schema that does not have it stays.",
-			schema: "{properties: {c: {}}, anyOf: [{required: [c]}]}",
-			want:   "{properties: {c: {}}, anyOf: [{required: [c]}]}",
+			schema: "{properties: {c: {}}}",
+			want:   "{properties: {c: {}}}",
 		},
 		"Required": {
 			reason: "Nobody has to give it.",
 			schema: "{properties: {a: {required: [b, c]}}}",
 			want:   "{properties: {a: {required: [c]}}}",
-		},
-		"Choices": {
-			reason: "A choice that has it goes as a whole; of what must all be, the one part does.",
-			schema: "{properties: {a: {properties: {b: {}, c: {}}, anyOf: [{required: [b]}, {required: [c]}], " +
-				"oneOf: [{properties: {b: {}}}, {required: [c]}], allOf: [{required: [b]}, {required: [c]}], " +
-				"not: {required: [b]}}}}",
-			want: "{properties: {a: {properties: {c: {}}, allOf: [{required: [c]}]}}}",
-		},
-		"ChoicesAbove": {
-			reason: "So does one further up, and one within another.",
-			schema: "{properties: {a: {properties: {b: {}}}}, anyOf: [{properties: {a: {required: [b]}}}], " +
-				"oneOf: [{allOf: [{not: {properties: {a: {properties: {b: {}}}}}}]}]}",
-			want: "{properties: {a: {properties: {}}}}",
-		},
-		"OtherChoices": {
-			reason: "One that is about other fields stays.",
-			schema: "{properties: {a: {properties: {b: {}}}}, anyOf: [{required: [c]}, {properties: {a: {required: [c]}}}]}",
-			want:   "{properties: {a: {properties: {}}}, anyOf: [{required: [c]}, {properties: {a: {required: [c]}}}]}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

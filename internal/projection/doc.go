@@ -9,18 +9,18 @@
 // last field, but for fields of Crossplane. Only served versions are published; a CustomResourceDefinition that has
 // others gets another name than the agent's, who publishes them, too. Those that have been published stay, not served.
 //
-// A schema that is refused is repaired where it is refused, and nowhere else. Who refuses is the code of Kubernetes
-// that kcp runs on schemas: each of its complaints names a field, and the keyword there is taken away, or the value
-// there is let be anything. A repair therefore only ever lets consumers write more; the service cluster still validates
-// what arrives. What has been repaired is told. A list of what to sanitise, such as tools have that turn OpenAPI into
-// CustomResourceDefinitions, was rejected: it is never complete, and changes what needs no change.
+// Of a schema that is refused, what is refused is taken away, and nothing else. Who refuses is the code of Kubernetes
+// that kcp runs on schemas: each of its complaints names a field, and the keyword there goes, or the value there may be
+// anything. The service cluster still validates what arrives. What goes is told. After two rounds what is still refused
+// is an Error. A list of what to sanitise, such as tools have that turn OpenAPI into CustomResourceDefinitions, was
+// rejected: it is never complete, and changes what needs no change.
 //
 // Fields of Crossplane, by which a platform runs composite resources, are no part of what a consumer orders. A schema
 // does not have them, unless the PublishedResource shows them. A type is Crossplane's if a CompositeResourceDefinition
-// controls its CustomResourceDefinition; then Crossplane has overwritten the fields of these names, so that they are
+// controls its CustomResourceDefinition; then Crossplane has overwritten most fields of these names, so that they are
 // no author's. We rejected to go by names alone, as any type may have a resourceRef, and by an entry in each
-// PublishedResource: who forgets it lets tenants choose Compositions. Rules of the author that ask for a hidden field
-// go with it: the service cluster still has them.
+// PublishedResource: who forgets it lets tenants choose Compositions. Rules in CEL that name a hidden field go with it:
+// the service cluster still has them.
 //
 // What no repair helps is an Error with a Reason, since no retry helps either: someone has to change the
 // CustomResourceDefinition or the PublishedResource.

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a schema is repaired. One round leads to another where a repair uncovers what was not
-	// looked at before.
-	maxRounds = 20
+	// maxRounds bounds how often a schema is repaired. A second round finds what was not looked at before the first, such
+	// as rules in CEL.
+	maxRounds = 2
 	// maxMessages is the number of complaints that an error tells.
 	maxMessages = 5
 	// maxBytes is what etcd stores in one object, less what metadata may take.
@@ -34,20 +34,10 @@ const (
 func (p *Projection) sanitize() error {
 	for i := range p.CRD.Spec.Versions {
 		v := &p.CRD.Spec.Versions[i]
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		if p.CRD.Spec.PreserveUnknownFields || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			v.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anyObject()}
-			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: there is no schema, so objects may have any fields",
-				v.Name))
-			continue
-		}
-		if p.CRD.Spec.PreserveUnknownFields {
-			walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
-				if s.Type == "object" && s.AdditionalProperties == nil {
-					s.XPreserveUnknownFields = new(true)
-				}
-			})
-			p.Repairs = append(p.Repairs,
-				fmt.Sprintf("version %s: preserveUnknownFields is set, so objects may have any fields", v.Name))
+			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: there is no schema, or preserveUnknownFields is set, so "+
+				"objects may have any fields", v.Name))
 		}
 		if err := p.repairVersion(v); err != nil {
 			return err
@@ -58,32 +48,28 @@ func (p *Projection) sanitize() error {
 	return nil
 }
 
-// repairVersion repairs the schema of a version until there are no complaints.
+// repairVersion takes away what kcp would refuse of the schema of a version.
 func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVersion) error {
-	for range maxRounds {
-		complaints, err := complaints(*v)
-		if err != nil || len(complaints) == 0 {
+	for round := 0; ; round++ {
+		found, err := complaints(*v)
+		switch {
+		case err != nil || len(found) == 0:
 			return err
+		case round == maxRounds:
+			return refused(v.Name, found)
 		}
-		progress := false
-		for _, c := range complaints {
-			path, found := strings.CutPrefix(c.Field, schemaPath)
-			if !found || !repair(v.Schema.OpenAPIV3Schema, parsePath(path), true) {
-				continue
+		for _, c := range found {
+			path, ok := strings.CutPrefix(c.Field, schemaPath)
+			if ok && drop(v.Schema.OpenAPIV3Schema, parsePath(path), true) {
+				p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: %s: %s", v.Name, strings.TrimPrefix(path, "."),
+					c.Detail))
 			}
-			progress = true
-			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: %s: %s", v.Name, strings.TrimPrefix(path, "."),
-				c.Detail))
-		}
-		if !progress {
-			return refused(v.Name, complaints)
 		}
 		walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
 			s.XValidations = slices.DeleteFunc(s.XValidations,
 				func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
 		})
 	}
-	return failf(InvalidSchema, "schema of version %s: repairs do not come to an end", v.Name)
 }
 
 // refused tells what cannot be repaired.
@@ -107,14 +93,7 @@ func firstOf(texts []string, separator string) string {
 
 // complaints says what Kubernetes, and so kcp, would refuse of a version of a new CustomResourceDefinition. Names are
 // not looked at.
-func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.ErrorList, err error) {
-	version := v.Name
-	defer func() {
-		// Kubernetes panics on CEL rules in places that are not structural, such as those below a type that is none.
-		if r := recover(); r != nil {
-			err = failf(InvalidSchema, "kcp could not read the schema of version %s: %v", version, r)
-		}
-	}()
+func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (field.ErrorList, error) {
 	v.Name, v.Served, v.Storage, v.SelectableFields = "v1", true, true, nil
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "examples.example.com"},
@@ -186,98 +165,40 @@ func parsePath(path string) []step {
 	return out
 }
 
-// repair takes away what a complaint is about, and reports whether there was anything to take.
-func repair(s *apiextensionsv1.JSONSchemaProps, path []step, isRoot bool) bool {
-	if len(path) == 0 {
-		return widen(s, isRoot)
-	}
-	switch first := path[0]; first.name {
-	case "properties":
-		if first.key == "" {
-			return preserveFields(s)
-		}
-		return repairProperty(s, first.key, path[1:], isRoot)
-	case "items":
-		if s.Items == nil || s.Items.Schema == nil {
-			s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: anything()}
+// drop takes away what a complaint is about, and reports whether it could: a field, a rule or a keyword that a schema
+// has, or else all that describes the value, which may be anything then. The root stays an object.
+func drop(s *apiextensionsv1.JSONSchemaProps, path []step, isRoot bool) bool {
+	if len(path) > 0 {
+		first, rest := path[0], path[1:]
+		field, isField := s.Properties[first.key]
+		i, err := strconv.Atoi(first.key)
+		switch {
+		case first.name == "properties" && isField && len(rest) == 0:
+			delete(s.Properties, first.key)
+			return true
+		case first.name == "properties" && isField:
+			done := drop(&field, rest, false)
+			s.Properties[first.key] = field
+			return done
+		case first.name == "items" && s.Items != nil && s.Items.Schema != nil:
+			return drop(s.Items.Schema, rest, false)
+		case first.name == "additionalProperties" && len(rest) > 0 && s.AdditionalProperties != nil &&
+			s.AdditionalProperties.Schema != nil:
+			return drop(s.AdditionalProperties.Schema, rest, false)
+		case first.name == "x-kubernetes-validations" && err == nil && i < len(s.XValidations):
+			s.XValidations[i] = apiextensionsv1.ValidationRule{} // It keeps its place as long as others are to be found.
+			return true
+		case !slices.Contains([]string{"properties", "items", "additionalProperties", "type"}, first.name) &&
+			without(s, first.name):
 			return true
 		}
-		// Items that are not what the kind of the list wants may lack what a complaint names.
-		return repair(s.Items.Schema, path[1:], false) || mixList(s)
-	case "additionalProperties":
-		if len(path) > 1 && s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-			return repair(s.AdditionalProperties.Schema, path[1:], false)
-		}
-		return without(s, first.name) && preserveFields(s)
-	case "type":
-		return widen(s, isRoot)
-	case "x-kubernetes-validations":
-		return strike(s, first.key)
-	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys":
-		return mixList(s)
-	default:
-		return without(s, first.name)
 	}
-}
-
-// resourceFields are the fields that Kubernetes checks itself in each resource, with the types they must have.
-var resourceFields = map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"}
-
-func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step, isRoot bool) bool {
-	p, ok := s.Properties[name]
-	if t := resourceFields[name]; ok && t != "" && (isRoot || s.XEmbeddedResource) {
-		s.Properties[name] = apiextensionsv1.JSONSchemaProps{Type: t, Description: p.Description}
-		return true
-	}
-	if !ok { // It is only named where values are restricted.
-		if s.Properties == nil {
-			s.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
-		}
-		s.Properties[name] = *anything()
-		return true
-	}
-	done := repair(&p, path, false)
-	s.Properties[name] = p
-	return done
-}
-
-// mixList makes a list one without sets and keys.
-func mixList(s *apiextensionsv1.JSONSchemaProps) bool {
-	had := s.XListType != nil || s.XListMapKeys != nil
-	s.XListType, s.XListMapKeys = nil, nil
-	return had
-}
-
-// widen lets a value be anything. The root is an object: only what restricts the whole of it goes.
-func widen(s *apiextensionsv1.JSONSchemaProps, isRoot bool) bool {
 	if isRoot {
-		had := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil ||
-			s.AdditionalProperties != nil || s.Default != nil || s.Type != "object"
-		s.Type = "object"
-		s.AllOf, s.AnyOf, s.OneOf, s.Enum, s.Not, s.AdditionalProperties, s.Default = nil, nil, nil, nil, nil, nil, nil
-		return had
+		return false
 	}
 	wide := anything()
 	wide.Description = s.Description
 	*s = *wide
-	return true
-}
-
-// preserveFields lets an object have fields that are not described.
-func preserveFields(s *apiextensionsv1.JSONSchemaProps) bool {
-	had := s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
-	s.XPreserveUnknownFields = new(true)
-	return !had
-}
-
-// strike empties one rule, given by its index. It keeps its place until the end of the round, so that other
-// complaints still find theirs.
-func strike(s *apiextensionsv1.JSONSchemaProps, index string) bool {
-	i, err := strconv.Atoi(index)
-	if err != nil || i < 0 || i >= len(s.XValidations) {
-		return without(s, "x-kubernetes-validations")
-	}
-	s.XValidations[i] = apiextensionsv1.ValidationRule{}
 	return true
 }
 

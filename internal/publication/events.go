@@ -1,171 +1,144 @@
 package publication
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/pkg/errors"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
-	recordutil "k8s.io/client-go/tools/record/util"
-	"k8s.io/utils/clock"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 const (
 	// component is whom consumers see as the source of events.
 	component = "service-provider"
-	// eventsMost is how many events wait for one workspace at most.
-	eventsMost = 200
-	// eventMax is how long it may take to write one event.
-	eventMax = 30 * time.Second
-	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
-	flushMax = 2 * time.Second
-	// An event that repeats is written repeatsMost times at once, and then every repeatsEvery, as client-go does.
-	// repeatsKnown is of how many events that is known.
-	repeatsMost  = 25
-	repeatsEvery = 5 * time.Minute
-	repeatsKnown = 4096
+	// eventMax is how long it may take to write one event. A workspace that takes longer gets none for silence: those of
+	// others wait.
+	eventMax = 3 * time.Second
+	silence  = 5 * time.Minute
 )
 
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
-// An eventRecorder writes events for consumers in their workspaces, beside the sync of objects.
+// An eventRecorder records events for consumers in their workspaces, by a broadcaster for each endpoint.
 type eventRecorder struct {
-	name    string          // of the PublishedResource
-	ctx     context.Context //nolint:containedctx // Its own life, which its writers share.
-	cancel  context.CancelFunc
-	turns   chan struct{} // held while an event is written
-	writers sync.WaitGroup
-
-	mu      sync.Mutex
-	repeats *record.EventSourceObjectSpamFilter
-	// queues are the events that wait, by logical cluster. Each queue has a writer, which ends with it.
-	queues map[string][]queuedEvent
-	ending bool // Nothing is recorded any more.
+	mu sync.Mutex
+	of map[*clusters.Cluster]record.EventBroadcaster
 }
 
-// A queuedEvent is an event that waits to be written.
-type queuedEvent struct {
-	*corev1.Event
-
-	workspace dynamic.Interface
-}
-
-func newEventRecorder(name string) *eventRecorder {
-	r := &eventRecorder{
-		name: name, turns: make(chan struct{}, workers), queues: map[string][]queuedEvent{},
-		// Events of an object that repeat must not cost it another one.
-		repeats: record.NewEventSourceObjectSpamFilter(repeatsKnown, repeatsMost, float32(1/repeatsEvery.Seconds()),
-			clock.RealClock{}, func(e *corev1.Event) string {
-				return strings.Join([]string{string(e.InvolvedObject.UID), e.Type, e.Reason, e.Message}, "/")
-			}),
-	}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
-	return r
-}
-
-// drop counts an event that is not written.
-func (r *eventRecorder) drop(eventType, reason string) {
-	droppedEvents.WithLabelValues(r.name, eventType, reason).Inc()
-}
-
-// record has an event about an object of a workspace written, and reports whether it does. It does not wait. A nil
-// workspace takes no events.
+// record records an event about an object of a workspace. It does not wait.
 func (r *eventRecorder) record(
-	cluster string, workspace dynamic.Interface, u *unstructured.Unstructured, is objectsync.Event,
-) bool {
-	now := metav1.Now()
-	e := &corev1.Event{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: cmp.Or(u.GetNamespace(), metav1.NamespaceDefault),
-			Name:      recordutil.GenerateEventName(u.GetName(), now.UnixNano()),
-		},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
-			UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-		},
-		Type: is.Type, Reason: is.Reason, Message: is.Message, Count: 1,
-		FirstTimestamp: now, LastTimestamp: now, Source: corev1.EventSource{Component: component},
-		ReportingController: component,
-	}
+	endpoint *clusters.Cluster, cluster string, u *unstructured.Unstructured, e objectsync.Event,
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	queue, has := r.queues[cluster]
-	switch {
-	case r.ending:
-		return false
-	case workspace == nil:
-		r.drop(is.Type, dropRefused)
-		return false
-	case len(queue) == eventsMost:
-		r.drop(is.Type, dropQueueFull)
-		return false
-	case r.repeats.Filter(e):
-		return true
+	b := r.of[endpoint]
+	if b == nil {
+		b = newBroadcaster(endpoint.In)
+		r.of[endpoint] = b
 	}
-	r.queues[cluster] = append(queue, queuedEvent{Event: e, workspace: workspace})
-	if !has {
-		r.writers.Go(func() { r.write(cluster) })
-	}
-	return true
+	// What does not fit into its queue is not logged: operators can do nothing about it.
+	b.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component}).WithLogger(logr.Discard()).
+		AnnotatedEventf(u, map[string]string{kcp.AnnotationCluster: cluster}, e.Type, e.Reason, "%s", e.Message)
 }
 
-// write writes the events of a workspace, one at a time, until none waits. If one is not answered, those behind it are
-// dropped, too: their answers would take as long.
-func (r *eventRecorder) write(cluster string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.queues[cluster]) > 0 {
-		e := r.queues[cluster][0]
-		r.queues[cluster] = r.queues[cluster][1:]
-		r.mu.Unlock()
-		err := r.create(e)
-		r.mu.Lock()
-		var answer apierrors.APIStatus
-		switch {
-		case err == nil:
-		case errors.As(err, &answer):
-			r.drop(e.Type, dropRefused)
-		default:
-			for _, e := range append(r.queues[cluster], e) {
-				r.drop(e.Type, dropUnanswered)
-			}
-			r.queues[cluster] = nil
-		}
-	}
-	delete(r.queues, cluster)
+// newBroadcaster returns what writes events to workspaces. What repeats of an object must not cost it another event.
+func newBroadcaster(workspaces func(cluster string) (dynamic.Interface, error)) record.EventBroadcaster {
+	b := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
+		SpamKeyFunc: func(e *corev1.Event) string {
+			return strings.Join([]string{string(e.InvolvedObject.UID), e.Type, e.Reason, e.Message}, "/")
+		},
+	}))
+	b.StartRecordingToSink(&eventSink{workspaces: workspaces, silent: map[string]time.Time{}})
+	return b
 }
 
-func (r *eventRecorder) create(e queuedEvent) error {
-	r.turns <- struct{}{}
-	defer func() { <-r.turns }()
-	ctx, cancel := context.WithTimeout(r.ctx, eventMax)
-	defer cancel()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Event)
-	if err == nil {
-		_, err = e.workspace.Resource(events).Namespace(e.Namespace).Create(ctx,
-			&unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
-	}
-	return err
-}
-
-// close ends the recorder as soon as it has written what waits, or after flushMax.
+// close ends the recorder. What it has not written by then is dropped.
 func (r *eventRecorder) close() {
 	r.mu.Lock()
-	r.ending = true
-	r.mu.Unlock()
-	defer time.AfterFunc(flushMax, r.cancel).Stop()
-	r.writers.Wait()
-	r.cancel()
+	defer r.mu.Unlock()
+	for endpoint, b := range r.of {
+		b.Shutdown()
+		delete(r.of, endpoint)
+	}
+}
+
+// An eventSink writes events to the workspaces that their annotations name, one at a time. What a workspace refuses or
+// does not answer is dropped, and no error.
+type eventSink struct {
+	workspaces func(cluster string) (dynamic.Interface, error)
+	silent     map[string]time.Time // until when workspaces get no events
+}
+
+var _ record.EventSink = &eventSink{}
+
+// Create creates an event.
+func (s *eventSink) Create(e *corev1.Event) (*corev1.Event, error) {
+	out, _ := s.write(e, func(ctx context.Context, in dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e)
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{Object: content}
+		u.SetAPIVersion("v1")
+		u.SetKind("Event")
+		u.SetAnnotations(nil) // kcp sets it.
+		return in.Create(ctx, u, metav1.CreateOptions{})
+	})
+	return out, nil
+}
+
+// Update is for the interface alone: nobody calls it.
+func (s *eventSink) Update(e *corev1.Event) (*corev1.Event, error) { return e, nil }
+
+// Patch counts an event once more. One that is gone is an error: it is created again.
+func (s *eventSink) Patch(e *corev1.Event, patch []byte) (*corev1.Event, error) {
+	out, err := s.write(e, func(ctx context.Context, in dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return in.Patch(ctx, e.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	})
+	if !apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return out, err
+}
+
+// write writes an event, and returns it as it is then.
+func (s *eventSink) write(
+	e *corev1.Event, do func(context.Context, dynamic.ResourceInterface) (*unstructured.Unstructured, error),
+) (*corev1.Event, error) {
+	cluster := e.Annotations[kcp.AnnotationCluster]
+	if time.Now().Before(s.silent[cluster]) {
+		return e, nil
+	}
+	delete(s.silent, cluster)
+	workspace, err := s.workspaces(cluster)
+	if err != nil {
+		return e, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), eventMax)
+	defer cancel()
+	u, err := do(ctx, workspace.Resource(events).Namespace(e.Namespace))
+	if ctx.Err() != nil {
+		s.silent[cluster] = time.Now().Add(silence)
+	}
+	if err != nil {
+		return e, err
+	}
+	written := &corev1.Event{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, written); err != nil {
+		return e, err
+	}
+	return written, nil
 }

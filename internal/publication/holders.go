@@ -18,7 +18,6 @@ import (
 // and by what the states there tell. The states of a PublishedResource that is not served speak for its objects. Its
 // methods may be called concurrently.
 type shared struct {
-	locks   namespaceLocks
 	claimed sync.Map // See objectsync.Input.
 
 	mu   sync.Mutex

@@ -24,22 +24,11 @@ var (
 	failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "publishedresource_sync_errors_total", Help: "Syncs of objects that have failed, by reason.",
 	}, []string{labelName, "reason"})
-	droppedEvents = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "publishedresource_events_dropped_total",
-		Help: "Events for consumers that were not written, by type and reason.",
-	}, []string{labelName, "type", "reason"})
 )
 
 func init() { //nolint:gochecknoinits // So are metrics registered.
-	metrics.Registry.MustRegister(objects, durations, failures, droppedEvents)
+	metrics.Registry.MustRegister(objects, durations, failures)
 }
-
-// Reasons why events are dropped.
-const (
-	dropQueueFull  = "QueueFull"
-	dropRefused    = "Refused"
-	dropUnanswered = "Unanswered"
-)
 
 // observe counts a sync. No reason is one that a tenant has written: a series for each would be without end.
 func observe(name string, err error, took time.Duration) {
@@ -55,5 +44,4 @@ func forgetMetrics(name string) {
 	objects.DeletePartialMatch(prometheus.Labels{labelName: name})
 	durations.DeletePartialMatch(prometheus.Labels{labelName: name})
 	failures.DeletePartialMatch(prometheus.Labels{labelName: name})
-	droppedEvents.DeletePartialMatch(prometheus.Labels{labelName: name})
 }

@@ -2,7 +2,6 @@ package publication
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -103,7 +102,7 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 	done, err := c.delete(ctx, name)
 	if err != nil {
 		c.failed.Store(name, err)
-		c.queue.AddAfter(name, probeEvery)
+		c.queue.AddAfter(name, retryMost)
 		return
 	}
 	c.failed.Delete(name)
@@ -115,9 +114,10 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 }
 
 // delete deletes a namespace that was made for copies and that one has left, if nothing is in it but what Kubernetes
-// puts into each. It reports whether it need not be looked at again. One with other copies is when these leave.
+// puts into each. It reports whether it need not be looked at again. One with other copies is when these leave. What is
+// created at the same moment is made again, with its namespace.
 func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, err error) {
-	if len(c.streams.copies.Select(name, labels.Everything())) > 0 {
+	if c.hasCopies(name) {
 		return true, nil
 	}
 	client := c.config.Service.Dynamic().Resource(objectsync.Namespaces)
@@ -131,12 +131,7 @@ func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, 
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != c.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
-	lock := c.config.shared.locks.of(name)
-	if !lock.TryLock() {
-		return false, nil // Something is being created.
-	}
-	defer lock.Unlock()
-	if empty, err := c.isEmpty(ctx, name); err != nil || !empty {
+	if empty, err := c.isEmpty(ctx, name); err != nil || !empty || c.hasCopies(name) {
 		return false, err
 	}
 	uid := ns.GetUID()
@@ -145,6 +140,11 @@ func (c *namespaceCleaner) delete(ctx context.Context, name string) (done bool, 
 		return true, nil
 	}
 	return err == nil, errors.Wrapf(err, "cannot delete namespace %q", name)
+}
+
+// hasCopies reports whether a namespace has copies that are known.
+func (c *namespaceCleaner) hasCopies(name string) bool {
+	return len(c.streams.copies.Select(name, labels.Everything())) > 0
 }
 
 // isEmpty reports whether a namespace holds nothing of any kind, but Events and what Kubernetes puts there. What cannot
@@ -171,16 +171,4 @@ func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool,
 		}
 	}
 	return err == nil, errors.Wrap(err, "cannot parse what the service cluster serves")
-}
-
-// namespaceLocks keep the publications of one service cluster from deleting a namespace that one of them has found
-// empty and another one creates something in. Who creates holds the lock of the namespace for reading, who looks
-// whether it is empty for writing. Namespaces share locks: it costs less that a creation waits for the look at another
-// one than to know which are in use.
-type namespaceLocks [8192]sync.RWMutex
-
-var namespaceSeed = maphash.MakeSeed()
-
-func (l *namespaceLocks) of(namespace string) *sync.RWMutex {
-	return &l[maphash.String(namespaceSeed, namespace)%uint64(len(l))]
 }

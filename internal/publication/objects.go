@@ -3,14 +3,11 @@ package publication
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -21,13 +18,14 @@ import (
 )
 
 const (
-	// pauseFirst is how long an object rests that has failed for the first time.
-	pauseFirst = 50 * time.Millisecond
-	// rightsEvery is how often objects of all workspaces are tried again at most because one of them is allowed by now.
-	rightsEvery = 10 * time.Second
-	// probeEvery is how often objects are tried that lack rights of the provider on the service cluster, one for each
-	// resource: nothing tells when these are given. If one is synced then, all others are tried, too.
-	probeEvery = 30 * time.Second
+	// What is not known yet is looked at again after earlyFirst, and after earlyMost at the latest. What has failed is
+	// after retryFirst, and after retryMost at the latest if its workspace has room: each has retryRate a second, and
+	// retryBurst at once.
+	earlyFirst, earlyMost = 50 * time.Millisecond, time.Second
+	retryFirst, retryMost = 200 * time.Millisecond, time.Minute
+	retryRate, retryBurst = 1, 50
+	// crowdedMost is how long an object waits at most of a workspace with many that have failed.
+	crowdedMost = 10 * time.Minute
 	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be,
 	// in bytes.
 	namedMost   = 20
@@ -38,12 +36,9 @@ const (
 type object struct {
 	outcome
 
-	failures int // in a row
-	lasting  bool
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
-	refused      refusalGroup // by what it was at its last try
-	wrote        []uint64     // what the last pass has written that has written anything, see hashOf
+	wrote        []uint64 // what the last pass has written that has written anything, see hashOf
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// deleted reports whether the object was in deletion when it was last seen, and unseenSince is since when it is
@@ -59,53 +54,14 @@ type outcome struct {
 	orphaned bool   // Its copy is an orphan.
 }
 
-// A refusalGroup is what has refused objects that are cured together. The empty one is nothing.
-type refusalGroup struct {
-	is      bool                 // else it is nothing
-	cluster string               // of the objects, empty if rights are missing, on which no consumer decides
-	above   bool                 // in the workspace
-	rights  schema.GroupResource // of the service cluster on which the provider lacks them
-}
-
-// refusalOf returns what has refused an object, nothing if an error is no refusal.
-func refusalOf(item objectsync.Primary, err error) refusalGroup {
-	r := objectsync.RefusalOf(err)
-	switch {
-	case r == nil:
-		return refusalGroup{}
-	case !r.Workspace && r.Cause == objectsync.RefusedByRights:
-		return refusalGroup{is: true, rights: r.Resource}
-	}
-	return refusalGroup{is: true, cluster: item.Cluster, above: r.Workspace}
-}
-
-// pause returns how long an object rests that has failed once more, by the error and by how often it has failed so in a
-// row. What is not known yet is looked at soon, what may pass within half a minute. What only a change cures, which is
-// a reason by itself to look again, rests for more than six minutes after half a minute of tries, although many that
-// are refused together wait for each other. After an outage what lasts may have passed, too.
-func (o *object) pause(err error) time.Duration {
-	growth, most, lasting := 2.0, 30*time.Second, false
-	switch {
-	case isEarly(err):
-		most = time.Second
-	case objectsync.IsLasting(err), errors.Is(err, errPanic):
-		growth, most, lasting = 20, 10*time.Minute, true
-	}
-	if lasting != o.lasting {
-		o.failures, o.lasting = 0, lasting
-	}
-	pause := float64(pauseFirst) * math.Pow(growth, float64(o.failures))
-	o.failures++
-	return time.Duration(min(pause, float64(most)))
-}
-
 // An objectIndex is what is known of all objects, and decides when they are synced. Its methods may be called
 // concurrently.
 type objectIndex struct {
 	*records
 
 	queue      workqueue.TypedDelayingInterface[objectsync.Primary]
-	rights     rate.Sometimes // when objects are tried again that lacked rights
+	early      workqueue.TypedRateLimiter[objectsync.Primary]
+	failures   workqueue.TypedRateLimiter[objectsync.Primary]
 	workspaces *workspaceIndex
 	changed    func() // says that what the status tells has changed
 }
@@ -146,6 +102,7 @@ func (x *objectIndex) get(item objectsync.Primary) object {
 
 // forget removes an object from the index.
 func (x *objectIndex) forget(item objectsync.Primary) {
+	x.succeed(item)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.known[item] != nil {
@@ -182,51 +139,35 @@ func (x *objectIndex) add(items ...objectsync.Primary) {
 	}
 }
 
-// settle records whether an object has failed, and has it synced again after a pause then. What cures one that was
-// refused cures others: if it is refused no more, the others that the same server has refused are tried again.
+// settle has an object synced again after a pause if it has failed.
 func (x *objectIndex) settle(item objectsync.Primary, err error) {
-	var was refusalGroup
-	x.update(item, func(o *object) {
-		by := refusalOf(item, err)
-		switch {
-		case err == nil:
-			was, o.refused, o.failures = o.refused, refusalGroup{}, 0
-			return
-		case by.is:
-			o.refused = by
-		}
-		x.queue.AddAfter(item, o.pause(err))
-	})
-	cure := func() {
-		x.each(func(item objectsync.Primary, o *object) {
-			if o.refused == was {
-				x.retry(item, o)
-			}
-		})
+	if err == nil {
+		x.succeed(item)
+		return
 	}
-	switch {
-	case was.is && was.cluster == "":
-		x.rights.Do(cure)
-	case was.is:
-		cure()
-	}
+	x.queue.AddAfter(item, x.pause(item, err))
 }
 
-// retry tries an object again, with new pauses. By what it is refused is known again after that.
-func (x *objectIndex) retry(item objectsync.Primary, o *object) {
-	o.failures, o.refused = 0, refusalGroup{}
+// pause returns how long an object rests that has failed once more.
+func (x *objectIndex) pause(item objectsync.Primary, err error) time.Duration {
+	if isEarly(err) {
+		return x.early.When(item)
+	}
+	x.update(item, func(*object) {}) // So that its workspace is known.
+	turn := x.workspaces.get(item.Cluster).retries.Reserve().Delay()
+	return max(x.failures.When(item), min(turn, crowdedMost))
+}
+
+// succeed has the pauses of an object begin anew.
+func (x *objectIndex) succeed(item objectsync.Primary) {
+	x.early.Forget(item)
+	x.failures.Forget(item)
+}
+
+// retry tries an object again, with new pauses.
+func (x *objectIndex) retry(item objectsync.Primary) {
+	x.succeed(item)
 	x.queue.Add(item)
-}
-
-// probe tries objects that lack rights, one of each resource.
-func (x *objectIndex) probe() {
-	tried := set[refusalGroup]{}
-	x.each(func(item objectsync.Primary, o *object) {
-		if _, is := tried[o.refused]; o.refused.is && o.refused.cluster == "" && !is {
-			tried[o.refused] = struct{}{}
-			x.queue.Add(item)
-		}
-	})
 }
 
 // each does something with all objects, under the lock.
@@ -242,7 +183,7 @@ func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
 func (x *objectIndex) resume() {
 	x.each(func(item objectsync.Primary, o *object) {
 		o.stateVersion = ""
-		x.retry(item, o)
+		x.retry(item)
 	})
 }
 

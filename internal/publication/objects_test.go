@@ -1,8 +1,7 @@
 package publication
 
 import (
-	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,43 +20,48 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-const lastingMost = 10 * time.Minute
-
-// TestPauses shows how long an object rests at most that fails again and again. What only a change cures is not tried
-// for long after half a minute. What lasts is found out about with the first pause, however long another failure, such
-// as an outage, has lasted before.
+// TestPauses shows how long an object rests that fails again and again, and that thousands of them in one workspace are
+// tried once a second, and delay no object of another.
 func TestPauses(t *testing.T) {
-	boom := errors.New("boom")
-	causes := map[error]time.Duration{
-		boom: 30 * time.Second, errEndpointGone: time.Second, &objectsync.RefusalError{}: lastingMost,
-		objectsync.ErrForeign: lastingMost, objectsync.ErrAmbiguous: lastingMost, errPanic: lastingMost,
-	}
-	for err, most := range causes {
-		o := &object{failures: 20, lasting: most != lastingMost} // It has failed for another reason before.
-		pauses, after := []time.Duration(nil), time.Duration(0)
-		for range 20 {
-			pauses = append(pauses, o.pause(errors.Wrap(err, "cannot sync")))
-		}
-		if first, last := pauses[0], pauses[len(pauses)-1]; first != 50*time.Millisecond || last != most {
-			t.Errorf("%v: want 50ms, and %s at most, got %s and %s", err, most, first, last)
-		}
-		for _, pause := range pauses {
-			if after += pause; most == lastingMost && after > time.Minute/2 && after < 5*time.Minute {
-				t.Errorf("%v: tried %s after it has failed", err, after)
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestPublication(t).worker.objects
+		for name, tc := range map[string]struct {
+			err         error
+			first, most time.Duration
+		}{
+			"early":  {errors.Wrap(errEndpointGone, "cannot sync"), earlyFirst, earlyMost},
+			"failed": {errors.New("boom"), retryFirst, retryMost},
+		} {
+			for range 2 { // Success has the pauses begin anew.
+				first, last := x.pause(in(name, name), tc.err), time.Duration(0)
+				for range 20 {
+					last = x.pause(in(name, name), tc.err)
+				}
+				if first != tc.first || last != tc.most {
+					t.Errorf("%s: want %s, and %s at most, got %s and %s", name, tc.first, tc.most, first, last)
+				}
+				x.settle(in(name, name), nil)
 			}
 		}
-	}
+		var last time.Duration
+		for i := range 10_000 {
+			last = x.pause(in("crowded", strconv.Itoa(i)), errBoom)
+			if at := retryBurst + 100; i == at-1 && last != 100*time.Second/retryRate {
+				t.Errorf("object %d of one workspace waits %s", at, last)
+			}
+		}
+		if other := x.pause(in("other", "a"), errBoom); other != retryFirst || last != crowdedMost {
+			t.Errorf("the last waits %s, and one of another workspace %s", last, other)
+		}
+	})
 }
 
 // TestSpecChanges shows that what is known of objects stays when another spec takes over, and that all of them are
-// tried by that one at once, with the first pauses if they fail again.
+// tried by that one at once.
 func TestSpecChanges(t *testing.T) {
 	p := newTestPublication(t)
 	failed, synced := in("a", "failed"), in("a", "synced")
 	p.worker.objects.note(synced, nil)
-	for range 5 {
-		p.worker.objects.settle(failed, objectsync.ErrForeign)
-	}
 	p.worker.objects.note(failed, objectsync.ErrForeign)
 	p.worker.workspaces.follow(Consumers{Workspaces: boundTo("url", []string{"a"})})
 	before := p.status()
@@ -77,84 +81,6 @@ func TestSpecChanges(t *testing.T) {
 	if w := next.worker.workspaces.get("a"); !w.Bound || w.objects != 2 {
 		t.Errorf("want the workspace known with its objects, got %+v", w)
 	}
-	if o := next.worker.objects.get(failed); o.failures != 0 {
-		t.Errorf("want it tried as one that has not failed, got %d failures", o.failures)
-	}
-}
-
-// TestRetryRefused shows whom the cure of a refusal wakes: the others that the same server has refused.
-func TestRetryRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newTestPublication(t)
-		settle := p.worker.objects.settle
-		above := &objectsync.RefusalError{Workspace: true}
-		for _, item := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("b", "3")} {
-			settle(item, above)
-		}
-		for _, item := range []objectsync.Primary{in("a", "below"), in("b", "other")} {
-			settle(item, &objectsync.RefusalError{})
-		}
-		for _, item := range []objectsync.Primary{in("a", "rights"), in("b", "others")} {
-			settle(item, &objectsync.RefusalError{Cause: objectsync.RefusedByRights})
-		}
-		settle(in("a", "failed"), errors.New("boom"))
-		settle(in("a", "1"), errors.New("unreachable")) // It is not known whether it would be refused.
-		settle(in("a", "never"), nil)
-		if got := drain(p.worker.objects.queue); got != nil {
-			t.Errorf("want nobody woken, got %v", got)
-		}
-		settle(in("a", "1"), nil)
-		if diff := cmp.Diff([]string{"2"}, drain(p.worker.objects.queue)); diff != "" {
-			t.Errorf("woken by a cure in the workspace: -want, +got:\n%s", diff)
-		}
-		settle(in("a", "below"), nil)
-		if got := drain(p.worker.objects.queue); got != nil {
-			t.Errorf("want nobody else of the workspace that the service cluster has refused, got %v", got)
-		}
-		settle(in("a", "rights"), nil)
-		if diff := cmp.Diff([]string{"others"}, drain(p.worker.objects.queue)); diff != "" {
-			t.Errorf("woken by rights: -want, +got:\n%s", diff)
-		}
-		settle(in("a", "rights"), &objectsync.RefusalError{Cause: objectsync.RefusedByRights})
-		settle(in("a", "rights"), nil)
-		if got := drain(p.worker.objects.queue); got != nil {
-			t.Errorf("want nobody woken again a moment later, got %v", got)
-		}
-	})
-}
-
-// TestProbe shows which objects are tried that lack rights: one of each resource, as long as there are any.
-func TestProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newTestPublication(t)
-		settle := p.worker.objects.settle
-		lacks := func(item objectsync.Primary, resource string) {
-			settle(item, &objectsync.RefusalError{
-				Cause: objectsync.RefusedByRights, Resource: schema.GroupResource{Resource: resource},
-			})
-		}
-		probe := func() []string {
-			p.worker.objects.probe()
-			return drain(p.worker.objects.queue)
-		}
-		settle(in("a", "policy"), &objectsync.RefusalError{})
-		settle(in("a", "claim"), &objectsync.RefusalError{Workspace: true, Cause: objectsync.RefusedByRights})
-		if got := probe(); got != nil {
-			t.Errorf("want nobody tried whose cure is told of, got %v", got)
-		}
-		for i := range 100 {
-			lacks(in("a", fmt.Sprint("thing", i)), "things")
-		}
-		lacks(in("a", "secret"), "secrets")
-		if got := probe(); len(got) != 2 || !slices.Contains(got, "secret") {
-			t.Errorf("want one of each resource, got %v", got)
-		}
-		settle(in("a", "secret"), nil)
-		drain(p.worker.objects.queue)
-		if got := probe(); len(got) != 1 || slices.Contains(got, "secret") {
-			t.Errorf("want things alone, got %v", got)
-		}
-	})
 }
 
 // TestOrphansOfKinds shows that only copies of objects of our own kind count as orphans, where others have copies of

@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -22,6 +23,8 @@ const (
 	workers = 24 * fairqueue.Shares
 	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
 	passMax = 35 * time.Second
+	// deniedEvery is how often it is looked whether all streams are well.
+	deniedEvery = 30 * time.Second
 	// renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.
 	renewAgain = 10 * time.Second
 )
@@ -65,7 +68,8 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
 	} else {
-		w.workspaces, w.events = &workspaceIndex{known: map[string]*workspace{}}, newEventRecorder(name)
+		w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
+		w.events = &eventRecorder{of: map[*clusters.Cluster]record.EventBroadcaster{}}
 		known = &records{known: map[objectsync.Primary]*object{}}
 	}
 	w.objects = &objectIndex{
@@ -75,7 +79,9 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 				return fairqueue.Lane{Tenant: p.Cluster}, true
 			},
 		}),
-		rights: rate.Sometimes{Interval: rightsEvery}, workspaces: w.workspaces, changed: changed, records: known,
+		early:      workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](earlyFirst, earlyMost),
+		failures:   workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
+		workspaces: w.workspaces, changed: changed, records: known,
 	}
 	w.streams = &streams{
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
@@ -152,7 +158,8 @@ func (w *syncWorker) retryIn(these set[string]) {
 	for _, e := range w.streams.allEndpoints() {
 		for _, item := range e.primaries() {
 			if _, is := these[item.Cluster]; is {
-				w.objects.update(item, func(o *object) { w.objects.retry(item, o) })
+				w.objects.update(item, func(*object) {})
+				w.objects.retry(item)
 			}
 		}
 	}
@@ -173,7 +180,7 @@ func (p *publication) run() {
 	if n := p.worker.namespaces; n != nil {
 		p.running.Go(func() { n.run(p.working) })
 	}
-	p.running.Go(p.probe)
+	p.running.Go(p.watchStreams)
 	queue := p.worker.objects.queue
 	for {
 		item, shutdown := queue.Get()
@@ -191,14 +198,12 @@ func (p *publication) run() {
 	}
 }
 
-// probe tries objects that lack rights, again and again, and looks whether all streams are well, until nothing more is
-// to be begun.
-func (p *publication) probe() {
-	_ = wait.PollUntilContextCancel(p.working, probeEvery, false, func(context.Context) (bool, error) {
+// watchStreams looks whether all streams are well, again and again, until nothing more is to be begun.
+func (p *publication) watchStreams() {
+	_ = wait.PollUntilContextCancel(p.working, deniedEvery, false, func(context.Context) (bool, error) {
 		if is := p.denial() != nil; p.denied.Swap(is) != is {
 			p.worker.objects.changed()
 		}
-		p.worker.objects.probe()
 		return false, nil
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,12 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // sharedSecret is a Secret of the service cluster that objects of several PublishedResources may refer to.
@@ -168,10 +165,8 @@ func TestHasCopies(t *testing.T) {
 
 // A leftNamespace stands for a service cluster with a namespace ns that a copy has left.
 type leftNamespace struct {
-	looks            func() // called when the namespace is looked through
-	refuses          bool   // looks through the namespace
-	creates          func() // called when something is being created in it
-	created, deleted atomic.Int64
+	refuses bool // to be looked through
+	deleted atomic.Int64
 }
 
 func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -180,10 +175,6 @@ func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodDelete:
 		s.deleted.Add(1)
-	case r.Method == http.MethodPost:
-		s.creates()
-		s.created.Add(1)
-		answer = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"ns","name":"a","resourceVersion":"1"}}`
 	case r.URL.Path == "/api":
 		answer = `{"kind":"APIVersions","versions":["v1"]}`
 	case r.URL.Path == "/apis":
@@ -197,72 +188,14 @@ func (s *leftNamespace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/namespaces/ns/configmaps") && s.refuses:
 		w.WriteHeader(http.StatusForbidden)
 		answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
-	case strings.HasSuffix(r.URL.Path, "/namespaces/ns/configmaps"):
-		s.looks()
 	}
 	_, _ = w.Write([]byte(answer))
-}
-
-// TestLeftNamespace shows that an empty namespace is deleted, that nothing is created in one that is looked through,
-// and that one in which something is being created is not deleted.
-func TestLeftNamespace(t *testing.T) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	s := &leftNamespace{looks: func() {}, creates: func() {}}
-	p, _ := newThings(t, s)
-	open(t, p) // The server answers.
-	c := &namespaceCleaner{config: p.worker.config, streams: p.worker.streams}
-	lock := p.worker.config.shared.locks.of("ns")
-	locked := false
-	s.looks = func() {
-		if locked = !lock.TryRLock(); !locked {
-			lock.RUnlock()
-		}
-	}
-	if done, err := c.delete(t.Context(), "ns"); !done || err != nil || s.deleted.Load() != 1 || !locked {
-		t.Fatalf("want it deleted, and locked meanwhile, got %t, %v, locked %t", done, err, locked)
-	}
-
-	create := func() {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-		u.SetNamespace("ns")
-		u.SetName("a")
-		below := &side{
-			pass: p.worker.newPass(t.Context(), objectsync.Primary{}), client: p.worker.config.Service.Dynamic(),
-		}
-		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		if err := below.Create(t.Context(), r, u); err != nil {
-			t.Error(err)
-		}
-	}
-	lock.Lock()
-	go create()
-	created := func(want int64) func() (bool, string) {
-		return func() (bool, string) {
-			got := s.created.Load()
-			return got == want, strconv.FormatInt(got, 10)
-		}
-	}
-	kube.Holds(t, "nothing is created", created(0), func() {})
-	lock.Unlock()
-	kube.Eventually(t, "a creation", created(1))
-
-	s.creates = func() {
-		close(begun)
-		<-end
-	}
-	go create()
-	<-begun
-	if done, err := c.delete(t.Context(), "ns"); done || err != nil || s.deleted.Load() != 1 {
-		t.Errorf("want it kept for now, got %t, %v, %d", done, err, s.deleted.Load())
-	}
-	close(end)
-	kube.Eventually(t, "the creation", created(2))
 }
 
 // TestUnknownNamespace shows that a namespace stays of which it cannot be told whether it is empty, that this is told,
 // and that it goes when it can.
 func TestUnknownNamespace(t *testing.T) {
-	s := &leftNamespace{looks: func() {}, creates: func() {}, refuses: true}
+	s := &leftNamespace{refuses: true}
 	p, _ := newThings(t, s)
 	open(t, p) // The server answers.
 	config := p.worker.config

@@ -313,11 +313,6 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 
 // Create makes an object as the field manager that it names. The namespace of states is made if it is missing.
 func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	if n := u.GetNamespace(); s.endpoint == nil && n != "" && n != s.pass.worker.config.Sync.StateNamespace {
-		lock := s.pass.worker.config.shared.locks.of(n)
-		lock.RLock()
-		defer lock.RUnlock()
-	}
 	write := hashOf(r, u.Object)
 	if err := s.pass.mayWrite(s, r, write); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -167,9 +166,8 @@ type pass struct {
 	worker    *syncWorker
 	ctx       context.Context //nolint:containedctx // The pass's own life.
 	item      objectsync.Primary
-	home      workspace         // of the object
-	endpoint  *endpoint         // of the workspace, nil if there is none
-	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
+	home      workspace // of the object
+	endpoint  *endpoint // of the workspace, nil if there is none
 	needs     set[need]
 	used      int  // See mayUse.
 	gone      bool // Nothing is left of the object.
@@ -235,11 +233,12 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 		w.config.Sync.Spec.EnableWorkspacePaths {
 		return nil, errors.New("the path of the workspace is not known yet")
 	}
-	if p.workspace, err = p.endpoint.cluster.In(p.item.Cluster); err != nil {
+	client, err := p.endpoint.cluster.In(p.item.Cluster)
+	if err != nil {
 		return nil, err
 	}
 	p.input.Workspace.Side = (&side{
-		pass: p, client: p.workspace, endpoint: p.endpoint, cluster: p.item.Cluster,
+		pass: p, client: client, endpoint: p.endpoint, cluster: p.item.Cluster,
 	}).of()
 	p.input.Workspace.ShowsAll = p.home.showsAll
 	return source, nil
@@ -270,18 +269,18 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 }
 
 // tell has events about an object written in its workspace, if that takes any. A Warning that repeats the last one is
-// told once, unless it was dropped.
+// told once.
 func (p *pass) tell(source *unstructured.Unstructured, all []objectsync.Event) {
-	takes, was, warning := p.workspace, p.worker.objects.get(p.item).warned, objectsync.Event{}
-	if p.worker.workspaces.hides(p.item.Cluster, events.Resource) {
-		takes = nil
-	}
+	was, warning := p.worker.objects.get(p.item).warned, objectsync.Event{}
 	for _, e := range all {
 		switch {
 		case was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message):
 			warning = was
-		case p.worker.events.record(p.item.Cluster, takes, source, e) && e.Type == corev1.EventTypeWarning:
-			warning = e
+		case !p.worker.workspaces.hides(p.item.Cluster, events.Resource):
+			p.worker.events.record(p.endpoint.cluster, p.item.Cluster, source, e)
+			if e.Type == corev1.EventTypeWarning {
+				warning = e
+			}
 		}
 	}
 	p.update(func(o *object) { o.warned = warning })

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -51,7 +52,8 @@ type workspace struct {
 	Workspace
 
 	shown   bool
-	objects int // how many of its objects, copies and states are known
+	objects int           // how many of its objects, copies and states are known
+	retries *rate.Limiter // of those that have failed
 }
 
 // showsAll reports whether it shows all that it has of a resource.
@@ -69,7 +71,7 @@ type workspaceIndex struct {
 // record returns what is known of a logical cluster. The caller holds the lock.
 func (x *workspaceIndex) record(cluster string) *workspace {
 	if x.known[cluster] == nil {
-		x.known[cluster] = &workspace{}
+		x.known[cluster] = &workspace{retries: rate.NewLimiter(retryRate, retryBurst)}
 	}
 	return x.known[cluster]
 }

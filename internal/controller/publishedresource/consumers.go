@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +45,6 @@ type endpoint struct {
 
 	owner informer.Owner // as whom the PublishedResource uses it
 	err   error          // why it does not show all
-	since time.Time      // when the first of its consumers has bound the APIExport
 }
 
 // failing returns the endpoints that do not show all.
@@ -111,10 +109,7 @@ func (c *consumers) view(ctx context.Context, p *pass) *consumerView {
 		v.check(e, err)
 		// Without a consumer kcp has no endpoint: one that shows none has just started.
 		e.Listed = err == nil && len(bindings) > 0
-		for i, b := range bindings {
-			if at := b.GetCreationTimestamp().Time; i == 0 || at.Before(e.since) {
-				e.since = at
-			}
+		for _, b := range bindings {
 			if kcp.Binds(b, p.workspace.plan.export, p.workspace.logical) {
 				v.bindings = append(v.bindings, b)
 				v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = e.URL

@@ -46,9 +46,6 @@ const (
 	// publishedCalm is for how long no status is written after a publication, so that who has waited for that can
 	// update the PublishedResource.
 	publishedCalm = 2 * time.Second
-	// settleMax is how long kcp may take to cure what each publication and each APIBinding has for a moment, before it is
-	// told: to make an APIExportEndpointSlice, to serve a kind at an endpoint, and to establish an API in a workspace.
-	settleMax = 30 * time.Second
 )
 
 // wait returns how long a status that differs from the last one is not to be written. Zero counts as written. A failure

@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -85,13 +84,6 @@ func (p *pass) fail(err error) error {
 	return err
 }
 
-// lookAgain has the PublishedResource looked at again after some time at the latest. Zero asks for nothing.
-func (p *pass) lookAgain(after time.Duration) {
-	if after > 0 {
-		p.again = min(cmp.Or(p.again, after), after)
-	}
-}
-
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
 func (p *pass) postpone(was, is client.Object) bool {
 	before, ok := was.(*v1alpha1.PublishedResource)
@@ -99,9 +91,8 @@ func (p *pass) postpone(was, is client.Object) bool {
 	if !ok || !also {
 		return false
 	}
-	wait := p.memory.wait(before, after, time.Now())
-	p.lookAgain(wait)
-	return wait > 0
+	p.again = p.memory.wait(before, after, time.Now())
+	return p.again > 0
 }
 
 // record records an event of the PublishedResource.

@@ -2,9 +2,7 @@ package publishedresource
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -13,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
@@ -115,39 +112,13 @@ func (p *pass) describeConsumers() {
 	}
 	s.Claims = claimCounts(v.consumers)
 	if _, offered := p.published(); offered {
-		p.describeSettled()
+		p.set(p.resource, endpointsCondition(p))
+		p.set(p.resource, claimsCondition(v))
 		return
 	}
 	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
 		p.set(p.resource,
 			undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API: see condition Synced"))
-	}
-}
-
-// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
-// wrong, conditions stay as they were: an endpoint does not serve the API yet, or a consumer cannot use it for no fault
-// of its own.
-func (p *pass) describeSettled() {
-	v, noSlice := p.seen, p.workspace.slice == nil
-	settles := func(since time.Time) bool {
-		left := time.Until(since.Add(settleMax))
-		p.lookAgain(left)
-		return left > 0
-	}
-	failing := slices.DeleteFunc(v.failing(),
-		func(e endpoint) bool {
-			return clusters.IsNoKind(e.err) && (settles(e.since) || settles(p.memory.published))
-		})
-	using := slices.DeleteFunc(slices.Clone(v.consumers), func(c kcp.Consumer) bool {
-		return !c.Bound && len(c.Open) == 0 && (settles(c.Since) || settles(p.memory.published))
-	})
-	all := len(failing) == len(v.failing())
-	serves, accepts := endpointsCondition(p, failing), claimsCondition(failing, using)
-	if (!noSlice || !settles(p.memory.published)) && (all || serves.Status != corev1.ConditionTrue) {
-		p.set(p.resource, serves)
-	}
-	if all && len(using) == len(v.consumers) || accepts.Status == corev1.ConditionFalse {
-		p.set(p.resource, accepts)
 	}
 }
 
@@ -166,8 +137,9 @@ func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {
 }
 
 // endpointsCondition returns condition EndpointsReady.
-func endpointsCondition(p *pass, failing []endpoint) xpv2.Condition {
+func endpointsCondition(p *pass) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
+	failing := p.seen.failing()
 	switch plan := p.workspace.plan; {
 	case p.workspace.slice == nil:
 		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
@@ -187,10 +159,10 @@ func endpointsCondition(p *pass, failing []endpoint) xpv2.Condition {
 
 // claimsCondition returns condition ClaimsAccepted. It also names the workspaces that have bound the APIExport and
 // cannot use the API yet.
-func claimsCondition(failing []endpoint, consumers []kcp.Consumer) xpv2.Condition {
+func claimsCondition(v *consumerView) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
-	for _, c := range consumers {
+	for _, c := range v.consumers {
 		switch {
 		case len(c.Open) > 0:
 			open = append(open, "workspace "+c.Name()+" has not accepted the claims for "+
@@ -205,9 +177,9 @@ func claimsCondition(failing []endpoint, consumers []kcp.Consumer) xpv2.Conditio
 	switch {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
-	case len(failing) > 0:
+	case len(v.failing()) > 0:
 		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show APIBindings: see EndpointsReady")
-	case len(consumers) == 0:
+	case len(v.consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
 	}
 	return holds(t, v1alpha1.ReasonAccepted)

@@ -101,8 +101,8 @@ func TestConditions(t *testing.T) {
 			published, _ := schemaCondition(p)
 			exported, _ := exportCondition(p)
 			got := []condition{
-				is(published), is(exported), is(endpointsCondition(p, p.seen.failing())),
-				is(claimsCondition(p.seen.failing(), p.seen.consumers)),
+				is(published), is(exported), is(endpointsCondition(p)),
+				is(claimsCondition(p.seen)),
 			}
 			want := []condition{
 				cmp.Or(tc.schema, yes(v1alpha1.ReasonPublished)), cmp.Or(tc.exported, yes(v1alpha1.ReasonUpdated)),
