@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -101,10 +100,8 @@ func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
 // claim adds the finalizer, and records the use of the ProviderConfig. An application that must not use it does not
 // keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
-	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)), targetresource.Config{
-		Key:  r.kind.Key(p.app),
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.app) },
-	})
+	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)),
+		targetresource.ConfigOf(r.kind, p.app))
 	if err != nil {
 		return err
 	}
@@ -158,13 +155,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		p.before.Status.State != submitted {
 		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
 	}
-	switch {
-	case errors.Is(err, managedadapter.ErrFinalizerContested), clusters.IsNamespaceNotAllowed(err):
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	case err != nil:
-		return reconcile.Result{}, err
-	case p.lagging:
-		return reconcile.Result{RequeueAfter: lag}, nil
+	soon := time.Duration(0)
+	if p.lagging {
+		soon = lag
 	}
-	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+	return targetresource.Next(r.poll, err, soon)
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -135,11 +134,9 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloa
 ) error {
 	r.mu.Unlock()
 	defer r.mu.Lock()
-	there := at(app, p.ClusterReference)
-	c, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
-		Key: r.kind.Key(there), Visits: true,
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
-	})
+	config := targetresource.ConfigOf(r.kind, at(app, p.ClusterReference))
+	config.Visits = true
+	c, err := targetresource.Connect(ctx, r.registry, o, config)
 	if err != nil {
 		return err
 	}
