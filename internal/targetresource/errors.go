@@ -115,12 +115,12 @@ var causes = []struct {
 	is func(error) bool
 	Cause
 }{
-	{By(managedadapter.ErrFinalizerContested), Cause{commonv1.ReasonFinalizerContested, true}}, // It rests; nobody tells.
+	{by(managedadapter.ErrFinalizerContested), Cause{commonv1.ReasonFinalizerContested, true}}, // It rests; nobody tells.
 	{IsOfControlPlane, Cause{}},
 	{clusters.IsUnreachable, Cause{commonv1.ReasonTargetUnreachable, false}},
 	{clusters.IsNamespaceNotAllowed, Cause{commonv1.ReasonNamespaceNotAllowed, true}},
 	{clusters.IsInvalidConnection, Cause{commonv1.ReasonInvalidConnection, true}},
-	{By(scope.ErrNoConfig), Cause{commonv1.ReasonInvalidConnection, true}},
+	{by(scope.ErrNoConfig), Cause{commonv1.ReasonInvalidConnection, true}},
 	{clusters.IsNoKind, Cause{commonv1.ReasonUnknownKind, true}},
 	{isNamespaceTerminating, Cause{commonv1.ReasonNamespaceTerminating, false}},
 	{apply.IsKindTerminating, Cause{commonv1.ReasonUnknownKind, false}},
@@ -133,8 +133,8 @@ var causes = []struct {
 	{apierrors.IsBadRequest, Cause{commonv1.ReasonInvalidManifest, false}},
 }
 
-// By returns what reports whether an error is caused by another one.
-func By(cause error) func(error) bool {
+// by returns what reports whether an error is caused by another one.
+func by(cause error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, cause) }
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -37,7 +38,8 @@ const builtInAge = time.Hour
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 // errSourceMissing is the cause of the error if a service cluster does not have an API.
-var errSourceMissing = errors.New("service cluster does not have the API: install it, or correct spec.resource")
+var errSourceMissing = targetresource.Because(v1alpha1.ReasonSourceMissing,
+	"service cluster does not have the API: install it, or correct spec.resource")
 
 // A source is an API of a service cluster.
 type source struct {
