@@ -93,6 +93,10 @@ func describe(p *pass, err error) {
 	case meta.WasDeleted(p.app):
 		p.app.Status.State = workloadv1alpha1.StateDeleting
 		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
+	case p.app.Spec.ClusterRef == nil:
+		p.app.Status.State = workloadv1alpha1.StatePending
+		p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
+		set(p.app, xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster"))
 	case p.held != nil:
 		t := count(p.app.Spec.ResourceTemplates, p.held, p.failed)
 		p.app.Status.State = t.state()
