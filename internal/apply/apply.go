@@ -7,15 +7,11 @@ import (
 	"slices"
 
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
-
-// ErrTaken means that a resource which was to be introduced exists, and is left as it was.
-var ErrTaken = errors.New("resource exists")
 
 // A Client writes resources of one kind as a field manager. Its errors repeat no value of a Secret.
 type Client struct {
@@ -73,27 +69,14 @@ func (c Client) Withdraw(ctx context.Context, live *unstructured.Unstructured) (
 	return c.Update(ctx, bare, live.GetUID())
 }
 
-// Introduce applies a manifest whose resource does not exist. If somebody makes the resource at this moment, the cause
-// of the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: the creator of a
-// resource owns its defaults too, and would later fight over them.
+// Introduce applies a manifest whose resource does not exist. The answer is a conflict if somebody makes the resource at
+// this moment with other values. A creation by POST was rejected, although the server would refuse any then: the creator
+// of a resource owns its defaults too, and would later fight over them.
 func (c Client) Introduce(ctx context.Context,
 	manifest *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	u, err := c.apply(ctx, manifest, metav1.PatchOptions{})
-	taken := apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
-	if err == nil && slices.ContainsFunc(u.GetManagedFields(), c.isOther) { // Nobody else owns what we have just made.
-		if _, err := c.Withdraw(ctx, u); err != nil {
-			return nil, err
-		}
-		taken = true
-	}
-	if taken {
-		return nil, errors.Wrapf(ErrTaken, "cannot create %s %q", manifest.GetKind(), manifest.GetName())
-	}
-	return u, err
+	return c.apply(ctx, manifest, metav1.PatchOptions{})
 }
-
-func (c Client) isOther(e metav1.ManagedFieldsEntry) bool { return e.Manager != c.Manager }
 
 // Manages reports whether a manager owns fields of a resource, by whichever operation.
 func Manages(live *unstructured.Unstructured, manager string) bool {

@@ -8,7 +8,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/application"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -17,9 +16,6 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
 		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
-		if err := scheduler.Setup(mgr, o.OfFew()); err != nil {
-			return errors.Wrap(err, "cannot set up the scheduler of applications")
-		}
 		if err := application.Setup(mgr, o.OfFew()); err != nil {
 			return errors.Wrap(err, "cannot set up applications")
 		}

@@ -88,11 +88,26 @@ type Config struct {
 	Key string
 	// Read returns what it says. The cause of its error is scope.ErrNoConfig if it does not exist.
 	Read func(context.Context) (commonv1.Connection, error)
-	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last
-	// connection will do.
-	Ends bool
+	// Ends reports whether the owner is deleted together with it, as when their namespace is. Its credentials may go first
+	// then, and those of the last connection will do. Nil if it never is.
+	Ends func(context.Context) bool
 	// Visits says that the owner is in the slot of this replica although its ProviderConfig may not be.
 	Visits bool
+}
+
+// ConfigOf returns the ProviderConfig that a resource of a kind refers to.
+func ConfigOf[T client.Object](k scope.Kind[T], o T) Config {
+	return Config{
+		Key:  k.Key(o),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return k.Config(ctx, o) },
+		Ends: func(ctx context.Context) bool {
+			if !meta.WasDeleted(o) {
+				return false
+			}
+			leaving, err := k.Leaving(ctx, o)
+			return err == nil && leaving
+		},
+	}
 }
 
 // Connect returns the cluster of a ProviderConfig. The owner is woken when the ProviderConfig or what it names changes.
@@ -110,10 +125,13 @@ func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Conf
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
 	connect := r.Connect
-	if c.Ends {
+	if c.Ends != nil && c.Ends(ctx) {
 		connect = r.Reconnect
 	}
 	cluster, err := connect(ctx, o, connection)
+	if clusters.IsUnreachable(err) {
+		err = Awaited(err)
+	}
 	return cluster, errors.Wrap(err, "cannot connect to target")
 }
 

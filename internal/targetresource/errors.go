@@ -1,8 +1,9 @@
 package targetresource
 
 import (
-	"slices"
+	"cmp"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -12,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
@@ -32,11 +35,30 @@ type controlPlaneError struct{ error }
 // Unwrap returns the cause.
 func (e controlPlaneError) Unwrap() error { return e.error }
 
+// An awaitedError is an error whose owner is woken when its cause goes.
+type awaitedError struct{ error }
+
+// Unwrap returns the cause.
+func (e awaitedError) Unwrap() error { return e.error }
+
+// Awaited marks an error, nil for nil, as one whose owner is woken when its cause goes, whatever it is.
+func Awaited(err error) error {
+	if err == nil {
+		return nil
+	}
+	return awaitedError{err}
+}
+
 // OfControlPlane marks an error as one of the control plane, of which CauseOf would say that a target gives it.
 func OfControlPlane(err error) error { return controlPlaneError{err} }
 
-// IsOfControlPlane reports whether OfControlPlane has marked an error.
-func IsOfControlPlane(err error) bool { return errors.As(err, &controlPlaneError{}) }
+// ErrControlPlane is the cause of errors of the control plane whose answer is not to be taken for anything.
+var ErrControlPlane = errors.New("control plane refuses")
+
+// IsOfControlPlane reports whether an error is one of the control plane.
+func IsOfControlPlane(err error) bool {
+	return errors.Is(err, ErrControlPlane) || errors.As(err, &controlPlaneError{})
+}
 
 // answer marks an answer of a target. The control plane may answer likewise, which tells nothing about the target.
 func answer(err error) error {
@@ -55,7 +77,7 @@ func IsCutOff(err error) bool {
 }
 
 // errLeaving is the cause of errors about resources that are being deleted.
-var errLeaving = errors.New("the manifest is applied again when it is gone")
+var errLeaving = Because(commonv1.ReasonWaitingForDeletion, "the manifest is applied again when it is gone")
 
 // Leaving returns an error about a resource that is being deleted, to which nothing is to be applied, nil if it is not.
 func Leaving(live *unstructured.Unstructured) error {
@@ -68,47 +90,95 @@ func Leaving(live *unstructured.Unstructured) error {
 
 // A Cause is what errors of one kind mean to an owner.
 type Cause struct {
-	// Is reports whether an error has the cause.
-	Is func(error) bool
 	// Reason of condition Synced, empty if there is no better one than ReconcileError.
 	Reason xpv2.ConditionReason
 	// Woken reports whether the owner is woken when the cause goes, so that nothing has to be tried before.
 	Woken bool
 }
 
-// onTarget are the causes that a target or its ProviderConfig gives. A request may fail of itself although its target
-// answers, so that nobody wakes the owner.
-var onTarget = []Cause{
-	{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, false},
-	{clusters.IsNamespaceNotAllowed, commonv1.ReasonNamespaceNotAllowed, true},
-	{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
-	{By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-	{clusters.IsNoKind, commonv1.ReasonUnknownKind, false},
-	{By(errLeaving), commonv1.ReasonWaitingForDeletion, true},
-	{isNamespaceTerminating, commonv1.ReasonNamespaceTerminating, false},
-	{apply.IsKindTerminating, commonv1.ReasonUnknownKind, false},
-	{apply.IsQuotaExceeded, commonv1.ReasonQuotaExceeded, false},
-	{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
-	{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
-	{isNamespaceMissing, commonv1.ReasonNamespaceMissing, false},
-	{IsSchemaError, commonv1.ReasonInvalidManifest, false},
-	{apierrors.IsInvalid, commonv1.ReasonInvalidManifest, false},
-	{apierrors.IsBadRequest, commonv1.ReasonInvalidManifest, false},
+// causes are what errors mean, the first that one is decides. A request may fail of itself although its target answers,
+// so that nobody wakes the owner.
+var causes = []struct {
+	is func(error) bool
+	Cause
+}{
+	{by(managedadapter.ErrFinalizerContested), Cause{commonv1.ReasonFinalizerContested, true}}, // It rests; nobody tells.
+	{IsOfControlPlane, Cause{}},
+	{clusters.IsUnreachable, Cause{commonv1.ReasonTargetUnreachable, false}},
+	{clusters.IsNamespaceNotAllowed, Cause{commonv1.ReasonNamespaceNotAllowed, true}},
+	{clusters.IsInvalidConnection, Cause{commonv1.ReasonInvalidConnection, true}},
+	{by(scope.ErrNoConfig), Cause{commonv1.ReasonInvalidConnection, true}},
+	{clusters.IsNoKind, Cause{commonv1.ReasonUnknownKind, false}},
+	{isNamespaceTerminating, Cause{commonv1.ReasonNamespaceTerminating, false}},
+	{apply.IsKindTerminating, Cause{commonv1.ReasonUnknownKind, false}},
+	{apply.IsQuotaExceeded, Cause{commonv1.ReasonQuotaExceeded, false}},
+	{apierrors.IsForbidden, Cause{commonv1.ReasonForbidden, false}},
+	{apierrors.IsUnauthorized, Cause{commonv1.ReasonUnauthorized, false}},
+	{isNamespaceMissing, Cause{commonv1.ReasonNamespaceMissing, false}},
+	{IsSchemaError, Cause{commonv1.ReasonInvalidManifest, false}},
+	{apierrors.IsInvalid, Cause{commonv1.ReasonInvalidManifest, false}},
+	{apierrors.IsBadRequest, Cause{commonv1.ReasonInvalidManifest, false}},
 }
 
-// By returns what reports whether an error is caused by another one.
-func By(cause error) func(error) bool {
+// by returns what reports whether an error is caused by another one.
+func by(cause error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, cause) }
 }
 
-// CauseOf returns the first cause that an error has: of those of an owner's own, and then of those of targets. It is
-// zero for any other error.
-func CauseOf(err error, own ...Cause) Cause {
-	all := append(slices.Clone(own), onTarget...)
-	if i := slices.IndexFunc(all, func(c Cause) bool { return err != nil && c.Is(err) }); i >= 0 {
-		return all[i]
+// A statedError says itself what it means.
+type statedError struct {
+	Cause
+
+	text string
+}
+
+// Error returns the text.
+func (e *statedError) Error() string { return e.text }
+
+// Because returns the cause of errors with a reason, of which nothing has to be tried before the owner is woken. The
+// text says what cures them.
+func Because(r xpv2.ConditionReason, text string) error {
+	return &statedError{Cause: Cause{Reason: r, Woken: true}, text: text}
+}
+
+// CauseOf returns what an error means: what it says itself, or the first cause that it has. It is zero for any other
+// error.
+func CauseOf(err error) Cause {
+	var stated *statedError
+	if errors.As(err, &stated) {
+		return stated.Cause
+	}
+	for _, c := range causes {
+		if err != nil && c.is(err) {
+			c.Woken = c.Woken || errors.As(err, &awaitedError{})
+			return c.Cause
+		}
 	}
 	return Cause{}
+}
+
+// Synced returns condition Synced of an owner after a pass that has ended with an error, or without.
+func Synced(err error) xpv2.Condition {
+	if err == nil {
+		return xpv2.ReconcileSuccess()
+	}
+	c := xpv2.ReconcileError(err)
+	c.Reason = cmp.Or(CauseOf(err).Reason, c.Reason)
+	return c
+}
+
+// Next returns when to look again after a pass that has ended with an error, or without: soon if that could help, and
+// then at the latest after a time if that is not zero.
+func Next(p managedadapter.Poll, err error, soon time.Duration) (reconcile.Result, error) {
+	switch {
+	case CauseOf(err).Woken:
+		return reconcile.Result{RequeueAfter: p.Waiting()}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	case soon > 0:
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return reconcile.Result{RequeueAfter: p.Settled()}, nil
 }
 
 func isNamespaceTerminating(err error) bool {

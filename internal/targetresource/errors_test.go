@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // TestReasonOfTermination shows that a namespace which is being deleted is no matter of rights.
@@ -60,6 +62,29 @@ func TestReasonOfForbidden(t *testing.T) {
 			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New(tc.answer))
 			if diff := cmp.Diff(tc.want, CauseOf(errors.Wrap(err, "cannot apply")).Reason); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestWoken shows which failures are tried again only when somebody is told that they may be over.
+func TestWoken(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", nil)
+	for name, tc := range map[string]struct {
+		err  error
+		want Cause
+	}{
+		"Stated":       {err: Because(commonv1.ReasonNameTaken, "cure it"), want: Cause{commonv1.ReasonNameTaken, true}},
+		"NoConfig":     {err: scope.ErrNoConfig, want: Cause{commonv1.ReasonInvalidConnection, true}},
+		"Target":       {err: forbidden, want: Cause{commonv1.ReasonForbidden, false}},
+		"Stream":       {err: Awaited(forbidden), want: Cause{commonv1.ReasonForbidden, true}},
+		"Request":      {err: clusters.ErrUnreachable, want: Cause{commonv1.ReasonTargetUnreachable, false}},
+		"ControlPlane": {err: OfControlPlane(forbidden)}, // It is not blamed on the target.
+		"Other":        {err: errors.New("boom")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, CauseOf(errors.Wrap(tc.err, "cannot do it"))); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -6,21 +6,16 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -146,53 +141,6 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	kube.Remove(t, w.c, second)
 	if w.configMap(t, "one") == nil {
 		t.Error("who does not have a resource must not delete it")
-	}
-}
-
-// TestIntroduce shows what becomes of a resource that is there although it was not when its name was looked up:
-// nothing.
-func TestIntroduce(t *testing.T) {
-	tc := target.Client(t)
-	dyn, err := dynamic.NewForConfig(target.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, there := range map[string]map[string]string{
-		"Absent":     nil,
-		"Unrelated":  {"theirs": "1"},
-		"Agreeing":   {"color": "blue"},
-		"Conflicted": {"color": "red"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ns := target.Namespace(t)
-			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(ns, "one"), Data: there}
-			if there != nil {
-				kube.Create(t, tc, cm)
-			}
-			before := cm.DeepCopy()
-			m := &unstructured.Unstructured{Object: build.ConfigMap(ns, "one", "color", "blue")}
-			m.SetAnnotations(map[string]string{"ours": "true"})
-			c := apply.Client{
-				Resources: dyn.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ns), Manager: "me",
-			}
-			got, err := c.Introduce(t.Context(), m)
-			if there == nil {
-				if err != nil || got.GetAnnotations()["ours"] != "true" {
-					t.Errorf("want it made, got %v, %v", got, err)
-				}
-				return
-			}
-			if diff := cmp.Diff(apply.ErrTaken, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("error: -want, +got:\n%s", diff)
-			}
-			kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
-			for _, o := range []*corev1.ConfigMap{before, cm} {
-				o.ResourceVersion, o.ManagedFields = "", nil
-			}
-			if diff := cmp.Diff(before, cm); diff != "" {
-				t.Errorf("what was there: -before, +after:\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -39,6 +39,10 @@ type Reconciler struct {
 	local      client.Client
 	record     event.Recorder
 	poll       managedadapter.Poll
+
+	mu         sync.Mutex
+	chosen     map[types.NamespacedName]workloadv1alpha1.ClusterReference // of those asked, or not in the cache yet
+	considered map[types.NamespacedName][]informer.Owner                  // as whom those that wait are connected
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -59,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	app := &application{}
 	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.registry.Forget(r.owner(req.NamespacedName))
+			r.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
 			req.Name)
@@ -70,9 +74,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if meta.IsPaused(app) {
 		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, app, xpv2.ReconcilePaused())
 	}
-	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) {
-		return reconcile.Result{}, nil // The scheduler has the word.
-	}
 	p := &pass{app: app, before: app.DeepCopy(), failed: failures{}}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	if meta.WasDeleted(app) {
@@ -82,6 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 			step{Failed: reasonCannotRelease, Do: r.release})
 	}
 	return reconcile.Result{}, r.run(ctx, p,
+		step{Failed: reasonCannotSchedule, Do: r.schedule},
 		step{Failed: reasonCannotCompare, Do: r.compare},
 		step{Failed: reasonCannotClaim, Do: r.claim},
 		step{Failed: reasonCannotPrune, Do: r.prune},
@@ -98,13 +100,20 @@ func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
 	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
+// forget ends all that an application has of clusters.
+func (r *Reconciler) forget(n types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.chosen, n)
+	r.consider(n, nil)
+	r.registry.Forget(r.owner(n))
+}
+
 // claim adds the finalizer, and records the use of the ProviderConfig. An application that must not use it does not
 // keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
-	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)), targetresource.Config{
-		Key:  r.kind.Key(p.app),
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.app) },
-	})
+	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)),
+		targetresource.ConfigOf(r.kind, p.app))
 	if err != nil {
 		return err
 	}
@@ -158,13 +167,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		p.before.Status.State != submitted {
 		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
 	}
-	switch {
-	case errors.Is(err, managedadapter.ErrFinalizerContested), clusters.IsNamespaceNotAllowed(err):
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	case err != nil:
-		return reconcile.Result{}, err
-	case p.lagging:
-		return reconcile.Result{RequeueAfter: lag}, nil
+	soon := time.Duration(0)
+	if p.lagging {
+		soon = lag
 	}
-	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+	return targetresource.Next(r.poll, err, soon)
 }

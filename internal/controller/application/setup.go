@@ -19,6 +19,7 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -27,8 +28,6 @@ import (
 const (
 	// gather is how long events of resources are gathered before their application looks.
 	gather = 50 * time.Millisecond
-	// indexTemplate is the index of applications by the names of their templates.
-	indexTemplate = "template"
 	// indexController is the index of resources by the UIDs of their controllers.
 	indexController = "controller"
 )
@@ -43,35 +42,24 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		local:  m.GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
-	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
-		return errors.Wrap(err, "cannot index applications by the names of their templates")
+		chosen: map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
+
+		considered: map[types.NamespacedName][]informer.Owner{},
 	}
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexController, controllerOf)
 	if err != nil {
 		return errors.Wrap(err, "cannot index resources by their controllers")
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Retrying(o)).
+		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(&resource{}, r.users()).
-		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
-		Complete(managedadapter.Reconciler(r))
-	return errors.Wrapf(err, "cannot set up controller %s", name)
-}
-
-// names returns the names of the templates of an application.
-func names(o client.Object) []string {
-	app, ok := o.(*application)
-	if !ok {
-		return nil
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, applicationOf))
+	for _, c := range scope.NamespacedScopeConfigs() {
+		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(managedadapter.DesiredStateChanged()))
 	}
-	var out []string
-	for _, t := range app.Spec.ResourceTemplates {
-		out = append(out, t.Metadata.Name)
-	}
-	return out
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }
 
 // controllerOf returns the UID of the controller of a resource, nil if it has none.
@@ -95,14 +83,8 @@ func (r *Reconciler) users() handler.EventHandler {
 		}
 	}
 	wakeAll := func(ctx context.Context, o client.Object, q queue) {
-		apps := &workloadv1alpha1.KubernetesApplicationList{}
-		err := r.local.List(ctx, apps, client.InNamespace(o.GetNamespace()),
-			client.MatchingFields{indexTemplate: o.GetName()}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return // The cache is not there yet, and will bring all applications.
-		}
-		for i := range apps.Items {
-			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])}, gather)
+		for _, req := range r.requests(ctx, o.GetNamespace(), func(app *application) bool { return makes(app, o) }) {
+			q.AddAfter(req, gather)
 		}
 	}
 	return handler.Funcs{

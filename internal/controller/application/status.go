@@ -8,13 +8,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // namedMost is how many resources a message names.
@@ -94,6 +93,10 @@ func describe(p *pass, err error) {
 	case meta.WasDeleted(p.app):
 		p.app.Status.State = workloadv1alpha1.StateDeleting
 		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
+	case p.app.Spec.ClusterRef == nil:
+		p.app.Status.State = workloadv1alpha1.StatePending
+		p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
+		set(p.app, xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster"))
 	case p.held != nil:
 		t := count(p.app.Spec.ResourceTemplates, p.held, p.failed)
 		p.app.Status.State = t.state()
@@ -122,23 +125,13 @@ func synced(p *pass, err error) xpv2.Condition {
 			return c
 		}
 	}
+	c = targetresource.Synced(err)
 	switch {
 	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
 		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))
 		c.Reason = commonv1.ReasonWaitingForDeletion
-	case err == nil:
-		return xpv2.ReconcileSuccess()
-	case errors.Is(err, errConflict):
-		c = xpv2.ReconcileError(err)
+	case errors.Is(err, errConflict): // An aggregate does not state it.
 		c.Reason = commonv1.ReasonNameTaken
-	case clusters.IsNamespaceNotAllowed(err):
-		c = xpv2.ReconcileError(err)
-		c.Reason = commonv1.ReasonNamespaceNotAllowed
-	default:
-		c = xpv2.ReconcileError(err)
-		if apierrors.IsInvalid(err) {
-			c.Reason = commonv1.ReasonInvalidManifest
-		}
 	}
 	return c
 }

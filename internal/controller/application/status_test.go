@@ -107,3 +107,20 @@ func TestRender(t *testing.T) {
 		t.Error("a resource of another namespace is another, and only that")
 	}
 }
+
+// TestRank shows that the fewer applications a cluster has, the earlier it comes; that of equals those of the namespace
+// come first, and that then the order is that of names.
+func TestRank(t *testing.T) {
+	own := func(name string, load int) place {
+		return place{workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: name}, load}
+	}
+	shared := func(name string, load int) place {
+		return place{workloadv1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: name}, load}
+	}
+	got := []place{shared("c", 0), own("b", 1), shared("d", 1), shared("a", 1), own("a", 2), own("c", 1)}
+	rank(got)
+	want := []place{shared("c", 0), own("b", 1), own("c", 1), shared("a", 1), shared("d", 1), own("a", 2)}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(place{})); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -71,16 +71,11 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 // the resource: deletion does not depend on a template that can be submitted.
 func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	t := p.resource.Spec.Template
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(t.APIVersion)
-	u.SetKind(t.Kind)
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}}
 	u.SetNamespace(t.Metadata.Namespace)
 	u.SetName(t.Metadata.Name)
 	m, served, err := targetresource.Locate(ctx, p.cluster, p.owner, u)
-	settle(u, m)
-	p.remote = targetresource.Resource{
-		Cluster: p.cluster, Admit: p.admit, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
-	}
+	p.remote = r.resourceAt(p, purposeTemplate, u, m)
 	return served, err
 }
 

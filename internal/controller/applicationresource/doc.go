@@ -18,7 +18,7 @@
 //
 // A resource that no watch shows is asked for once before it is made, as it may lack our label. It is then applied
 // without force, which the server refuses if the resource of another KubernetesApplicationResource has come in between,
-// because their annotations differ. See package apply for what has no annotation.
+// because their annotations differ.
 //
 // Whether the resource is as submitted follows from two hashes in status and from what the watch shows, as for Objects.
 // Of the copies of Secrets no hash is kept, which would help to guess what they hold: the copy is compared with the

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
@@ -32,32 +31,33 @@ const passTimeout = time.Minute
 
 // A Reconciler keeps resources on clusters.
 type Reconciler struct {
-	kind       scope.Kind[*workloadv1alpha1.KubernetesApplicationResource]
+	kind       scope.Kind[*resource]
 	controller string
 	registry   *clusters.Registry
 	local      client.Client
 	record     event.Recorder
 	drift      *targetresource.Drift
 	poll       managedadapter.Poll
-	early      *deletedearly.Objects[*workloadv1alpha1.KubernetesApplicationResource]
+	early      *deletedearly.Objects[*resource]
 }
+
+type resource = workloadv1alpha1.KubernetesApplicationResource
 
 // A pass is what one reconcile learns. Nothing outlives it.
 type pass struct {
-	resource *workloadv1alpha1.KubernetesApplicationResource
-	before   *workloadv1alpha1.KubernetesApplicationResource // as the server last gave it
+	resource *resource
+	before   *resource // as the server last gave it
 	owner    informer.Owner
 	cluster  *clusters.Cluster
-	admit    func(context.Context) error // reports whether it may still be used
-	remote   targetresource.Resource     // the resource of the template
-	live     *unstructured.Unstructured  // shared with the watch; nil if it does not exist
-	looked   bool                        // live is known
-	current  bool                        // the resource is as the template wants it
-	missing  []string                    // names of Secrets that do not exist
-	left     error                       // why what is on the cluster is left there
-	retry    time.Duration               // when to look again, if earlier than the next poll
-	early    bool                        // it is gone already, in spite of its finalizer
-	done     bool                        // it is as good as gone
+	remote   targetresource.Resource    // the resource of the template
+	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	looked   bool                       // live is known
+	current  bool                       // the resource is as the template wants it
+	missing  []string                   // names of Secrets that do not exist
+	left     error                      // why what is on the cluster is left there
+	retry    time.Duration              // when to look again, if earlier than the next poll
+	early    bool                       // it is gone already, in spite of its finalizer
+	done     bool                       // it is as good as gone
 
 	unlabelled bool // the resource, or the copy of a Secret, does not keep our label
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	o, early := r.early.Get(req.NamespacedName)
 	var err error
 	if !early {
-		o = &workloadv1alpha1.KubernetesApplicationResource{}
+		o = &resource{}
 		err = r.local.Get(ctx, req.NamespacedName, o)
 	}
 	if apierrors.IsNotFound(err) || err == nil && !early && !handlers.Owns(r.registry, o) {
@@ -143,22 +143,8 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 
 // connect finds the cluster.
 func (r *Reconciler) connect(ctx context.Context, p *pass) (err error) {
-	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
-		Key: r.kind.Key(p.resource), Ends: r.ends(ctx, p.resource),
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.resource) },
-	})
-	p.admit = func(ctx context.Context) error { return r.connect(ctx, p) }
+	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.ConfigOf(r.kind, p.resource))
 	return err
-}
-
-// ends reports whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their
-// namespace is.
-func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApplicationResource) bool {
-	if !meta.WasDeleted(o) {
-		return false
-	}
-	leaving, err := r.kind.Leaving(ctx, o)
-	return err == nil && leaving
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
@@ -186,19 +172,11 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if err == nil && p.cluster != nil {
 		p.cluster.Retries().Forget(p.owner)
 	}
-	switch {
-	case causeOf(err).Woken:
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	case err != nil:
-		if p.cluster != nil {
-			// The retry is put off if the cluster has failed too often lately.
-			if delay := p.cluster.Retries().When(p.owner); delay > targetresource.RetryMax {
-				return reconcile.Result{RequeueAfter: delay}, nil
-			}
+	if err != nil && p.cluster != nil && !targetresource.CauseOf(err).Woken {
+		// The retry is put off if the cluster has failed too often lately.
+		if delay := p.cluster.Retries().When(p.owner); delay > targetresource.RetryMax {
+			return reconcile.Result{RequeueAfter: delay}, nil
 		}
-		return reconcile.Result{}, err
-	case p.retry > 0:
-		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
-	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+	return targetresource.Next(r.poll, err, p.retry)
 }

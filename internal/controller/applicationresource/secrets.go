@@ -51,27 +51,15 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	r.registry.Local().Watches().Track(p.owner, purposeSources, slices.Collect(maps.Values(wanted))...)
 	var failed error
 	for _, n := range slices.Clone(p.resource.Status.Secrets) {
-		if err := r.propagateOne(ctx, p, n, wanted); err != nil && failed == nil {
+		do := r.removeCopy
+		if i, ok := wanted[n]; ok {
+			do = func(ctx context.Context, p *pass, n string) error { return r.copy(ctx, p, n, i) }
+		}
+		if err := do(ctx, p, n); err != nil && failed == nil {
 			failed = errors.Wrapf(err, "cannot propagate Secret %q", n)
 		}
 	}
 	return failed
-}
-
-func (r *Reconciler) propagateOne(ctx context.Context, p *pass, n string, wanted map[string]informer.Interest) error {
-	i, ok := wanted[n]
-	if !ok {
-		return r.removeCopy(ctx, p, n)
-	}
-	source, err := r.registry.Local().Get(ctx, p.owner, i)
-	if err != nil {
-		return targetresource.OfControlPlane(err)
-	}
-	if source == nil {
-		p.missing = append(p.missing, n)
-		return nil
-	}
-	return r.copy(ctx, p, n, source)
 }
 
 // intend records the names of Secrets before they are propagated.
@@ -95,25 +83,29 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 }
 
 // copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
-func (p *pass) copyOf(ctx context.Context, secret string) (targetresource.Resource, error) {
+func (r *Reconciler) copyOf(ctx context.Context, p *pass, secret string) (targetresource.Resource, error) {
 	m, err := p.cluster.Mapping(ctx, p.owner, secretKind)
 	if err != nil {
 		return targetresource.Resource{}, errors.Wrap(err, "cannot find kind Secret")
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(secretKind)
-	// Only namespaced kinds have Secrets.
 	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault))
 	u.SetName(p.resource.GetName() + "-" + secret)
-	return targetresource.Resource{
-		Cluster: p.cluster, Admit: p.admit, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret),
-		Manifest: u, Mapping: m,
-	}, nil
+	return r.resourceAt(p, purposeCopyPrefix+informer.Purpose(secret), u, m), nil
 }
 
 // copy keeps the copy of a Secret.
-func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstructured.Unstructured) error {
-	res, err := p.copyOf(ctx, n)
+func (r *Reconciler) copy(ctx context.Context, p *pass, n string, of informer.Interest) error {
+	source, err := r.registry.Local().Get(ctx, p.owner, of)
+	if err != nil {
+		return targetresource.OfControlPlane(err)
+	}
+	if source == nil {
+		p.missing = append(p.missing, n)
+		return nil
+	}
+	res, err := r.copyOf(ctx, p, n)
 	if err != nil {
 		return err
 	}
@@ -130,44 +122,33 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 	if err != nil {
 		return err
 	}
-	if live == nil {
-		return r.writeCopy(ctx, p, res, nil)
-	}
 	if err := r.admitLive(ctx, p, res, live); err != nil {
 		return err
 	}
 	if err := targetresource.Leaving(live); err != nil {
 		return err
 	}
-	if live.Object["type"] != res.Manifest.Object["type"] {
+	if live != nil && live.Object["type"] != res.Manifest.Object["type"] {
 		_, err := res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.
 		return err
 	}
-	current, err := apply.Current(live, res.Manifest, fieldManager(p.resource))
-	if err != nil || current {
-		res.Follow(ctx, live)
-		return errors.Wrap(err, "cannot compare Secret")
+	if live != nil {
+		current, err := apply.Current(live, res.Manifest, fieldManager(p.resource))
+		if err != nil || current {
+			p.follow(ctx, res, live)
+			return errors.Wrap(err, "cannot compare Secret")
+		}
 	}
-	return r.writeCopy(ctx, p, res, live)
-}
-
-func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res targetresource.Resource,
-	seen *unstructured.Unstructured,
-) error {
-	if wait := r.drift.Wait(p.owner); wait > 0 {
-		p.retry = wait
-		return nil // Somebody keeps changing it.
+	written, err := r.write(ctx, p, res, live)
+	if written != nil {
+		r.record.Event(p.resource, event.Normal(reasonPropagated, "Propagated "+name(written)+" to the cluster"))
 	}
-	if _, err := r.write(ctx, p, res, seen); err != nil {
-		return err
-	}
-	r.record.Event(p.resource, event.Normal(reasonPropagated, "Propagated "+name(res.Manifest)+" to the cluster"))
-	return nil
+	return err
 }
 
 // removeCopy deletes the copy of a Secret, and ends what is kept for it when it is gone.
 func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) error {
-	res, err := p.copyOf(ctx, n)
+	res, err := r.copyOf(ctx, p, n)
 	if err != nil {
 		return err
 	}

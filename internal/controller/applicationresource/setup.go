@@ -27,15 +27,14 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		controller: name, registry: o.Registry, drift: &targetresource.Drift{},
 		local:  m.GetClient(),
 		record: record,
-		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
+		early:  deletedearly.NewObjects[*resource](workloadv1alpha1.FinalizerResource),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
-		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler(),
+		For(&resource{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
+		Watches(&resource{}, r.early.Handler(),
 			builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {

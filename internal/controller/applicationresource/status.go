@@ -1,7 +1,6 @@
 package applicationresource
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -15,49 +14,31 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
-var errConflict = errors.New("name another resource in the template, or hand this one over by annotation " +
+var errConflict = targetresource.Because(commonv1.ReasonNameTaken, "name another resource in the template, or hand this one over by annotation "+
 	workloadv1alpha1.AnnotationKeyResourceUID)
 
 // errSecretMissing is the cause of errors about Secrets that do not exist.
-var errSecretMissing = errors.New("create them, or take them out of spec.secrets")
+var errSecretMissing = targetresource.Because(workloadv1alpha1.ReasonWaitingForSecret,
+	"create them, or take them out of spec.secrets")
 
-// causeOf returns what an error means to a KubernetesApplicationResource.
-func causeOf(err error) targetresource.Cause {
-	return targetresource.CauseOf(err,
-		targetresource.Cause{ // Nobody tells when a webhook goes.
-			Is: targetresource.By(managedadapter.ErrFinalizerContested), Reason: commonv1.ReasonFinalizerContested, Woken: true,
-		},
-		targetresource.Cause{Is: targetresource.IsOfControlPlane},
-		targetresource.Cause{
-			Is: targetresource.By(errSecretMissing), Reason: workloadv1alpha1.ReasonWaitingForSecret, Woken: true,
-		},
-		targetresource.Cause{Is: targetresource.By(errConflict), Reason: commonv1.ReasonNameTaken, Woken: true},
-		targetresource.Cause{
-			Is: targetresource.By(errInvalidTemplate), Reason: commonv1.ReasonInvalidManifest, Woken: true,
-		},
-		targetresource.Cause{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true})
-}
+// errInvalidTemplate is the cause of errors that only a change of the template can cure.
+var errInvalidTemplate = targetresource.Because(commonv1.ReasonInvalidManifest, "template is invalid")
 
-// waits reports whether an error means that something is not there yet, and not that somebody refuses the resource.
-func waits(err error) bool {
-	waiting := []xpv2.ConditionReason{
-		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonNamespaceNotAllowed,
-		commonv1.ReasonUnknownKind,
-		workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing, commonv1.ReasonNamespaceTerminating,
-		commonv1.ReasonWaitingForDeletion,
-	}
-	return slices.Contains(waiting, causeOf(err).Reason)
+// waiting are the reasons that mean that something is not there yet, and not that somebody refuses the resource.
+var waiting = []xpv2.ConditionReason{
+	commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonNamespaceNotAllowed,
+	commonv1.ReasonUnknownKind, workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing,
+	commonv1.ReasonNamespaceTerminating, commonv1.ReasonWaitingForDeletion,
 }
 
 // stateOf returns the state of a KubernetesApplicationResource after a pass.
 func stateOf(p *pass, err error) workloadv1alpha1.State {
-	last := p.before.Status
+	last, reason := p.before.Status, targetresource.CauseOf(err).Reason
 	submitted := last.State == workloadv1alpha1.StateSubmitted && last.ObservedGeneration == p.resource.GetGeneration()
 	switch {
 	case meta.WasDeleted(p.resource):
@@ -66,9 +47,9 @@ func stateOf(p *pass, err error) workloadv1alpha1.State {
 		return workloadv1alpha1.StatePending
 	case p.current, err == nil && submitted:
 		return workloadv1alpha1.StateSubmitted
-	case err != nil && !waits(err):
+	case err != nil && !slices.Contains(waiting, reason):
 		return workloadv1alpha1.StateFailed
-	case submitted && !p.looked && causeOf(err).Reason != commonv1.ReasonWaitingForDeletion:
+	case submitted && !p.looked && reason != commonv1.ReasonWaitingForDeletion:
 		return workloadv1alpha1.StateSubmitted // As far as is known.
 	}
 	return workloadv1alpha1.StateScheduled
@@ -79,11 +60,9 @@ func describe(p *pass, err error) error {
 	o := p.resource
 	o.Status.State = stateOf(p, err)
 	o.Status.ObservedGeneration = o.GetGeneration()
-	synced := xpv2.ReconcileSuccess()
+	synced := targetresource.Synced(err)
 	switch {
 	case err != nil:
-		synced = xpv2.ReconcileError(err)
-		synced.Reason = cmp.Or(causeOf(err).Reason, synced.Reason)
 	case p.unlabelled:
 		synced = xpv2.ReconcileError(errors.New(targetresource.MessageUnlabelled))
 		synced.Reason = commonv1.ReasonContested
@@ -145,7 +124,7 @@ func showRemote(p *pass) error {
 }
 
 // omit leaves the status of the live resource out, and reports whether it was there.
-func omit(o *workloadv1alpha1.KubernetesApplicationResource) bool {
+func omit(o *resource) bool {
 	if o.Status.Remote == nil {
 		return false
 	}

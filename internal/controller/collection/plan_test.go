@@ -3,23 +3,12 @@ package collection
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // TestPlanFor shows which members are applied, as they differ from what they are to be, and which are deleted.
@@ -185,91 +174,6 @@ func TestAssign(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, assign("c", tc.selected, held)); diff != "" {
 				t.Errorf("assign: -want, +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestReason shows how failures are called, and which of them are tried again only when somebody is told that they may
-// be over.
-func TestReason(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", nil)
-	ofControlPlane := targetresource.OfControlPlane
-	invalid := errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")
-	for name, tc := range map[string]struct {
-		err   error
-		want  xpv2.ConditionReason
-		woken bool
-	}{
-		"Target":       {err: errors.Wrap(forbidden, "cannot select"), want: commonv1.ReasonForbidden, woken: true},
-		"ControlPlane": {err: ofControlPlane(forbidden), want: xpv2.ReasonReconcileError}, // It is not blamed on the target.
-		"Template":     {err: ofControlPlane(invalid), want: commonv1.ReasonInvalidTemplate, woken: true},
-		"Selection":    {err: errors.Wrap(errInvalidSelection, "x"), want: commonv1.ReasonInvalidSelection, woken: true},
-		"Name":         {err: errors.Wrap(errNameTaken, "x"), want: commonv1.ReasonNameTaken, woken: true},
-		"Unreachable": {
-			err: errors.Wrap(clusters.ErrUnreachable, "x"), want: commonv1.ReasonTargetUnreachable, woken: true,
-		},
-		"NoConfig": {err: errors.Wrap(scope.ErrNoConfig, "x"), want: commonv1.ReasonInvalidConnection, woken: true},
-		"Other":    {err: errors.New("boom"), want: xpv2.ReasonReconcileError},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := targetresource.CauseOf(tc.err, causes...).Woken; got != tc.woken {
-				t.Errorf("Woken: want %t, got %t", tc.woken, got)
-			}
-			c := &collectionv1alpha1.ObservedObjectCollection{}
-			conclude(c, nil)
-			conclude(c, tc.err)
-			synced, ready := c.GetCondition(xpv2.TypeSynced), c.GetCondition(xpv2.TypeReady)
-			if synced.Status != corev1.ConditionFalse || synced.Reason != tc.want || synced.Message != tc.err.Error() {
-				t.Errorf("condition Synced: got %v", synced)
-			}
-			if ready.Status != corev1.ConditionTrue {
-				t.Errorf("A failure does not take the members away: want Ready, got %v", ready)
-			}
-		})
-	}
-}
-
-// TestInTurn shows that each number is done once, that the error of the lowest is returned, and that at most one other
-// number is begun once one has failed.
-func TestInTurn(t *testing.T) {
-	errBoom, errOther := errors.New("boom"), errors.New("other")
-	for name, tc := range map[string]struct {
-		count int
-		fail  func(i int) error
-		want  error
-		most  int // how many numbers are done at most; without an error it is all of them
-	}{
-		"None": {},
-		"Many": {count: 1000, most: 1000},
-		"First": {
-			count: 1000, most: 1000, want: errBoom,
-			fail: func(i int) error { return map[int]error{3: errBoom, 4: errOther, 9: errOther}[i] },
-		},
-		"Each": {count: 1000, most: writers + 1, want: errBoom, fail: func(int) error { return errBoom }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			done := map[int]int{}
-			got := inTurn(tc.count, func(i int) error {
-				mu.Lock()
-				defer mu.Unlock()
-				done[i]++
-				if tc.fail == nil {
-					return nil
-				}
-				return tc.fail(i)
-			})
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("inTurn: -want, +got:\n%s", diff)
-			}
-			if len(done) > tc.most || got == nil && len(done) < tc.count {
-				t.Errorf("want %d done, or fewer after an error, got %d of %d", tc.most, len(done), tc.count)
-			}
-			for i, n := range done {
-				if n != 1 {
-					t.Errorf("%d was done %d times", i, n)
-				}
 			}
 		})
 	}

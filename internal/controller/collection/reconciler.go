@@ -38,7 +38,7 @@ type Reconciler[T Collection] struct {
 // A pass is what one reconcile learns. Nothing outlives it.
 type pass[T Collection] struct {
 	collection T
-	before     Collection // as the server last gave it
+	before     client.Object // as the server last gave it
 	owner      informer.Owner
 	cluster    *clusters.Cluster
 	selected   []resourceID
@@ -46,7 +46,6 @@ type pass[T Collection] struct {
 	hash       string // of spec.objectTemplate
 	plan       plan
 	taken      []string // names of members that other Objects have
-	paused     bool
 }
 
 // A step is a part of a pass, and the reason of the event if it fails.
@@ -63,30 +62,18 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, errors.Wrapf(err, "cannot get ObservedObjectCollection %q", req.Name)
 	}
-	p, err := r.newPass(c)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	if meta.IsPaused(c) {
-		p.paused = true
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, c, xpv2.ReconcilePaused())
 	}
+	p := &pass[T]{collection: c, owner: r.owner(req.NamespacedName)}
+	p.before, _ = c.DeepCopyObject().(client.Object)
+	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	return reconcile.Result{}, r.run(ctx, p,
 		step[T]{Failed: reasonCannotConnect, Do: r.connect},
 		step[T]{Failed: reasonCannotSelect, Do: r.selectResources},
 		step[T]{Failed: reasonCannotCompare, Do: r.compare},
 		step[T]{Failed: reasonCannotDelete, Do: r.prune},
 		step[T]{Failed: reasonCannotApply, Do: r.apply})
-}
-
-func (r *Reconciler[T]) newPass(c T) (*pass[T], error) {
-	before, ok := c.DeepCopyObject().(Collection)
-	if !ok {
-		return nil, errors.Errorf("%T is not a collection", c)
-	}
-	n := types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}
-	return &pass[T]{collection: c, before: before, owner: r.owner(n)}, nil
 }
 
 func (r *Reconciler[T]) owner(n types.NamespacedName) informer.Owner {
@@ -105,31 +92,20 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{}, err
 	}
-	r.describe(p, err)
+	describe(p, err)
 	if err := managedadapter.Save(ctx, r.local, p.before, p.collection); err != nil {
 		return reconcile.Result{}, err
 	}
-	switch {
-	case p.paused:
-		return reconcile.Result{}, nil
-	case targetresource.CauseOf(err, causes...).Woken:
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	case err != nil:
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+	return targetresource.Next(r.poll, err, 0)
 }
 
 // describe puts into the status what a pass has found.
-func (r *Reconciler[T]) describe(p *pass[T], err error) {
-	if p.paused {
-		setCondition(p.collection, xpv2.ReconcilePaused())
-		return
-	}
-	conclude(p.collection, err)
+func describe[T Collection](p *pass[T], err error) {
+	setCondition(p.collection, targetresource.Synced(err))
 	status := p.collection.Observed()
 	status.MembershipLabel = membership(p.collection)
 	if err == nil {
+		setCondition(p.collection, xpv2.Available())
 		status.TemplateHash, status.Members = p.hash, int64(len(p.selected))
 		status.ObservedGeneration = p.collection.GetGeneration()
 	}

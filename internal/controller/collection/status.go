@@ -1,53 +1,22 @@
 package collection
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 var (
 	// errInvalidSelection is the cause of errors that only a change of spec.observeObjects can cure.
-	errInvalidSelection = errors.New("spec.observeObjects is invalid")
+	errInvalidSelection = targetresource.Because(commonv1.ReasonInvalidSelection, "spec.observeObjects is invalid")
+	// errInvalidTemplate is the cause of errors that only a change of spec.objectTemplate can cure.
+	errInvalidTemplate = targetresource.Because(commonv1.ReasonInvalidTemplate, "spec.objectTemplate is invalid")
 	// errNameTaken is the cause of errors about Objects that are no members and have the names of members.
-	errNameTaken = errors.New("make the collection under another name")
+	errNameTaken = targetresource.Because(commonv1.ReasonNameTaken, "make the collection under another name")
 )
-
-// causes are those of collections. Their streams tell when what a target has denied is allowed.
-var causes = []targetresource.Cause{
-	{
-		Is:     func(err error) bool { return targetresource.IsOfControlPlane(err) && apierrors.IsInvalid(err) },
-		Reason: commonv1.ReasonInvalidTemplate, Woken: true,
-	},
-	{Is: targetresource.IsOfControlPlane},
-	{Is: targetresource.By(errNameTaken), Reason: commonv1.ReasonNameTaken, Woken: true},
-	{Is: targetresource.By(errInvalidSelection), Reason: commonv1.ReasonInvalidSelection, Woken: true},
-	{Is: clusters.IsUnreachable, Reason: commonv1.ReasonTargetUnreachable, Woken: true},
-	{Is: clusters.IsNoKind, Reason: commonv1.ReasonUnknownKind, Woken: true},
-	{Is: apierrors.IsForbidden, Reason: commonv1.ReasonForbidden, Woken: true},
-	{Is: apierrors.IsUnauthorized, Reason: commonv1.ReasonUnauthorized, Woken: true},
-}
-
-// conclude sets the conditions that follow from how a pass ended.
-func conclude(c Collection, err error) {
-	if err != nil {
-		synced := xpv2.ReconcileError(err)
-		synced.Reason = cmp.Or(targetresource.CauseOf(err, causes...).Reason, synced.Reason)
-		setCondition(c, synced)
-		return
-	}
-	setCondition(c, xpv2.ReconcileSuccess())
-	setCondition(c, xpv2.Available())
-}
 
 func setCondition(c Collection, cond xpv2.Condition) {
 	c.SetConditions(cond.WithObservedGeneration(c.GetGeneration()))
@@ -69,12 +38,9 @@ const namedMost = 3
 
 // enumerate names the first of some members, and says how many there are beside.
 func enumerate[T any](all []T, name func(T) string) string {
-	var names []string
-	for _, m := range all[:min(len(all), namedMost)] {
-		names = append(names, name(m))
+	names := make([]string, len(all))
+	for i, m := range all {
+		names[i] = name(m)
 	}
-	if len(all) > namedMost {
-		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(all)-namedMost)
-	}
-	return strings.Join(names, ", ")
+	return managedadapter.Some(names, namedMost, ", ")
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -36,10 +36,8 @@ var ownGroups = []string{objectv1alpha2.Group, mobjectv1alpha1.Group}
 
 // connect finds the target, and records the use of the ProviderConfig unless the collection must not use it.
 func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
-	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
-		Key:  r.kind.Key(p.collection),
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.collection) },
-	})
+	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner,
+		targetresource.ConfigOf(r.kind.Kind, p.collection))
 	if clusters.IsNamespaceNotAllowed(err) || apierrors.IsConflict(err) {
 		return err
 	}
@@ -64,7 +62,7 @@ func (r *Reconciler[T]) selectResources(ctx context.Context, p *pass[T]) error {
 		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Stream: informer.StreamNames, Selector: selector,
 	})
 	if err != nil {
-		return err
+		return targetresource.Awaited(err) // Streams tell when what a target has denied is allowed.
 	}
 	p.selected = make([]resourceID, 0, len(names))
 	for _, n := range names {
@@ -233,7 +231,11 @@ func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a applicati
 	if a.uid != "" {
 		opts = append(opts, client.ForceOwnership)
 	}
-	if err := r.local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+	err = r.local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...)
+	switch {
+	case apierrors.IsInvalid(err):
+		return errors.Wrapf(errInvalidTemplate, "cannot apply Object %q: %v", a.name, err)
+	case err != nil:
 		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot apply Object %q", a.name))
 	}
 	return nil
@@ -251,18 +253,16 @@ func (r *Reconciler[T]) deleteMember(ctx context.Context, p *pass[T], m member) 
 	return nil
 }
 
-// inTurn calls do for each number below count, some at a time, and begins at most one other once one has failed. It
-// returns the error of the lowest number: while the same ones fail, it is always the same.
+// inTurn calls do for each number below count, some at a time, until one has failed. It returns the error of the lowest
+// number: while the same ones fail, it is always the same.
 func inTurn(count int, do func(i int) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	errs := make([]error, count)
-	group, ctx := errgroup.WithContext(context.Background())
-	group.SetLimit(writers)
-	for i := 0; i < count && ctx.Err() == nil; i++ {
-		group.Go(func() error {
-			errs[i] = do(i)
-			return errs[i]
-		})
-	}
-	_ = group.Wait() // It returns the error that came first.
+	workqueue.ParallelizeUntil(ctx, writers, count, func(i int) {
+		if errs[i] = do(i); errs[i] != nil {
+			cancel()
+		}
+	})
 	return cmp.Or(errs...)
 }

@@ -29,8 +29,8 @@ import (
 const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
-var errDependents = errors.New("delete the Objects that refer to this one, " +
-	"or have whoever set these finalizers take them off")
+var errDependents = targetresource.Because(commonv1.ReasonWaitingForDependents,
+	"delete the Objects that refer to this one, or have whoever set these finalizers take them off")
 
 // A deletion is an Object that is being deleted.
 type deletion struct{ *remote }

@@ -15,14 +15,11 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-var (
-	// errInvalidManifest is the cause of errors that only a change of the manifest can cure.
-	errInvalidManifest = errors.New("manifest is invalid")
-	// errControlPlane is the cause of errors that the control plane has made, not the target.
-	errControlPlane = errors.New("control plane refuses")
-)
+// errInvalidManifest is the cause of errors that only a change of the manifest can cure.
+var errInvalidManifest = targetresource.Because(commonv1.ReasonInvalidManifest, "manifest is invalid")
 
 // manifest returns what an Object wants on its target, with the values its references lead to. Nothing of it is ever
 // written back to the Object.

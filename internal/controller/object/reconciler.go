@@ -79,7 +79,7 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.Unsaved:
 		return res, nil
-	case p.woken:
+	case causeOf(p.err).Woken:
 		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed.
@@ -162,8 +162,6 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	owner := c.owner(client.ObjectKeyFromObject(o))
 	cluster, err := c.connect(ctx, owner, via, moved)
 	if err != nil {
-		// An owner whose target or credentials are missing is woken when they are there.
-		p.woken = targetresource.IsCutOff(err)
 		return nil, err
 	}
 	r := &remote{
@@ -187,20 +185,12 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 	return &external{remote: r}, nil
 }
 
-// connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves. One that
-// is deleted together with its ProviderConfig, as when their namespace is, ends with it: its credentials may go first,
-// and nobody means to cut it off from its target.
+// connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves.
 func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T, moves bool,
 ) (*clusters.Cluster, error) {
-	ends := false
-	if meta.WasDeleted(o) {
-		leaving, err := c.kind.Leaving(ctx, o)
-		ends = err == nil && leaving
-	}
-	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
-		Key: c.kind.Key(o), Ends: ends, Visits: moves,
-		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
-	})
+	config := targetresource.ConfigOf(c.kind, o)
+	config.Visits = moves
+	return targetresource.Connect(ctx, c.registry, owner, config)
 }
 
 func (c *reconciler[T]) owner(n types.NamespacedName) informer.Owner {

@@ -29,7 +29,6 @@ type reconciliation struct {
 	managedadapter.Reconciliation
 
 	err     error                    // why it failed
-	woken   bool                     // the Object is woken when the cause of the failure goes
 	verdict *readiness.Verdict       // of the resource as last seen, or of there being none
 	synced  *xpv2.Condition          // what is reported if all went well but not far enough
 	left    error                    // why a deleted Object leaves its resource
@@ -70,7 +69,7 @@ func (r *reconciliation) fail(err error) error {
 	if r.Suppressed = targetresource.IsSuppressed(err); !r.Suppressed {
 		err = brief(err, seen && meta.WasDeleted(last))
 	}
-	r.err, r.woken = err, r.woken || causeOf(err).Woken
+	r.err = err
 	return err
 }
 
@@ -109,23 +108,12 @@ func (r *reconciliation) amend(obj client.Object) {
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
-// contestedFinalizer rests as if somebody would wake the Object: nobody tells when a webhook goes.
-var contestedFinalizer = targetresource.Cause{
-	Is: targetresource.By(managedadapter.ErrFinalizerContested), Reason: commonv1.ReasonFinalizerContested, Woken: true,
-}
-
 // causeOf returns what an error means to an Object.
 func causeOf(err error) targetresource.Cause {
 	if r := reference.ReasonOf(err); r != "" {
 		return targetresource.Cause{Reason: r, Woken: reference.IsAwaited(err)}
 	}
-	return targetresource.CauseOf(err,
-		contestedFinalizer,
-		targetresource.Cause{Is: targetresource.By(errControlPlane)},
-		targetresource.Cause{Is: targetresource.By(errDependents), Reason: commonv1.ReasonWaitingForDependents},
-		targetresource.Cause{
-			Is: targetresource.By(errInvalidManifest), Reason: commonv1.ReasonInvalidManifest, Woken: true,
-		})
+	return targetresource.CauseOf(err)
 }
 
 // isReady reports whether an Object was last seen ready.
@@ -149,7 +137,7 @@ func (c *reconciler[T]) postpones(r *reconciliation, was, is Object) bool {
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
 		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
-		Urgent:  r.woken || !onlySeen(was, is) || c.options.References.Reads(c.kind.GVK, was, is),
+		Urgent:  causeOf(r.err).Woken || !onlySeen(was, is) || c.options.References.Reads(c.kind.GVK, was, is),
 		Passing: !isReady(is),
 	})
 	if wait > 0 && (r.retry == 0 || wait < r.retry) {

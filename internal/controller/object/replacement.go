@@ -66,7 +66,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	case apierrors.IsConflict(err):
 		return false, err
 	case err != nil:
-		return false, errors.Wrapf(errControlPlane, "cannot record that %s is dealt with: %v", describe(seen), err)
+		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is dealt with: %v", describe(seen), err)
 	}
 	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
 	e.arrive()
@@ -154,7 +154,6 @@ func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstr
 			return err
 		}
 		if old.Cluster, err = e.connectPrevious(ctx); err != nil {
-			e.woken = targetresource.IsCutOff(err)
 			return nil, false, err
 		}
 	}

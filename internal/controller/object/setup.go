@@ -124,10 +124,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		by := informer.Owner{
 			Controller: managed.ControllerName(k.GVK.GroupKind().String()), NamespacedName: req.NamespacedName,
 		}
-		err := targetresource.Admit(ctx, opts.Registry, by, targetresource.Config{
-			Key:  k.Key(o),
-			Read: func(ctx context.Context) (commonv1.Connection, error) { return k.Config(ctx, o) },
-		})
+		err := targetresource.Admit(ctx, opts.Registry, by, targetresource.ConfigOf(k, o))
 		if clusters.IsNamespaceNotAllowed(err) {
 			return reconcile.Result{}, nil // Its condition changes when it may.
 		}

@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -19,7 +19,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -84,6 +83,13 @@ func (p *pass) fail(err error) error {
 	return err
 }
 
+// lookAgain has the PublishedResource looked at again after some time at the latest. Zero asks for nothing.
+func (p *pass) lookAgain(after time.Duration) {
+	if after > 0 {
+		p.again = min(cmp.Or(p.again, after), after)
+	}
+}
+
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
 func (p *pass) postpone(was, is client.Object) bool {
 	before, ok := was.(*v1alpha1.PublishedResource)
@@ -91,8 +97,9 @@ func (p *pass) postpone(was, is client.Object) bool {
 	if !ok || !also {
 		return false
 	}
-	p.again = p.memory.wait(before, after, time.Now())
-	return p.again > 0
+	wait := p.memory.wait(before, after, time.Now())
+	p.lookAgain(wait)
+	return wait > 0
 }
 
 // record records an event of the PublishedResource.
@@ -121,7 +128,7 @@ func (p *pass) amend(obj client.Object) {
 		p.set(mg, *p.synced)
 	}
 	synced := mg.GetCondition(xpv2.TypeSynced)
-	if r, _ := causeOf(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
+	if r := causeOf(p.err).Reason; r != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = r
 		p.set(mg, synced)
 	}
@@ -154,51 +161,37 @@ func isSyncStopped(o *v1alpha1.PublishedResource) bool {
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.
-var errConsumersLeft = errors.New("waiting for consumers to delete their objects")
+var errConsumersLeft = targetresource.Because(v1alpha1.ReasonConsumersLeft, "waiting for consumers to delete their objects")
 
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
 var errTaken = errors.New("give this one another name in spec.projection, or delete it")
 
 // errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the
 // projection can cure.
-var errRefusedSchema = errors.New("kcp refuses the schema")
+var errRefusedSchema = targetresource.Because(xpv2.ConditionReason(projection.InvalidSchema), "kcp refuses the schema")
 
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
-var errWorkspaceDeleted = errors.New("the workspace is being deleted")
+var errWorkspaceDeleted = targetresource.Because(v1alpha1.ReasonWorkspaceDeleted, "the workspace is being deleted")
 
-// causeOf returns the reason of condition Synced for the cause of an error, empty if there is no better one than
-// ReconcileError, and whether the cause is watched.
-func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
-	if r := projection.ReasonOf(err); r != "" {
-		return xpv2.ConditionReason(r), true
+// causeOf returns what an error means to a PublishedResource.
+func causeOf(err error) targetresource.Cause {
+	r := xpv2.ConditionReason(projection.ReasonOf(err))
+	switch {
+	case r != "":
+		return targetresource.Cause{Reason: r, Woken: true}
+	case errors.Is(err, errTaken):
+		return targetresource.Cause{Reason: v1alpha1.ReasonAlreadyPublished}
+	case errors.Is(err, errSourceMissing):
+		return targetresource.Cause{Reason: v1alpha1.ReasonSourceMissing}
+	case errors.Is(err, kcp.ErrNoExport):
+		return targetresource.Cause{Reason: v1alpha1.ReasonExportMissing, Woken: true}
+	case kcp.LacksIdentity(err):
+		return targetresource.Cause{Reason: v1alpha1.ReasonIdentityHashMissing}
 	}
-	for _, c := range []struct {
-		is     func(error) bool
-		reason xpv2.ConditionReason
-		woken  bool
-	}{
-		{targetresource.By(errControlPlane), "", false},
-		{targetresource.By(managedadapter.ErrFinalizerContested), commonv1.ReasonFinalizerContested, false},
-		{targetresource.By(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
-		{targetresource.By(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
-		{targetresource.By(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
-		{targetresource.By(errTaken), v1alpha1.ReasonAlreadyPublished, false},
-		{targetresource.By(errSourceMissing), v1alpha1.ReasonSourceMissing, false},
-		{targetresource.By(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
-		{targetresource.By(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
-		{clusters.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
-		{clusters.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
-		{targetresource.By(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
-		{kcp.LacksIdentity, v1alpha1.ReasonIdentityHashMissing, false},
-		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
-		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
-	} {
-		if err != nil && c.is(err) {
-			return c.reason, c.woken
-		}
+	c := targetresource.CauseOf(err)
+	if c.Reason == commonv1.ReasonInvalidManifest {
+		c.Reason = "" // There is none.
 	}
-	return "", false
+	c.Woken = c.Woken || clusters.IsUnreachable(err)
+	return c
 }
-
-// errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.
-var errControlPlane = errors.New("control plane cannot do it")

@@ -24,10 +24,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // errInvalidSpec is the cause of errors that only a change of the spec or of the ClusterProviderConfig can cure.
-var errInvalidSpec = errors.New("change the spec or the ClusterProviderConfig")
+var errInvalidSpec = targetresource.Because(v1alpha1.ReasonInvalidSpec, "change the spec or the ClusterProviderConfig")
 
 // A plan is where an API is published and by whom, as the spec and the ProviderConfig together say.
 type plan struct {

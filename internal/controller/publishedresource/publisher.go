@@ -25,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // A publisher keeps APIs published: their schemas, and what APIExports offer and claim.
@@ -224,7 +225,7 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 		now := o.DeepCopy()
 		now.Status.ResourceSchemaName = p.wanted.schema
 		if err := managedadapter.Save(ctx, u.local, o, now); err != nil {
-			return errors.Wrap(errControlPlane, err.Error())
+			return errors.Wrap(targetresource.ErrControlPlane, err.Error())
 		}
 		o.Status.ResourceSchemaName = p.wanted.schema
 		o.SetResourceVersion(now.GetResourceVersion())
@@ -264,7 +265,7 @@ func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error
 func (u *publisher) siblings(ctx context.Context, p *pass) ([]*v1alpha1.PublishedResource, error) {
 	list := &v1alpha1.PublishedResourceList{}
 	if err := u.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, errors.Wrapf(errControlPlane, "cannot list PublishedResources: %v", err)
+		return nil, errors.Wrapf(targetresource.ErrControlPlane, "cannot list PublishedResources: %v", err)
 	}
 	var others []*v1alpha1.PublishedResource
 	for i := range list.Items {

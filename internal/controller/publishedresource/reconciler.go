@@ -88,7 +88,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // requeue returns when a PublishedResource is looked at again, as crossplane-runtime says, or as its failure asks for.
 func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconcile.Result {
-	switch _, woken := causeOf(p.err); {
+	switch woken := causeOf(p.err).Woken; {
 	case p.quiet.Unsaved:
 		return res
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
@@ -144,7 +144,7 @@ func (r *reconciler) open(ctx context.Context, p *pass, o *v1alpha1.PublishedRes
 	p.resource, p.events = o, r.events
 	if !meta.WasDeleted(o) {
 		if err := r.connections.publisher.Track(ctx, o); err != nil {
-			return errors.Wrap(errControlPlane, err.Error())
+			return errors.Wrap(targetresource.ErrControlPlane, err.Error())
 		}
 	}
 	owner := r.connections.owner(o.GetName(), "")

@@ -34,7 +34,8 @@ const builtInAge = time.Hour
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 // errSourceMissing is the cause of the error if a service cluster does not have an API.
-var errSourceMissing = errors.New("service cluster does not have the API: install it, or correct spec.resource")
+var errSourceMissing = errors.New(
+	"service cluster does not have the API: install it, or correct spec.resource")
 
 // A source is an API of a service cluster.
 type source struct {

@@ -50,7 +50,7 @@ func (p *pass) describe() {
 // schemaCondition returns condition SchemaPublished, and whether there is something to say.
 func schemaCondition(p *pass) (xpv2.Condition, bool) {
 	const t = v1alpha1.TypeSchemaPublished
-	r, _ := causeOf(p.refusal)
+	r := causeOf(p.refusal).Reason
 	switch {
 	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(p.refusal, errRefusedSchema),
 		projection.ReasonOf(p.refusal) != "":

@@ -1,0 +1,224 @@
+package application
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
+)
+
+// clustersMost is how many clusters that do not answer a message names.
+const clustersMost = 3
+
+// errUnschedulable is the cause of errors about applications that no cluster fits.
+var errUnschedulable = targetresource.Because(workloadv1alpha1.ReasonUnschedulable, "application waits for a cluster")
+
+// schedule chooses a cluster for an application that has none, one application at a time but for the moments in which a
+// cluster is asked.
+func (r *Reconciler) schedule(ctx context.Context, p *pass) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := client.ObjectKeyFromObject(p.app)
+	delete(r.chosen, key)
+	if p.app.Spec.ClusterRef != nil {
+		r.consider(key, nil)
+		return nil
+	}
+	ref, err := r.choose(ctx, p.app)
+	if err != nil {
+		return err
+	}
+	there := at(p.app, *ref)
+	if err := r.kind.Track(ctx, there); err != nil {
+		return err
+	}
+	patch := client.MergeFromWithOptions(p.app, client.MergeFromWithOptimisticLock{})
+	if err := r.local.Patch(ctx, there, patch, client.FieldOwner(workloadv1alpha1.FieldManagerScheduler)); err != nil {
+		return errors.Wrap(err, "cannot write spec.clusterRef")
+	}
+	r.record.Event(p.app, event.Normal(reasonScheduled, fmt.Sprintf("Scheduled to %s %s", ref.Kind, ref.Name)))
+	p.app, p.before = there, there.DeepCopy()
+	return nil
+}
+
+// choose returns the best cluster that answers. The cause of the error is errUnschedulable if there is none.
+func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1alpha1.ClusterReference, error) {
+	places, err := r.candidates(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		key    = client.ObjectKeyFromObject(app)
+		owners []informer.Owner
+		causes []string
+	)
+	for _, p := range places {
+		// No name of an application has a slash.
+		owner := r.owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
+		owners = append(owners, owner)
+		r.chosen[key] = p.ClusterReference
+		err := r.answers(ctx, owner, at(app, p.ClusterReference))
+		if err == nil {
+			r.consider(key, owners)
+			return &p.ClusterReference, nil
+		}
+		if clusters.IsNamespaceNotAllowed(err) || informer.IsNotSynced(err) {
+			continue // Nothing is told of a cluster that is not known to be allowed.
+		}
+		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
+	}
+	delete(r.chosen, key)
+	r.consider(key, owners)
+	if len(causes) == 0 {
+		return nil, errors.Wrap(errUnschedulable,
+			"no ProviderConfig of the namespace and no ClusterProviderConfig that allows it matches spec.clusterSelector: "+
+				"label one, or set spec.clusterRef")
+	}
+	slices.Sort(causes)
+	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
+		len(causes), managedadapter.Some(causes, clustersMost, "; "))
+}
+
+// answers returns nil if the cluster of an application answers, to whom it knows. Meanwhile others are scheduled.
+func (r *Reconciler) answers(ctx context.Context, o informer.Owner, there *application) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	config := targetresource.ConfigOf(r.kind, there)
+	config.Visits = true
+	c, err := targetresource.Connect(ctx, r.registry, o, config)
+	if err != nil {
+		return err
+	}
+	return c.Authorized(ctx, o)
+}
+
+// at returns an application as if it was scheduled to a cluster.
+func at(app *application, ref workloadv1alpha1.ClusterReference) *application {
+	there := app.DeepCopy()
+	there.Spec.ClusterRef = &ref
+	return there
+}
+
+// consider keeps the connections of an application to the clusters it waits for, and ends the others.
+func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner) {
+	for _, o := range r.considered[app] {
+		if !slices.Contains(owners, o) {
+			r.registry.Forget(o)
+		}
+	}
+	if r.considered[app] = owners; owners == nil {
+		delete(r.considered, app)
+	}
+}
+
+// A place is the ProviderConfig of a cluster, and how many applications are scheduled to it.
+type place struct {
+	workloadv1alpha1.ClusterReference
+
+	load int
+}
+
+// candidates returns the places an application may be scheduled to, the best first.
+func (r *Reconciler) candidates(ctx context.Context, app *application) ([]place, error) {
+	selector, err := metav1.LabelSelectorAsSelector(app.Spec.ClusterSelector)
+	if err != nil {
+		return nil, errors.Wrapf(errUnschedulable, "cannot parse spec.clusterSelector: %v", err)
+	}
+	load, err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, shared := &mpcv1alpha1.ProviderConfigList{}, &mpcv1alpha1.ClusterProviderConfigList{}
+	if err := r.local.List(ctx, own, client.InNamespace(app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrap(err, "cannot list ProviderConfigs")
+	}
+	if err := r.local.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrap(err, "cannot list ClusterProviderConfigs")
+	}
+	var found []place
+	add := func(kind string, o client.Object) {
+		if o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) {
+			ref := workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}
+			found = append(found, place{ClusterReference: ref, load: load[r.kind.Key(at(app, ref))]})
+		}
+	}
+	for i := range own.Items {
+		add(mpcv1alpha1.ProviderConfigGroupVersionKind.Kind, &own.Items[i])
+	}
+	for i := range shared.Items {
+		add(mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind, &shared.Items[i])
+	}
+	rank(found)
+	return found, nil
+}
+
+// rank sorts places by their load. Of equals those of the namespace come first, and then the order is that of names.
+func rank(places []place) {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.load, b.load), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// load counts the applications by the keys of their ProviderConfigs.
+func (r *Reconciler) load(ctx context.Context) (map[string]int, error) {
+	apps := &workloadv1alpha1.KubernetesApplicationList{}
+	if err := r.local.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrap(err, "cannot list KubernetesApplications")
+	}
+	load := map[string]int{}
+	for i := range apps.Items {
+		app := &apps.Items[i]
+		if chosen, ok := r.chosen[client.ObjectKeyFromObject(app)]; ok && app.Spec.ClusterRef == nil {
+			app = at(app, chosen)
+		}
+		if app.Spec.ClusterRef != nil {
+			load[r.kind.Key(app)]++
+		}
+	}
+	return load, nil
+}
+
+// applicationOf returns the application that is connected to a cluster as an owner.
+func applicationOf(owner types.NamespacedName) types.NamespacedName {
+	owner.Name, _, _ = strings.Cut(owner.Name, "/")
+	return owner
+}
+
+// waiting wakes all applications that wait for a cluster.
+func (r *Reconciler) waiting() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, pc client.Object) []reconcile.Request {
+		return r.requests(ctx, pc.GetNamespace(), func(app *application) bool { return app.Spec.ClusterRef == nil })
+	})
+}
+
+// requests returns those for the applications of a namespace, or of all for an empty one, that are to be woken.
+func (r *Reconciler) requests(ctx context.Context, namespace string, wake func(*application) bool) []reconcile.Request {
+	apps := &workloadv1alpha1.KubernetesApplicationList{}
+	if err := r.local.List(ctx, apps, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // The cache is not there yet, and will bring all applications.
+	}
+	var found []reconcile.Request
+	for i := range apps.Items {
+		if wake(&apps.Items[i]) {
+			found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
+		}
+	}
+	return found
+}
