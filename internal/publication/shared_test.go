@@ -230,7 +230,7 @@ func TestLeftNamespace(t *testing.T) {
 			pass: p.worker.newPass(t.Context(), objectsync.Primary{}), client: p.worker.config.Service.Dynamic(),
 		}
 		r := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		if err := below.Create(t.Context(), r, u); err != nil {
+		if _, err := below.Create(t.Context(), r, u); err != nil {
 			t.Error(err)
 		}
 	}
