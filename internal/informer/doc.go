@@ -7,11 +7,13 @@
 // # Streams
 //
 // Memory grows with what is managed. Resources that we may label come through one stream per kind that selects our
-// label. A resource that we may only look at is watched by its name. A selection whose names alone count is a stream of
-// metadata. Managed fields are held as JSON: as maps they are half of a small resource. We rejected JSON of all of it,
-// as each look would decode it. We rejected a stream of the whole kind, filtered here: a target with 20,000 ConfigMaps
-// of other people would be read in full after each disconnect. We rejected the caches of controller-runtime: each
-// resource that is watched by name would need its own, and namesakes of two workspaces would overwrite each other.
+// label. A resource that we may only look at is watched by its name. What may be related to an object of a consumer
+// comes as metadata, and so does a selection whose names alone count: nobody knows how much there is. We rejected
+// content as far as there is room, which is a bound to be counted, told and waited for. Managed fields are held as
+// JSON: as maps they are half of a small resource. We rejected JSON of all of it, as each look would decode it. We
+// rejected a stream of the whole kind, filtered here: a target with 20,000 ConfigMaps of other people would be read in
+// full after each disconnect. We rejected the caches of controller-runtime: each resource that is watched by name would
+// need its own, and namesakes of two workspaces would overwrite each other.
 //
 // # Lists
 //
@@ -47,13 +49,8 @@
 //
 // # Bounds
 //
-// A list has a bound over all of its pages, and so has all that a Set holds. A stream that brings more is left,
-// forgotten and denied for a while that doubles. We rejected holding what fits: nobody could tell what is missing from
-// what does not exist.
-//
-// What all workspaces of a kcp show is left to none of them: of each, so much is held with its content, and of the rest
-// metadata, whose content is read when it is in use. We rejected metadata of all that is not in use: each related
-// object would be read once, also after a restart, and what ordinary workspaces have fits.
+// A list has a bound over all of its pages. A stream that brings more is left, forgotten and denied for a while that
+// doubles. We rejected holding what fits: nobody could tell what is missing from what does not exist.
 //
 // # Looks
 //

@@ -3,35 +3,7 @@ package informer
 import (
 	"context"
 	"sync/atomic"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// bytesPerValue is about how many bytes a value of a resource takes beside its text.
-const bytesPerValue = 32
-
-// sizeOf returns about how many bytes a value takes.
-func sizeOf(v any) int64 {
-	size := int64(bytesPerValue)
-	switch x := v.(type) {
-	case *unstructured.Unstructured:
-		if x == nil {
-			return 0
-		}
-		return sizeOf(x.Object)
-	case string:
-		size += int64(len(x))
-	case map[string]any:
-		for key, value := range x {
-			size += int64(len(key)) + bytesPerValue + sizeOf(value)
-		}
-	case []any:
-		for _, value := range x {
-			size += sizeOf(value)
-		}
-	}
-	return size
-}
 
 // A ListSize is how many bytes of a list have been read, over all of its pages or, if it comes as a stream, all of its
 // events: a bound of each alone would be none of their number.

@@ -3,7 +3,6 @@ package informer
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -37,22 +36,6 @@ func unpacked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	var list []any
 	_ = utiljson.Unmarshal([]byte(text), &list) // It is ours.
 	return withManagedFields(u, list)
-}
-
-// keptManagers begins the names of field managers that tell what a resource is.
-const keptManagers = "syncagent.kcp.io/"
-
-// StripManagedFields takes the managed fields off a resource, but for the names of such managers.
-func StripManagedFields(u *unstructured.Unstructured) {
-	fields, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-	u.SetManagedFields(nil)
-	list, _ := fields.([]any)
-	for _, entry := range list {
-		m, _ := entry.(map[string]any)
-		if name, _ := m["manager"].(string); strings.HasPrefix(name, keptManagers) {
-			_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"manager": name}}, "metadata", "managedFields")
-		}
-	}
 }
 
 func allUnpacked(all []*unstructured.Unstructured) []*unstructured.Unstructured {

@@ -52,27 +52,3 @@ func TestPacked(t *testing.T) {
 		t.Errorf("nothing becomes %v", got)
 	}
 }
-
-// TestStripManagedFields shows that of managed fields only the names of managers are kept that tell what a resource is.
-func TestStripManagedFields(t *testing.T) {
-	of := func(names ...string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{}}
-		var all []any
-		for _, name := range names {
-			all = append(all, map[string]any{"manager": name, "fieldsV1": map[string]any{"f:data": map[string]any{}}})
-		}
-		_ = unstructured.SetNestedSlice(u.Object, all, "metadata", "managedFields")
-		return u
-	}
-	for name, want := range map[string]any{
-		"kubectl":                nil,
-		keptManagers + "related": []any{map[string]any{"manager": keptManagers + "related"}},
-	} {
-		u := of("a", name, "b")
-		StripManagedFields(u)
-		got, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want, +got:\n%s", name, diff)
-		}
-	}
-}

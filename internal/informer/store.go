@@ -26,12 +26,12 @@ const (
 // A store holds what one stream has delivered, and the answers to our own writes until the stream has come as far. Its
 // callbacks are called without its lock.
 type store struct {
-	name     func(metav1.Object) types.NamespacedName // tells a resource from the others of the stream
-	changed  func(n types.NamespacedName, by Owner)   // a resource has changed, perhaps by one of our owners
-	wentBack func()                                   // a list comes of a server that was restored
-	listed   func(wentBack bool)                      // a list has come, perhaps of such a server
+	name     func(metav1.Object) types.NamespacedName       // tells a resource from the others of the stream
+	changed  func(n types.NamespacedName, by Owner)         // a resource has changed, perhaps by one of our owners
+	wentBack func()                                         // a list comes of a server that was restored
+	listed   func(wentBack bool)                            // a list has come, perhaps of such a server
+	keep     func(metav1.Object) *unstructured.Unstructured // returns what is held of a resource
 	interner *Interner
-	rooms    rooms // nil for no bounds
 
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
@@ -51,10 +51,12 @@ var (
 )
 
 func newStore() *store {
-	return &store{
+	s := &store{
 		name: nameOf, items: cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{}),
 		answers: map[types.NamespacedName]*answer{},
 	}
+	s.keep = s.whole
+	return s
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {
@@ -114,21 +116,21 @@ func (s *store) names() []types.NamespacedName {
 	return out
 }
 
-// kept returns what is held of a resource that the stream delivers, nil for nothing: of one that comes as metadata, the
-// name.
+// kept returns what is held of a resource that the stream delivers, nil for nothing.
 func (s *store) kept(o any) *unstructured.Unstructured {
-	switch x := o.(type) {
-	case *unstructured.Unstructured:
-		if s.rooms != nil {
-			StripManagedFields(x)
-		}
-		return s.interner.intern(packed(x))
-	case *metav1.PartialObjectMetadata:
-		return &unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"namespace": x.Namespace, "name": x.Name},
-		}}
+	if m, ok := o.(metav1.Object); ok {
+		return s.keep(m)
 	}
 	return nil
+}
+
+// whole returns all of a resource, packed.
+func (s *store) whole(o metav1.Object) *unstructured.Unstructured {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	return s.interner.intern(packed(u))
 }
 
 // Add takes a resource that the stream delivers.
@@ -217,11 +219,10 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 	was, items := map[types.NamespacedName]*unstructured.Unstructured{}, make(map[string]any, len(list))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.rooms)
 	for _, o := range list {
 		if u := s.kept(o); u != nil {
 			n := s.name(u)
-			was[n], items[n.String()] = nil, s.rooms.fit(n, nil, u, isWhole(s.get(n)))
+			was[n], items[n.String()] = nil, u
 		}
 	}
 	for _, u := range s.find("", "") {
@@ -250,12 +251,7 @@ func (s *store) replace(list []any, version string, wentBack bool) (changed []ty
 
 // set holds a resource, nil for nothing. The caller holds the lock.
 func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) {
-	s.hold(n, u, isWhole(s.get(n)))
-}
-
-// hold does so for a resource that is in use or, if there is little room, may be trimmed.
-func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used bool) {
-	if u = s.rooms.fit(n, s.get(n), u, used); u == nil {
+	if u == nil {
 		s.items.Delete(n.String())
 		return
 	}
@@ -266,12 +262,9 @@ func (s *store) hold(n types.NamespacedName, u *unstructured.Unstructured, used 
 // far it does nothing: what the stream has passed and does not hold is gone, or has lost our label.
 func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	n := s.name(u)
-	u = packed(u)
+	u = s.keep(u)
 	s.mu.Lock()
 	held := s.get(n)
-	if IsTrimmed(held) && held.GetResourceVersion() == u.GetResourceVersion() {
-		s.hold(n, u, true)
-	}
 	news := (s.version == "" || newer(u.GetResourceVersion(), s.version)) &&
 		(held == nil || newer(u.GetResourceVersion(), held.GetResourceVersion()))
 	if news {
@@ -280,7 +273,7 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 			told = a.told
 		}
 		s.answers[n] = &answer{version: u.GetResourceVersion(), told: told}
-		s.hold(n, u, true)
+		s.set(n, u)
 	}
 	s.mu.Unlock()
 	if news {
@@ -315,6 +308,5 @@ func (s *store) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.items.Replace(map[string]any{}, "")
-	clear(s.rooms)
 	clear(s.answers)
 }

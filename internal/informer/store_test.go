@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -202,6 +204,7 @@ func TestNames(t *testing.T) {
 	}
 	var woken []string
 	s := testStore(func(what string) { woken = append(woken, what) })
+	s.keep = nameOnly
 	_ = s.Replace([]any{partial("b", "a", "1"), partial("a", "z", "2")}, "2")
 	_ = s.Add(partial("a", "b", "3"))
 	_ = s.Update(partial("a", "z", "4"))
@@ -215,5 +218,39 @@ func TestNames(t *testing.T) {
 	slices.Sort(woken)
 	if diff := cmp.Diff([]string{"a", "a", "b", "z"}, woken); diff != "" {
 		t.Errorf("woken: -want, +got:\n%s", diff)
+	}
+}
+
+// TestMetadata shows what is held of a resource whose content is read when it is needed, and that a change of its
+// content wakes.
+func TestMetadata(t *testing.T) {
+	entry := func(manager string) metav1.ManagedFieldsEntry { return metav1.ManagedFieldsEntry{Manager: manager} }
+	of := func(version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: "b", UID: "u", ResourceVersion: version, Labels: map[string]string{"a": "b"},
+			Finalizers: []string{"f"}, Annotations: map[string]string{annotationCluster: "c", domain + "d": "e", "note": "n"},
+			ManagedFields: []metav1.ManagedFieldsEntry{entry("kubectl"), entry(domain + "related")},
+		}}
+	}
+	want := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"namespace": "a", "name": "b", "uid": "u", "resourceVersion": "2", "labels": map[string]any{"a": "b"},
+		"finalizers": []any{"f"}, "annotations": map[string]any{annotationCluster: "c", domain + "d": "e"},
+		"managedFields": []any{map[string]any{"manager": domain + "related"}},
+	}}}
+	woken := 0
+	s := testStore(func(string) { woken++ })
+	s.keep = metadataOf
+	_ = s.Add(of("1"))
+	_ = s.Update(of("2"))
+	if diff := cmp.Diff(want, s.get(types.NamespacedName{Namespace: "a", Name: "b"})); diff != "" || woken != 2 {
+		t.Errorf("want it told of twice, got %d: -want, +got:\n%s", woken, diff)
+	}
+	all := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{*of("2")}}
+	if _, err := byPages(func(context.Context, metav1.ListOptions) (runtime.Object, error) { return all, nil })(
+		t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if is := all.Items[0]; len(is.ManagedFields) != 1 || len(is.Annotations) != 2 {
+		t.Errorf("want a page without what is not held, got %v", is)
 	}
 }

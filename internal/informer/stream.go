@@ -36,8 +36,6 @@ const (
 	// retryDenied, until there was no flood for floodForgotten.
 	floodFirst     = 4 * time.Second
 	floodForgotten = 10 * time.Minute
-	// namesPage is how many resources a page of a list holds of which only the names are held.
-	namesPage = 500
 	// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each
 	// minute.
 	restoreMost = 2 * retryDenied
@@ -91,13 +89,17 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 	if s.key.Stream > StreamByName {
 		selector = s.key.Selector
 	}
-	if s.key.Stream == StreamAllWorkspacesInPart {
-		page = partPage
+	metadata := s.key.Stream == StreamMetadata || s.key.Stream == StreamAllWorkspacesMetadata
+	switch {
+	case metadata:
+		s.store.keep, page = metadataOf, metadataPage
+	case s.key.Stream == StreamNames:
+		s.store.keep, page = nameOnly, namesPage
 	}
 	var server cache.ListerWatcherWithContext
 	var expected runtime.Object = &unstructured.Unstructured{}
-	if s.key.Stream == StreamNames {
-		page, expected = namesPage, &metav1.PartialObjectMetadata{}
+	if metadata || s.key.Stream == StreamNames {
+		expected = &metav1.PartialObjectMetadata{}
 		r := o.Metadata.Resource(s.key.Resource).Namespace(s.key.Namespace)
 		server = listWatch(s.key, selector, r.List, r.Watch)
 	} else {
@@ -107,8 +109,8 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 	s.source = newSource(server, page)
 	s.source.isSame = o.IsSame
 	guarded := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
-	if s.key.Stream == StreamAllWorkspacesInPart {
-		s.store.rooms, guarded.ListWithContextFunc = rooms{}, s.store.inPart(s.source.list)
+	if metadata {
+		guarded.ListWithContextFunc = byPages(s.source.list)
 	}
 	var from cache.ListerWatcher = guarded
 	if s.key.Stream >= StreamAllWorkspaces {

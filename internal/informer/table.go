@@ -85,7 +85,7 @@ func (t *Table) Ready() error {
 // Resource returns the resource of the stream.
 func (t *Table) Resource() schema.GroupResource { return t.stream.key.Resource.GroupResource() }
 
-// Get returns a resource, nil if it is not there. In a stream of StreamAllWorkspacesInPart it may be trimmed.
+// Get returns a resource, nil if it is not there.
 func (t *Table) Get(n types.NamespacedName) *unstructured.Unstructured {
 	return unpacked(t.stream.store.get(n))
 }
@@ -93,11 +93,10 @@ func (t *Table) Get(n types.NamespacedName) *unstructured.Unstructured {
 // Names returns the names of all resources, sorted by namespace and name.
 func (t *Table) Names() []types.NamespacedName { return t.stream.store.names() }
 
-// Select returns the resources of a namespace that a selector selects, sorted by name, and those that are trimmed and
-// may be selected.
+// Select returns the resources of a namespace that a selector selects, sorted by name.
 func (t *Table) Select(namespace string, s labels.Selector) []*unstructured.Unstructured {
 	return allUnpacked(slices.DeleteFunc(t.stream.store.find(indexNamespace, namespace),
-		func(u *unstructured.Unstructured) bool { return !mayMatch(s, u) }))
+		func(u *unstructured.Unstructured) bool { return !s.Matches(labels.Set(u.GetLabels())) }))
 }
 
 // Keyed returns the resources with a key, sorted by namespace and name.
@@ -105,7 +104,7 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 	return allUnpacked(t.stream.store.find(indexKey, key))
 }
 
-// Put adds the answer to a write, so that the next look sees it, or what was read of a resource that is trimmed.
+// Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) { t.stream.store.put(Owner{}, u) }
 
 // Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look

@@ -36,12 +36,13 @@ const (
 	StreamBySelector
 	// StreamNames is the stream of the names of all resources that a selector selects. See Names.
 	StreamNames
+	// StreamMetadata is the stream of metadata of all resources in the namespace, without their kinds.
+	StreamMetadata
 	// StreamAllWorkspaces is the stream of all resources of a kind in all logical clusters that a virtual workspace of
 	// kcp shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
 	StreamAllWorkspaces
-	// StreamAllWorkspacesInPart is the same for what nobody knows how much there is of: of each logical cluster it holds
-	// the content of so much, and metadata of the rest. See IsTrimmed.
-	StreamAllWorkspacesInPart
+	// StreamAllWorkspacesMetadata is the same of their metadata.
+	StreamAllWorkspacesMetadata
 )
 
 // An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
@@ -62,7 +63,7 @@ func (i Interest) key() Interest {
 		i.NamespacedName = types.NamespacedName{}
 	case StreamLabelledInNamespace:
 		i.Name = ""
-	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces, StreamAllWorkspacesInPart:
+	case StreamByName, StreamBySelector, StreamNames, StreamMetadata, StreamAllWorkspaces, StreamAllWorkspacesMetadata:
 	}
 	return i
 }
@@ -79,7 +80,7 @@ func (i Interest) of(n types.NamespacedName) types.NamespacedName {
 type Options struct {
 	// Selector is the label selector of the streams that carry more than one resource.
 	Selector string
-	// Metadata is the client of the streams that carry names only.
+	// Metadata is the client of the streams that carry names or metadata only.
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)

@@ -47,6 +47,7 @@ type copySync struct {
 	originIsForeign bool      // Another workspace has the object,
 	othersRefer     bool      // or refers to it.
 	owned           bool      // The copy of the consumer's object owns it.
+	inStep          bool      // Nothing is to be done until one of both changes.
 }
 
 func (c *copySync) isPrimary() bool { return c.rule.names == nil }

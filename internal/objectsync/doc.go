@@ -26,8 +26,10 @@
 //
 // A pass reads a view of the object, its state and its copy. A planner decides what the copy needs, and the pass
 // executes that plan. Then it is the turn of related objects, whose names depend on the copy: a finder reads those that
-// the consumer may name. If a server answers otherwise than the view says, the plan of that copy ends; the next view
-// shows why. The planner reads and writes nothing, so that tables show its rules.
+// the consumer may name. Caches hold their metadata. The content of each is read before it is planned, and let go of
+// after that unless it is to be written, so that no more is held than fits into a state. What was in step with its copy
+// and has not changed is not read. If a server answers otherwise than the view says, the plan of that copy ends; the
+// next view shows why. The planner reads and writes nothing, so that tables show its rules.
 //
 // What is given up is not planned: who else needs a related object is known only once this one does not any more. An
 // object that is being deleted, or leaves the filter, gives up related objects, the copy and the state, in this order.

@@ -85,11 +85,6 @@ var warnings = []warning{
 			NamespacesMax),
 	},
 	{
-		ErrNoRoom, ReasonWorkspaceLimit,
-		fmt.Sprintf("The objects of this workspace refer to more than %d related objects, or "+
-			"have more than %d MiB with them. Refer to fewer, or make them smaller", RoomMost/bytesPerName, RoomMost>>20),
-	},
-	{
 		related.ErrNoNamespace, ReasonCannotSync,
 		"Related objects have no namespace. Only the provider of the service can change that",
 	},
@@ -215,8 +210,10 @@ func RefusalOf(err error) (r *RefusalError) {
 }
 
 // create creates an object.
-func (s Side) create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	return s.explain(s.Writer.Create(ctx, r, u), r, u.Object)
+func (s Side) create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	answer, err := s.Writer.Create(ctx, r, u)
+	return answer, s.explain(err, r, u.Object)
 }
 
 // delete deletes an object if it has a UID.
@@ -228,14 +225,14 @@ func (s Side) delete(ctx context.Context, o Ref, uid types.UID) error {
 // taken the place of the one it is for.
 func (s Side) patch(
 	ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any, subresources ...string,
-) error {
-	err := s.Writer.Patch(ctx, o, patchFor(u, body), subresources...)
+) (*unstructured.Unstructured, error) {
+	answer, err := s.Writer.Patch(ctx, o, patchFor(u, body), subresources...)
 	var status apierrors.APIStatus
 	if apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && slices.ContainsFunc(
 		status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }) {
-		return awaited(o)
+		return nil, awaited(o)
 	}
-	return errors.Wrapf(s.explain(err, o.GVR(), body), "cannot patch %s", o)
+	return answer, errors.Wrapf(s.explain(err, o.GVR(), body), "cannot patch %s", o)
 }
 
 // explain returns what is said of an error of a write of some content. If the server has decided against the write, it

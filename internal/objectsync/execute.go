@@ -65,7 +65,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 	}
 	_, other := p.in.of(c.rule.origin)
 	if plan.patch != nil {
-		err := other.patchOf(ctx, c.to, c.copied, plan.patch)
+		answer, err := other.patchOf(ctx, c.to, c.copied, plan.patch)
 		if apierrors.IsInvalid(err) && c.isReplaced() {
 			// What cannot be changed differs. The next pass makes the copy of what is there now, as if the former had been
 			// seen to go.
@@ -75,21 +75,24 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 		if err != nil {
 			return c.named(err)
 		}
-	}
-	p.state.remember(c, plan.remembered, false)
-	if c.isPrimary() {
-		if needed(plan.patch, c.copied.Object) != nil {
+		if c.isPrimary() && needed(plan.patch, c.copied.Object) != nil {
 			// References are to be followed from what the copy is now.
 			p.view.copied = &unstructured.Unstructured{Object: merged(c.copied.Object, plan.patch)}
 			p.view.patched = true
 			p.result.tell(ReasonSynced, "The desired state of the object has been synced")
 		}
-		return nil
+		c.copied = answer
 	}
+	p.state.remember(c, plan.remembered, false)
 	if plan.status == nil {
+		c.inStep = plan.noStatus == nil && (plan.patch == nil || c.rule.mutations == nil)
 		return plan.noStatus
 	}
-	return other.patchStatus(ctx, c.to, c.copied, plan.status)
+	answer, err := other.patchStatus(ctx, c.to, c.copied, plan.status)
+	if err == nil {
+		c.copied, c.inStep = answer, c.rule.mutations == nil
+	}
+	return err
 }
 
 // expect remembers that a copy is about to be made. One that has been made before stays recorded as it was: what was
@@ -111,7 +114,7 @@ func (p *pass) expect(plan copyPlan) error {
 func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	c := plan.of
 	_, other := p.in.of(c.rule.origin)
-	err := p.createIn(ctx, other, plan)
+	answer, err := p.createIn(ctx, other, plan)
 	switch {
 	case !apierrors.IsAlreadyExists(err):
 	case c.isPrimary():
@@ -129,23 +132,20 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 		p.result.tell(ReasonPlaced, "The provider of the service has created a copy of the object")
 		return nil
 	}
-	if c.copied, err = get(other, c.to); err != nil {
-		return err
-	}
+	c.copied, c.inStep = answer, c.rule.mutations == nil // Steps may see more of a copy that is there.
 	p.state.remember(c, plan.remembered, false)
 	return nil
 }
 
 // createIn creates an object on a side, and its namespace if that is missing: as configured on the service cluster,
 // without anything in a workspace.
-func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) error {
+func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) (answer *unstructured.Unstructured, err error) {
 	r, u := plan.of.to.GVR(), plan.create
-	err := p.claim(ctx, plan.of)
-	if err == nil {
-		err = side.create(ctx, r, u)
+	if err = p.claim(ctx, plan.of); err == nil {
+		answer, err = side.create(ctx, r, u)
 	}
 	if d := missing(err); d == nil || d.Kind != Namespaces.Resource || u.GetNamespace() == "" {
-		return err
+		return answer, err
 	}
 	t := p.syncer.namespaces
 	if side.ofWorkspace {
@@ -153,18 +153,18 @@ func (p *pass) createIn(ctx context.Context, side Side, plan copyPlan) error {
 	}
 	ns, err := t.make(u.GetNamespace(), p.view.workspace.Data())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	claims := plan.of.claims(true)
 	if claims {
 		ns.Object = merged(ns.Object, at([]string{"metadata", "labels", LabelCopiesOf}, p.view.id.Cluster))
 	}
-	err = side.create(ctx, Namespaces, ns)
+	_, err = side.create(ctx, Namespaces, ns)
 	if err == nil && claims {
 		p.in.Claimed.Store(u.GetNamespace(), &claimed{is: true, of: p.view.id.Cluster})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
+		return nil, errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
 	}
 	return side.create(ctx, r, u)
 }
@@ -186,7 +186,7 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 	o := Resource{GroupVersionResource: Namespaces, Kind: "Namespace"}.ref(types.NamespacedName{Name: name})
 	// The first copy of an empty namespace costs no read. Elsewhere the label is there, most likely.
 	if all, err := p.in.Service.Cache(c.to.GVR()).Select(name, labels.Everything()); err == nil && len(all) == 0 {
-		err = p.in.Service.Writer.Patch(ctx, o, labelIfNone(cluster))
+		_, err = p.in.Service.Writer.Patch(ctx, o, labelIfNone(cluster))
 		if known.is = err == nil; known.is {
 			known.of = cluster
 		}
@@ -207,7 +207,7 @@ func (p *pass) claim(ctx context.Context, c *copySync) error {
 	}
 	if body := needed(at([]string{"metadata", "labels", LabelCopiesOf}, of), ns.Object); body != nil {
 		body = merged(body, at([]string{"metadata", "resourceVersion"}, ns.GetResourceVersion()))
-		if err := p.in.Service.patch(ctx, o, ns, body); err != nil {
+		if _, err := p.in.Service.patch(ctx, o, ns, body); err != nil {
 			return err
 		}
 	}
@@ -240,7 +240,8 @@ func (p *pass) meet(ctx context.Context, plan copyPlan) error {
 	if err != nil || body == nil {
 		return err
 	}
-	return p.in.Service.patchOf(ctx, plan.of.to, found, body)
+	_, err = p.in.Service.patchOf(ctx, plan.of.to, found, body)
+	return err
 }
 
 // holdOrigin keeps a related object of the workspace from going before its copy. That is remembered first: if the
@@ -249,7 +250,11 @@ func (p *pass) holdOrigin(ctx context.Context, plan copyPlan) error {
 	if !plan.hold {
 		return nil
 	}
-	return p.in.hold(ctx, plan.of.from, plan.of.origin)
+	answer, err := p.in.hold(ctx, plan.of.from, plan.of.origin)
+	if err == nil {
+		plan.of.origin = answer
+	}
+	return err
 }
 
 // holdOrigins does so for copies that were there before.
@@ -275,13 +280,17 @@ func (p *pass) syncStatus(ctx context.Context) error {
 			return err
 		}
 	}
-	w, ref, source := p.in.Workspace, p.view.ref, p.view.source
-	if err := w.patchStatus(ctx, ref, source, body); err != nil {
+	w, ref := p.in.Workspace, p.view.ref
+	now, err := get(w.Side, ref)
+	if err != nil {
 		return err
 	}
-	now, err := get(w.Side, ref)
-	if err == nil && now != nil && now.GetResourceVersion() == source.GetResourceVersion() {
-		return nil // The workspace has pruned all of it, and has nothing new.
+	if now == nil || now.GetUID() != p.view.source.GetUID() {
+		return awaited(ref)
+	}
+	answer, err := w.patchStatus(ctx, ref, now, body)
+	if err != nil || answer.GetResourceVersion() == now.GetResourceVersion() {
+		return err // The workspace has pruned all of it, and has nothing new.
 	}
 	p.result.tell(ReasonStatusSynced, "The status of the object has been updated")
 	return nil
@@ -318,7 +327,7 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 	unknown := map[string]bool{} // the identifiers whose objects are not all known
 	p.whole = true
 	for _, r := range p.syncer.related {
-		found, err := f.find(r)
+		found, err := f.find(ctx, r)
 		p.result.Related = f.holdings
 		p.whole, unknown[r.identifier] = p.whole && err == nil, err != nil
 		if apierrors.IsConflict(err) {
@@ -327,13 +336,15 @@ func (p *pass) relate(ctx context.Context, both related.View) error {
 		}
 		all, errs = append(all, found...), append(errs, err)
 	}
-	plans := p.planAll(all, &p.state)
+	plans := p.planAll(ctx, all)
 	errs = append(errs, p.execute(ctx, plans), p.forget(ctx, all, unknown), p.save(ctx), p.holdOrigins(ctx, plans))
+	p.noteInStep(all)
 	if p.view.agents {
 		errs = append(errs, p.claim(ctx, p.primary(p.syncer.copyRef(nameOf(both.Service)))))
 	}
 	if body := p.planAnnotations(all, unknown, &p.state); body != nil {
-		errs = append(errs, p.in.Workspace.patchOf(ctx, p.view.ref, p.view.source, body))
+		_, err := p.in.Workspace.patchOf(ctx, p.view.ref, p.view.source, body)
+		errs = append(errs, err)
 	}
 	for i := range p.result.Related {
 		h := &p.result.Related[i]

@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -89,14 +90,10 @@ func (p *pass) hasOthers(namespace string) (bool, error) {
 
 // find returns the related objects that a rule names, and notes those that the consumer may name. A copy from the other
 // side is none: two selectors would copy each other's copies for ever.
-func (f *finder) find(r *copyRule) ([]*copySync, error) {
-	names, err := f.resolve(r)
+func (f *finder) find(ctx context.Context, r *copyRule) ([]*copySync, error) {
+	names, err := f.resolve(ctx, r)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
-	}
-	s := &f.state
-	if s.names += len(names); f.view.source.GetDeletionTimestamp() == nil && !s.fits(s.size()) {
-		return nil, ErrNoRoom
 	}
 	var all []*copySync
 	for _, n := range names {
@@ -105,7 +102,7 @@ func (f *finder) find(r *copyRule) ([]*copySync, error) {
 		}
 		isCopy := f.learn(c)
 		if !isCopy {
-			isCopy, err = f.read(c)
+			isCopy, err = f.look(c)
 		}
 		if err != nil {
 			return nil, err
@@ -118,18 +115,29 @@ func (f *finder) find(r *copyRule) ([]*copySync, error) {
 }
 
 // resolve returns the names of the related objects that a rule leads to.
-func (f *finder) resolve(r *copyRule) ([]related.Names, error) {
+func (f *finder) resolve(ctx context.Context, r *copyRule) ([]related.Names, error) {
 	origin, _ := f.in.of(r.origin)
+	read := func(r Resource) func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return origin.read(ctx, r.ref(nameOf(u)), u)
+		}
+	}
 	return r.names.Names(f.both, related.Finder{
-		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) {
-			return origin.Cache(Namespaces).Select("", s)
+		Namespaces: related.Source{
+			Read: read(Resource{GroupVersionResource: Namespaces, Kind: "Namespace"}),
+			Select: func(_ string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+				return origin.Cache(Namespaces).Select("", s)
+			},
 		},
-		Objects: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
-			at := r.from.ref(types.NamespacedName{Namespace: namespace})
-			if err := f.checkSelect(r, at.Namespace); err != nil {
-				return nil, err
-			}
-			return origin.Cache(at.GVR()).Select(at.Namespace, s)
+		Objects: related.Source{
+			Read: read(r.from),
+			Select: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+				at := r.from.ref(types.NamespacedName{Namespace: namespace})
+				if err := f.checkSelect(r, at.Namespace); err != nil {
+					return nil, err
+				}
+				return origin.Cache(at.GVR()).Select(at.Namespace, s)
+			},
 		},
 	})
 }
@@ -162,10 +170,11 @@ func (f *finder) learn(c *copySync) (isCopy bool) {
 	return isCopy
 }
 
-// read reads a related object and its copy, and notes it if the consumer may name it: else it would be kept from whom
-// it belongs to. What was copied before is looked at wherever it is. It reports whether the object is the copy of one
-// of a consumer, which is an origin of nothing: it could be another workspace's, or its copy could be synced in turn.
-func (f *finder) read(c *copySync) (isCopy bool, err error) {
+// look looks up a related object and its copy, and notes it if the consumer may name it: else it would be kept from
+// whom it belongs to. What was copied before is looked at wherever it is. It reports whether the object is the copy of
+// one of a consumer, which is an origin of nothing: it could be another workspace's, or its copy could be synced in
+// turn.
+func (f *finder) look(c *copySync) (isCopy bool, err error) {
 	origin, other := f.in.of(c.rule.origin)
 	was := c.isMade() || c.byAgent
 	if below, _ := c.onService(); !was {
@@ -177,7 +186,6 @@ func (f *finder) read(c *copySync) (isCopy bool, err error) {
 		if c.origin, err = origin.Cache(c.from.GVR()).Get(c.from.NamespacedName()); err != nil {
 			return false, err
 		}
-		c.origin = c.rule.platform.without(specField, c.origin)
 	}
 	if c.unread != nil {
 		return false, nil //nolint:nilerr // Whether that matters the plan decides.

@@ -32,43 +32,43 @@ func TestManyRelatedAreRefused(t *testing.T) {
 	}
 }
 
-// TestWorkspaceWithoutRoom shows that an object is refused for which its workspace has no room, as it names more than
-// before or has more in it, that nothing is deleted for that, and that it may go.
-func TestWorkspaceWithoutRoom(t *testing.T) {
+// TestRelatedIsReadOnce shows that the content of a related object is read once for each of its states, and that of its
+// copy only for a change of that, and that no more is held than can be remembered.
+func TestRelatedIsReadOnce(t *testing.T) {
 	const many = 3
-	for reason, grow := range map[string]func(*manyRelated){
-		"Names": func(m *manyRelated) { m.name(many + 100) },
-		"Bytes": func(m *manyRelated) { m.fill(many, strings.Repeat("dHdv", 20_000)) },
-	} {
-		m, full, most := newManyRelated(t), false, 0
-		m.input.MayUse = func(bytes int) bool {
-			if !full {
-				most = max(most, bytes)
-			}
-			return bytes <= most
+	m := newManyRelated(t)
+	m.input.InStep = map[objectsync.Record]objectsync.Versions{}
+	want := func(what string, above, below int) {
+		t.Helper()
+		if m.above.reads != above || m.below.reads != below {
+			t.Errorf("%s: want %d and %d reads, got %d and %d", what, above, below, m.above.reads, m.below.reads)
 		}
-		m.name(many)
-		m.fill(many, strings.Repeat("b25l", 10_000))
-		m.pass(many)
-		if least := (many - 1) * 40_000; most < least {
-			t.Errorf("%s: want more than %d bytes asked for, got %d", reason, least, most)
-		}
-		full = true
-		was := m.below.valueOf(m.cluster, "s0")
-		grow(m)
-		res, err := m.syncer.Sync(t.Context(), m.input)
-		if !errors.Is(err, objectsync.ErrNoRoom) || !slices.ContainsFunc(res.Events,
-			func(e objectsync.Event) bool { return e.Reason == objectsync.ReasonWorkspaceLimit }) {
-			t.Errorf("%s: want it refused, and the consumer told, got %v, %v", reason, err, res.Events)
-		}
-		if m.copies(many); m.below.valueOf(m.cluster, "s0") != was {
-			t.Errorf("%s: written to the copy and not remembered", reason)
-		}
-		full = false
-		m.pass(many)
-		full = true
-		m.end()
+		m.above.reads, m.below.reads = 0, 0
 	}
+	m.pass(0)
+	want("an object without related ones", 0, 0)
+	m.name(many)
+	m.fill(many, "b25l")
+	m.pass(many)
+	want("new ones", many, 0)
+	m.pass(many)
+	want("nothing new", 0, 0)
+	m.fill(1, "dHdv")
+	m.pass(many)
+	if want("a change", 1, 1); m.below.valueOf(m.cluster, "s0") != "dHdv" {
+		t.Error("the change has not come")
+	}
+	m.fill(1, "dHdv")
+	m.pass(many)
+	want("a change of nothing that is copied", 1, 0)
+	m.input.InStep = map[objectsync.Record]objectsync.Versions{}
+	m.pass(many)
+	want("a restart", many, 0)
+	m.fill(many, strings.Repeat("b25l", 100_000))
+	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, objectsync.ErrTooLarge) {
+		t.Errorf("want more refused than can be remembered, got %v", err)
+	}
+	m.copies(many)
 }
 
 // TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy
@@ -129,6 +129,7 @@ func (m *manyRelated) fill(n int, value string) {
 		name := fmt.Sprintf("s%d", i)
 		m.above.secretIn("default", name, value, func(u *unstructured.Unstructured) {
 			u.SetUID(types.UID("uid of " + name))
+			u.SetResourceVersion(string(m.above.nextUID()))
 			was := m.above.get(objectsync.Secrets, types.NamespacedName{Namespace: "default", Name: name})
 			if was != nil {
 				u.SetFinalizers(was.GetFinalizers())

@@ -20,10 +20,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A memory is one side without a server: it has what is put there.
+// A memory is one side without a server: it has what is put there. Of Secrets that are no states its cache holds
+// metadata alone.
 type memory struct {
-	all  map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
-	made int // how many UIDs have been given
+	all         map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	made, reads int // how many UIDs and versions have been given, and how often it was read
 }
 
 func newMemory() *memory {
@@ -62,50 +63,53 @@ func (m *memory) set(r schema.GroupVersionResource, namespace, name string, valu
 func (m *memory) drop(r schema.GroupVersionResource, n types.NamespacedName) { delete(m.all[r], n) }
 
 // Create is that of a writer.
-func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	if m.get(r, client.ObjectKeyFromObject(u)) != nil {
-		return apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
+		return nil, apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
 	}
 	ns := types.NamespacedName{Name: u.GetNamespace()}
 	if ns.Name != "" && ns.Name != "states" && m.get(objectsync.Namespaces, ns) == nil {
-		return apierrors.NewNotFound(objectsync.Namespaces.GroupResource(), ns.Name)
+		return nil, apierrors.NewNotFound(objectsync.Namespaces.GroupResource(), ns.Name)
 	}
 	u = u.DeepCopy()
 	u.SetUID(m.nextUID())
+	u.SetResourceVersion(strconv.Itoa(m.made))
 	m.put(r, u)
-	return nil
+	return u, nil
 }
 
 // Patch is that of a writer.
-func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...string) error {
+func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...string,
+) (*unstructured.Unstructured, error) {
 	u := m.get(o.GVR(), o.NamespacedName())
 	if u == nil {
-		return apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
+		return nil, apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
 	}
 	was, err := u.MarshalJSON()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	is, err := applied(was, patch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	version := u.GetResourceVersion()
 	u = &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(is); err != nil {
-		return err
+		return nil, err
 	}
 	if u.GetResourceVersion() != version {
-		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errBoom)
+		return nil, apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errBoom)
 	}
 	m.made++
 	u.SetResourceVersion(strconv.Itoa(m.made))
 	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
 		m.drop(o.GVR(), o.NamespacedName())
-		return nil
+		return u, nil
 	}
 	m.put(o.GVR(), u)
-	return nil
+	return u, nil
 }
 
 // applied returns what a patch makes of a document.
@@ -133,6 +137,7 @@ func (m *memory) Delete(_ context.Context, o objectsync.Ref, _ types.UID) error 
 
 // Live is that of a writer.
 func (m *memory) Live(_ context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	m.reads++
 	if u := m.get(o.GVR(), o.NamespacedName()); u != nil {
 		return u, nil
 	}
@@ -147,7 +152,14 @@ type memoryCache struct {
 
 // Get is that of a cache.
 func (c memoryCache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	return c.get(c.resource, n), nil
+	return c.shown(c.get(c.resource, n)), nil
+}
+
+func (c memoryCache) shown(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if u == nil || c.resource != objectsync.Secrets || u.GetNamespace() == "states" {
+		return u
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": u.Object["metadata"]}}
 }
 
 // Select is that of a cache.
@@ -155,7 +167,7 @@ func (c memoryCache) Select(namespace string, s labels.Selector) ([]*unstructure
 	var out []*unstructured.Unstructured
 	for n, u := range c.all[c.resource] {
 		if (namespace == "" || n.Namespace == namespace) && s.Matches(labels.Set(u.GetLabels())) {
-			out = append(out, u)
+			out = append(out, c.shown(u))
 		}
 	}
 	return out, nil
@@ -207,17 +219,24 @@ func tap(s objectsync.Side, around func(w *write) error) objectsync.Side {
 	return s
 }
 
-func (t tapped) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	return t.around(&write{
-		verb: "create", namespace: u.GetNamespace(), name: u.GetName(),
-		send: func() error { return t.Writer.Create(ctx, r, u) },
-	})
+func (t tapped) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+) (answer *unstructured.Unstructured, err error) {
+	w := &write{verb: "create", namespace: u.GetNamespace(), name: u.GetName()}
+	w.send = func() error { answer, err = t.Writer.Create(ctx, r, u); return err }
+	if err := t.around(w); err != nil || answer != nil {
+		return answer, err
+	}
+	return u, nil // It is only said to be sent.
 }
 
-func (t tapped) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+func (t tapped) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string,
+) (answer *unstructured.Unstructured, err error) {
 	w := &write{verb: "patch", namespace: o.Namespace, name: o.Name, patch: patch}
-	w.send = func() error { return t.Writer.Patch(ctx, o, w.patch, subresources...) }
-	return t.around(w)
+	w.send = func() error { answer, err = t.Writer.Patch(ctx, o, w.patch, subresources...); return err }
+	if err := t.around(w); err != nil || answer != nil {
+		return answer, err
+	}
+	return t.Live(ctx, o) // Likewise.
 }
 
 func (t tapped) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {

@@ -364,9 +364,9 @@ type keptPatch struct {
 }
 
 // Patch is that of a writer.
-func (w *keptPatch) Patch(_ context.Context, _ Ref, patch []byte, _ ...string) error {
+func (w *keptPatch) Patch(_ context.Context, _ Ref, patch []byte, _ ...string) (*unstructured.Unstructured, error) {
 	w.patch = string(patch)
-	return nil
+	return of(nil, nil), nil
 }
 
 // TestStateKeepsItsValues shows that a state which only gets marks keeps its values, and is written over the version
@@ -380,7 +380,7 @@ func TestStateKeepsItsValues(t *testing.T) {
 	read.SetResourceVersion("7")
 	read.Object["data"] = s.data()
 	secret := &stateSecret{syncer: p.syncer, service: Side{Writer: w}, id: p.view.id}
-	if _, err := secret.read(read, nil); err != nil {
+	if _, err := secret.read(read); err != nil {
 		t.Fatal(err)
 	}
 	if err := secret.save(t.Context(), &s, place{}, true); err != nil {

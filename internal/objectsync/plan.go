@@ -55,26 +55,6 @@ func (p planner) primary(to Ref) *copySync {
 	}
 }
 
-// planAll decides what related objects need whose objects are there. What is not in the workspace is not missed. What
-// may be in a closed namespace is refused whether or not it is there, which is nothing for a consumer to find out. One
-// copy can have several identifiers: the first by which it may be counts.
-func (p planner) planAll(all []*copySync, s *state) (plans []copyPlan) {
-	planned := map[Record]bool{}
-	for _, c := range all {
-		is := c.record().plain()
-		switch {
-		case c.unread != nil && (c.rule.origin == v1alpha1.OriginService || c.origin != nil):
-			plans = append(plans, copyPlan{of: c, refused: c.unread})
-		case c.unread != nil || !c.isHere() || planned[is]:
-		case c.copied == nil || c.copied.GetDeletionTimestamp() == nil:
-			plan := p.plan(c, s)
-			planned[is] = plan.refused == nil
-			plans = append(plans, plan)
-		}
-	}
-	return plans
-}
-
 // plan decides what a copy needs, by what has been read and what is remembered.
 func (p planner) plan(c *copySync, s *state) copyPlan {
 	out, target := copyPlan{of: c}, c.copied

@@ -359,7 +359,7 @@ func TestPlanAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, c := planning(tc.origin, "")
 			c.origin, c.copied, c.unread = tc.c.origin, tc.c.copied, tc.c.unread
-			plans := p.planAll([]*copySync{c}, &p.view.stored)
+			plans := (&pass{planner: p, state: p.view.stored}).planAll(t.Context(), []*copySync{c})
 			if (len(plans) == 1) != tc.planned || tc.planned && errors.Is(plans[0].refused, ErrClosed) != tc.refused {
 				t.Errorf("%s Want planned %t, refused %t, got %v", tc.reason, tc.planned, tc.refused, plans)
 			}
@@ -389,21 +389,5 @@ func TestPlanAnnotations(t *testing.T) {
 	})
 	if diff := cmp.Diff(want, p.planAnnotations(all, map[string]bool{"other": true}, &s)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// TestExpectWithoutRoom shows that no copy is made that cannot be remembered, nor one again that a workspace hides.
-func TestExpectWithoutRoom(t *testing.T) {
-	for name, made := range map[string]bool{"New": false, "Again": true} {
-		t.Run(name, func(t *testing.T) {
-			_, c := planning("", "")
-			if made {
-				c.recorded = &recorded{}
-			}
-			p := &pass{state: state{mayUse: func(int) bool { return false }}}
-			if err := p.expect(copyPlan{of: c, remembered: []byte("{}")}); !errors.Is(err, ErrNoRoom) {
-				t.Errorf("want %v, got %v", ErrNoRoom, err)
-			}
-		})
 	}
 }

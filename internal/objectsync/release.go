@@ -34,7 +34,7 @@ func (p *pass) end(ctx context.Context) error {
 
 // leave deletes what belongs to the object, and then removes our finalizer from it.
 func (p *pass) leave(ctx context.Context) error {
-	if err := p.recordAgents(); err != nil {
+	if err := p.recordAgents(ctx); err != nil {
 		return err
 	}
 	done, err := p.release(ctx)
@@ -59,17 +59,22 @@ func (p *pass) leave(ctx context.Context) error {
 
 // recordAgents records what api-syncagent has copied. It has not recorded that, so that it has to be resolved once
 // more.
-func (p *pass) recordAgents() error {
+func (p *pass) recordAgents(ctx context.Context) error {
 	if p.view.copied == nil {
 		return nil
 	}
 	f := newFinder(p, p.view.both())
 	for _, r := range p.syncer.related {
-		found, err := f.find(r)
+		found, err := f.find(ctx, r)
 		if err != nil && p.view.agents && !related.IsUnresolvable(err) {
 			return err // What is ours is recorded, and what cannot be resolved has never been copied.
 		}
 		for _, c := range found {
+			if p.view.agents {
+				if err := p.load(ctx, c); err != nil {
+					return err
+				}
+			}
 			if p.isAgents(c) {
 				p.state.remember(c, nil, false)
 			}
@@ -246,7 +251,7 @@ func (p *pass) detach(ctx context.Context, orphan bool) error {
 		}
 		body := needed(map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": labels}}, u.Object)
 		if body != nil {
-			if err := p.in.Service.patchOf(ctx, p.syncer.copyRef(nameOf(u)), u, body); err != nil {
+			if _, err := p.in.Service.patchOf(ctx, p.syncer.copyRef(nameOf(u)), u, body); err != nil {
 				return err
 			}
 		}

@@ -25,11 +25,14 @@ type refusingWriter struct {
 	answer error
 }
 
-func (w refusingWriter) Create(context.Context, schema.GroupVersionResource, *unstructured.Unstructured) error {
-	return w.answer
+func (w refusingWriter) Create(context.Context, schema.GroupVersionResource, *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	return nil, w.answer
 }
 
-func (w refusingWriter) Patch(context.Context, Ref, []byte, ...string) error { return w.answer }
+func (w refusingWriter) Patch(context.Context, Ref, []byte, ...string) (*unstructured.Unstructured, error) {
+	return nil, w.answer
+}
 
 func (w refusingWriter) Delete(context.Context, Ref, types.UID) error { return w.answer }
 
@@ -73,10 +76,10 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 			side := Side{Writer: refusingWriter{answer: tc.answer}}
 			u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"password": value}}}
 			o := Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "n", Name: "s"}
+			_, created := side.create(t.Context(), Secrets, u)
+			_, patched := side.patch(t.Context(), o, u, u.Object)
 			for verb, err := range map[string]error{
-				"create": side.create(t.Context(), Secrets, u),
-				"patch":  side.patch(t.Context(), o, u, u.Object),
-				"delete": side.delete(t.Context(), o, "uid"),
+				"create": created, "patch": patched, "delete": side.delete(t.Context(), o, "uid"),
 			} {
 				if text := errors.Wrap(err, "cannot sync").Error(); strings.Contains(text, hunter2) ||
 					strings.Contains(text, value) || !strings.Contains(text, tc.says) {
@@ -99,7 +102,7 @@ func TestOfAnother(t *testing.T) {
 	uid := field.Invalid(field.NewPath("metadata", "uid"), "b", "field is immutable")
 	answer := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{uid})
 	side := Side{Writer: refusingWriter{answer: answer}}
-	err := side.patch(t.Context(), Ref{Resource: "secrets", Name: "s"}, nil, map[string]any{})
+	_, err := side.patch(t.Context(), Ref{Resource: "secrets", Name: "s"}, nil, map[string]any{})
 	if !apierrors.IsConflict(err) || RefusalOf(err) != nil {
 		t.Errorf("want a conflict, got %v", err)
 	}

@@ -27,20 +27,17 @@ func (in Input) of(o v1alpha1.Origin) (origin, other Side) {
 	return in.Workspace.Side, in.Service
 }
 
-// hold puts our finalizer on an object of the workspace. The patch fails if the list has changed meanwhile. A finalizer
-// that does not stay is a refusal: without it the copy would outlive the object.
-func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
-	if err := in.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
-		return err
-	}
-	now, err := get(in.Workspace.Side, o)
-	if err == nil && now != nil && !HasFinalizer(now) {
+// hold puts our finalizer on an object of the workspace, and returns what that is then. The patch fails if the list has
+// changed meanwhile. A finalizer that does not stay is a refusal: without it the copy would outlive the object.
+func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	now, err := in.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer))
+	if err == nil && !HasFinalizer(now) {
 		err = &RefusalError{
 			Workspace: true, Resource: o.GVR().GroupResource(),
 			error: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
 		}
 	}
-	return err
+	return now, err
 }
 
 // letGo takes our finalizer off an object of the workspace.
@@ -49,14 +46,15 @@ func (in Input) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) 
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
-	err := in.setFinalizers(ctx, o, u, rest)
+	_, err := in.setFinalizers(ctx, o, u, rest)
 	if IsMissing(err, o.Name) {
 		return nil
 	}
 	return err
 }
 
-func (in Input) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
+func (in Input) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string,
+) (*unstructured.Unstructured, error) {
 	return in.Workspace.patch(ctx, o, u, map[string]any{"metadata": map[string]any{
 		"finalizers": list, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
 	}})
@@ -101,22 +99,33 @@ func get(side Side, o Ref) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
+// read returns an object with its content, which is asked for if the cache holds metadata alone. Nil stays nil. What
+// the server has no more is awaited: the cache is about to tell, and until then it is not gone.
+func (s Side) read(ctx context.Context, o Ref, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if u == nil || u.Object["kind"] != nil {
+		return u, nil
+	}
+	u, err := s.Writer.Live(ctx, o)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, awaited(o)
+	case apierrors.IsForbidden(err) && s.ofWorkspace:
+		return nil, NewClaimRefusal(o.GVR().GroupResource())
+	}
+	return u, err
+}
+
 // patchOf sends a patch of an object as it was read. It is a conflict if another one has taken its place.
-func (s Side) patchOf(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any) error {
+func (s Side) patchOf(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any,
+) (*unstructured.Unstructured, error) {
 	return s.patch(ctx, o, u, merged(body, at([]string{"metadata", "uid"}, string(u.GetUID()))))
 }
 
 // patchStatus does the same with a status. Servers compare versions there, and not always UIDs.
-func (s Side) patchStatus(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any) error {
-	now, err := get(s, o)
-	if err != nil {
-		return err
-	}
-	if now == nil || now.GetUID() != u.GetUID() {
-		return awaited(o)
-	}
-	body = merged(body, at([]string{"metadata", "resourceVersion"}, now.GetResourceVersion()))
-	return s.patch(ctx, o, now, body, statusField)
+func (s Side) patchStatus(ctx context.Context, o Ref, u *unstructured.Unstructured, body map[string]any,
+) (*unstructured.Unstructured, error) {
+	body = merged(body, at([]string{"metadata", "resourceVersion"}, u.GetResourceVersion()))
+	return s.patch(ctx, o, u, body, statusField)
 }
 
 // confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.

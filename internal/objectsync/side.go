@@ -16,10 +16,10 @@ import (
 // Secrets is the resource of the Secrets that hold states.
 var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// A Cache is what is known of one resource of one side. It requests nothing but content that it does not hold, because
-// there is too much of it. What it returns is shared and is not changed. An error means that it is not known yet;
-// whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means that the
-// resource is not served.
+// A Cache is what is known of one resource of one side. It requests nothing. Of what may be a related object it may
+// hold metadata alone, without a kind. What it returns is shared and is not changed. An error means that it is not
+// known yet; whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means
+// that the resource is not served.
 //
 // A cache shows what was written through the Writer of its side as soon as the write has been answered.
 type Cache interface {
@@ -33,16 +33,17 @@ type Cache interface {
 	States(key string) ([]*unstructured.Unstructured, error)
 }
 
-// A Writer writes to one workspace or to the service cluster.
+// A Writer writes to one workspace or to the service cluster, and returns what the server has then.
 type Writer interface {
 	// Create makes an object as the field manager that it names, if any.
-	Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error
+	Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+	) (*unstructured.Unstructured, error)
 	// Patch sends a patch, of the PatchType that it is, for an object, or for a subresource of it if one is named.
-	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error
+	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) (*unstructured.Unstructured, error)
 	// Delete deletes an object if it has a UID.
 	Delete(ctx context.Context, o Ref, uid types.UID) error
-	// Live reads an object from the server: one that has the name of a new copy or state and, for the caller, one that
-	// is lost.
+	// Live reads an object from the server: a related one whose content is needed, and one that has the name of a new
+	// copy or state. An error is a RefusalError if it cannot be read.
 	Live(ctx context.Context, o Ref) (*unstructured.Unstructured, error)
 }
 

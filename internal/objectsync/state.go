@@ -26,18 +26,9 @@ const (
 	keyRecords = "related"
 	// entryMax is how many bytes an entry of the list has beside what it is called.
 	entryMax = 360
-	// RoomMost is how many bytes are remembered of the objects of a workspace, so that none uses up the memory of all. A
-	// name counts as bytesPerName: 10,000 are all. Of each object bytesFree do not count, so that ordinary ones are
-	// limited by their number alone, on which the quota of a workspace decides.
-	RoomMost     = 16 << 20
-	bytesPerName = RoomMost / 10_000
-	bytesFree    = 8 << 10
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
-
-// ErrNoRoom means that the objects of a workspace would use more than RoomMost.
-var ErrNoRoom = errors.New("objects of the workspace refer to too many related objects, or to too large ones")
 
 // ErrTooLarge means that what has to be remembered of an object and its related objects does not fit into a Secret.
 var ErrTooLarge = errors.New("object and its related objects do not fit into the Secret with their state")
@@ -54,9 +45,7 @@ func (i Identity) StateName(version string) string {
 type state struct {
 	contents map[string][]byte // by the key of the object
 	copy     place
-	records  map[Record]recorded  // by what tells a copy from others
-	names    int                  // how many related objects the object names
-	mayUse   func(bytes int) bool // asks for room in the workspace; nil for one that does not grow
+	records  map[Record]recorded // by what tells a copy from others
 }
 
 // A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
@@ -258,7 +247,7 @@ func (s *state) checkRoom(c *copySync, b []byte) error {
 	if _, is := s.records[c.record().plain()]; !is {
 		size += recorded{Record: c.record()}.size()
 	}
-	return s.checkSize(size)
+	return checkSize(size)
 }
 
 // remember records that a copy has been made or, pending, is about to be, and what encode has returned for it, as
@@ -282,19 +271,11 @@ func (s *state) remember(c *copySync, b []byte, pending bool) {
 	s.records[r.plain()] = r
 }
 
-func (s *state) checkSize(bytes int) error {
-	switch {
-	case bytes > stateMax:
+func checkSize(bytes int) error {
+	if bytes > stateMax {
 		return errors.Wrapf(ErrTooLarge, "%d of %d bytes", bytes, stateMax)
-	case !s.fits(bytes):
-		return ErrNoRoom
 	}
 	return nil
-}
-
-// fits asks for room for so many bytes, beside the names of related objects.
-func (s *state) fits(bytes int) bool {
-	return s.mayUse == nil || s.mayUse(s.names*bytesPerName+max(0, bytes-bytesFree))
 }
 
 // forget forgets a copy of a related object.

@@ -46,18 +46,14 @@ func (s *stateSecret) find(states Cache) (*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// read returns the state that a Secret has, which is the one from now on. Nil is none. What is in it counts, and stays,
-// whether or not there is room for it.
-func (s *stateSecret) read(secret *unstructured.Unstructured, mayUse func(bytes int) bool) (state, error) {
+// read returns the state that a Secret has, which is the one from now on. Nil is none.
+func (s *stateSecret) read(secret *unstructured.Unstructured) (state, error) {
 	s.exists, s.marked = secret != nil, secret != nil && secret.GetAnnotations()[AnnotationPublication] != ""
 	if s.exists {
 		s.version = secret.GetResourceVersion()
 	}
 	var err error
-	if s.stored, err = readState(secret); err == nil {
-		s.stored.mayUse = mayUse
-		s.stored.fits(s.stored.size())
-	}
+	s.stored, err = readState(secret)
 	return s.stored, err
 }
 
@@ -76,7 +72,7 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, tells boo
 	if at.Name != "" {
 		next.copy = at
 	}
-	if err := next.checkSize(next.size()); err != nil {
+	if err := checkSize(next.size()); err != nil {
 		return err
 	}
 	secret := &unstructured.Unstructured{Object: map[string]any{
@@ -102,7 +98,7 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, tells boo
 // create creates the Secret. One that is there and is no state is not made one, as nobody knows who has put into it
 // what.
 func (s *stateSecret) create(ctx context.Context, secret *unstructured.Unstructured) error {
-	err := s.service.create(ctx, Secrets, secret)
+	_, err := s.service.create(ctx, Secrets, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -135,7 +131,8 @@ func (s *stateSecret) patch(ctx context.Context, secret *unstructured.Unstructur
 	if data := diff(s.stored.data(), asMap(secret.Object["data"])); data != nil { // Null would remove all.
 		body["data"] = data
 	}
-	return s.service.patch(ctx, s.ref(), nil, body)
+	_, err := s.service.patch(ctx, s.ref(), nil, body)
+	return err
 }
 
 // detach takes the publication off the Secret.
@@ -143,7 +140,8 @@ func (s *stateSecret) detach(ctx context.Context) error {
 	if !s.exists || !s.marked {
 		return nil
 	}
-	return s.service.patch(ctx, s.ref(), nil, at([]string{"metadata", "annotations", AnnotationPublication}, nil))
+	_, err := s.service.patch(ctx, s.ref(), nil, at([]string{"metadata", "annotations", AnnotationPublication}, nil))
+	return err
 }
 
 // remove deletes the Secret.

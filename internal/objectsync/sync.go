@@ -3,6 +3,7 @@ package objectsync
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"slices"
 	"sync"
 
@@ -26,10 +27,18 @@ type Input struct {
 	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows
 	// all.
 	MayLook func(namespace string) bool
-	// MayUse asks whether the object may use so many bytes of the RoomMost of its workspace. Nil allows all.
-	MayUse func(bytes int) bool
 	// Claimed is what is known of LabelCopiesOf on namespaces of the service cluster, by their names. Nil knows none.
 	Claimed *sync.Map
+	// InStep are the related objects that the last pass has left in step with their copies. A pass keeps them up to date,
+	// and reads the content of no other. Nil are none.
+	InStep map[Record]Versions
+}
+
+// Versions are what a related object and its copy were when they were in step: their resource versions, and a hash of
+// what is remembered.
+type Versions struct {
+	Origin, Copy string
+	Remembered   [sha256.Size]byte
 }
 
 // A Result is what one pass has found out.
@@ -46,8 +55,8 @@ type Result struct {
 	Waiting string
 }
 
-// Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches.
-// A result is usable beside an error.
+// Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches
+// and the content of related objects. A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	p, err := s.begin(in, false)
 	if err == nil && p.view.source != nil {
@@ -114,6 +123,9 @@ type pass struct {
 // object, which may be gone.
 func (s *Syncer) begin(in Input, last bool) (*pass, error) {
 	in.Workspace.ofWorkspace, in.Claimed = true, cmp.Or(in.Claimed, &sync.Map{})
+	if in.InStep == nil {
+		in.InStep = map[Record]Versions{}
+	}
 	v, secret, err := s.look(in, last)
 	p := &pass{planner: planner{syncer: s, view: v}, in: in, secret: secret, state: v.stored.clone()}
 	if v.copied != nil && err == nil {
@@ -140,7 +152,7 @@ func (p *pass) run(ctx context.Context) error {
 		return p.leave(ctx)
 	}
 	if !HasFinalizer(v.source) {
-		if err := p.in.hold(ctx, v.ref, v.source); err != nil {
+		if _, err := p.in.hold(ctx, v.ref, v.source); err != nil {
 			return err
 		}
 		p.result.tell(ReasonAccepted, "The provider of the service has accepted the object")
@@ -254,7 +266,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	case isForeign:
 		found = nil
 	}
-	if v.stored, err = secret.read(found, in.MayUse); err != nil {
+	if v.stored, err = secret.read(found); err != nil {
 		return v, secret, err
 	}
 	v.copied, err = v.findCopy(s, in.Service.Cache(s.primary.to.GroupVersionResource), secret.exists)

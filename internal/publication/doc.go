@@ -12,8 +12,9 @@
 //
 // Everyone who looks at the same resources through the same connection shares a stream: one of all workspaces for each
 // endpoint and resource, and one of everything with the owner's label on the service cluster. Related objects there
-// carry no label of ours, so their namespaces are watched, each as long as an object needs it. An endpoint shows
-// objects of other APIExports with the same schema. So bindings alone tell which workspaces count.
+// carry no label of ours, so their namespaces are watched, each as long as an object needs it. Streams of related
+// objects are of metadata. An endpoint shows objects of other APIExports with the same schema. So bindings alone tell
+// which workspaces count.
 //
 // # Needs
 //

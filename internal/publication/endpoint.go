@@ -155,7 +155,7 @@ func (s *streams) relatedBy(k need) (*informer.Table, error) {
 	}
 	cluster := s.config.Service
 	r := k.resource.Value()
-	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamBySelector}
+	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamMetadata}
 	if k.Name != "" {
 		i.Stream = informer.StreamByName
 	}
@@ -165,7 +165,7 @@ func (s *streams) relatedBy(k need) (*informer.Table, error) {
 		if e == nil {
 			return nil, errEndpointGone
 		}
-		cluster, i.Stream = e.cluster, informer.StreamAllWorkspacesInPart
+		cluster, i.Stream = e.cluster, informer.StreamAllWorkspacesMetadata
 		changed = func(n types.NamespacedName) {
 			at := primaryOf(n)
 			s.changed(lookAt(at.NamespacedName, at.Cluster, r))

@@ -157,9 +157,11 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 				send("ADDED", u)
 			}
 		}
-		send("BOOKMARK", map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
-			"resourceVersion": "1", "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
-		}})
+		send("BOOKMARK", map[string]any{
+			"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": map[string]any{
+				"resourceVersion": "1", "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
+			},
+		})
 	}
 	events := s.events
 	if !things {

@@ -3,7 +3,6 @@ package publication
 import (
 	"slices"
 	"sync"
-	"time"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,8 +25,6 @@ const (
 	// useNamespace is that of a namespace of the service cluster that is looked at for the objects of a workspace, beside
 	// those of its copies. Each is a watch of its own, so that their number is bounded.
 	useNamespace
-	// useRoom is that of more room, for which an object waits.
-	useRoom
 )
 
 // A need is something that an object needs: of a workspace, or of the service cluster if cluster is empty.
@@ -44,10 +41,7 @@ func lookAt(n types.NamespacedName, cluster string, r schema.GroupVersionResourc
 	return need{NamespacedName: n, cluster: cluster, resource: unique.Make(r), use: useRead}
 }
 
-// roomAgain is when objects are tried again that there may be room for by now.
-const roomAgain = time.Second
-
-// dependencies are what objects need, and how many bytes they use. Their methods may be called concurrently.
+// dependencies are what objects need. Their methods may be called concurrently.
 type dependencies struct {
 	streams *streams
 	objects *objectIndex
@@ -55,21 +49,14 @@ type dependencies struct {
 	mu     sync.Mutex
 	needs  map[objectsync.Primary]set[need]
 	needed map[need][]unique.Handle[objectsync.Primary] // thousands, but few of the same
-	used   map[objectsync.Primary]int
-	of     map[string]usage // by logical cluster
-}
-
-// A usage is what the objects of a workspace need together.
-type usage struct {
-	bytes      int
-	namespaces int // of the service cluster that are looked at beside those of copies
+	// namespaces are how many of the service cluster are looked at beside those of copies, by logical cluster.
+	namespaces map[string]int
 }
 
 func newDependencies(s *streams, x *objectIndex) *dependencies {
 	return &dependencies{
 		streams: s, objects: x, needs: map[objectsync.Primary]set[need]{},
-		needed: map[need][]unique.Handle[objectsync.Primary]{}, used: map[objectsync.Primary]int{},
-		of: map[string]usage{},
+		needed: map[need][]unique.Handle[objectsync.Primary]{}, namespaces: map[string]int{},
 	}
 }
 
@@ -90,21 +77,7 @@ func (d *dependencies) insert(item objectsync.Primary, k need) {
 	}
 	d.needs[item][k] = struct{}{}
 	if d.needed[k] = append(d.needed[k], unique.Make(item)); k.use == useNamespace && len(d.needed[k]) == 1 {
-		d.count(k.cluster, usage{namespaces: 1})
-	}
-}
-
-// count has the objects of a workspace need more, or less. With less, those of them that wait for room are tried again.
-// The caller holds the lock.
-func (d *dependencies) count(cluster string, more usage) {
-	is := usage{d.of[cluster].bytes + more.bytes, d.of[cluster].namespaces + more.namespaces}
-	if d.of[cluster] = is; is == (usage{}) {
-		delete(d.of, cluster)
-	}
-	if more.bytes < 0 || more.namespaces < 0 {
-		for _, waits := range d.needed[need{cluster: cluster, use: useRoom}] {
-			d.objects.queue.AddAfter(waits.Value(), roomAgain)
-		}
+		d.namespaces[k.cluster]++
 	}
 }
 
@@ -125,7 +98,7 @@ func (d *dependencies) replace(item objectsync.Primary, needs set[need]) (over [
 	for k := range needs {
 		d.insert(item, k)
 	}
-	was, freed := d.needs[item], 0
+	was := d.needs[item]
 	if d.needs[item] = needs; len(needs) == 0 {
 		delete(d.needs, item)
 	}
@@ -141,10 +114,12 @@ func (d *dependencies) replace(item objectsync.Primary, needs set[need]) (over [
 		delete(d.needed, k)
 		over = append(over, k)
 		if k.use == useNamespace {
-			freed++
+			d.namespaces[k.cluster]--
 		}
 	}
-	d.count(item.Cluster, usage{namespaces: -freed})
+	if d.namespaces[item.Cluster] == 0 {
+		delete(d.namespaces, item.Cluster)
+	}
 	return over
 }
 
@@ -160,43 +135,15 @@ func (d *dependencies) by(k need) []objectsync.Primary {
 }
 
 // claim reports whether a namespace of the service cluster may be looked at for an object, and returns what the object
-// needs then, or else.
+// needs then.
 func (d *dependencies) claim(item objectsync.Primary, namespace string) (k need, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k = need{NamespacedName: types.NamespacedName{Namespace: namespace}, cluster: item.Cluster, use: useNamespace}
-	if ok = len(d.needed[k]) > 0 || d.of[item.Cluster].namespaces < objectsync.NamespacesMax; !ok {
-		k = need{cluster: item.Cluster, use: useRoom}
+	if ok = len(d.needed[k]) > 0 || d.namespaces[item.Cluster] < objectsync.NamespacesMax; ok {
+		d.insert(item, k)
 	}
-	d.insert(item, k)
 	return k, ok
-}
-
-// take has an object use more bytes, if there is room for them beside the others of its workspace.
-func (d *dependencies) take(item objectsync.Primary, bytes int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	more := max(0, bytes-d.used[item])
-	if more > 0 && d.of[item.Cluster].bytes+more > objectsync.RoomMost {
-		return false
-	}
-	d.use(item, more)
-	return true
-}
-
-// shrink makes so many bytes all that an object uses, if that is less than before.
-func (d *dependencies) shrink(item objectsync.Primary, bytes int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.use(item, min(0, bytes-d.used[item]))
-}
-
-// use has an object use more bytes, or fewer. The caller holds the lock.
-func (d *dependencies) use(item objectsync.Primary, more int) {
-	if d.used[item] += more; d.used[item] == 0 {
-		delete(d.used, item)
-	}
-	d.count(item.Cluster, usage{bytes: more})
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.

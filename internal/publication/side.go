@@ -142,29 +142,17 @@ func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error)
 	if t.Get(rd.side.name(n)) == nil {
 		t = tables[len(tables)-1]
 	}
-	return rd.whole(t, t.Get(rd.side.name(n)))
+	u := t.Get(rd.side.name(n))
+	return u, rd.known(t, u)
 }
 
-// whole returns what a stream shows of a resource, with its content. If that is not held it is read, and held from then
-// on if there is room.
-func (rd reader) whole(t *informer.Table, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// known returns nil if what a stream shows of a resource is what there is.
+func (rd reader) known(t *informer.Table, u *unstructured.Unstructured) error {
 	err := rd.ready(t)
 	if u != nil && rd.side.endpoint != nil && informer.IsFailing(err) {
 		err = nil
 	}
-	if err != nil || !informer.IsTrimmed(u) {
-		return u, cmp.Or(err, rd.usable(u))
-	}
-	read, err := rd.side.resource(rd.resource, u.GetNamespace()).Get(rd.side.pass.ctx, u.GetName(), metav1.GetOptions{})
-	if err != nil {
-		if apierrors.IsNotFound(err) { // The stream is about to tell, and until then it is not gone.
-			err = apierrors.NewConflict(rd.resource.GroupResource(), u.GetName(), err)
-		}
-		return nil, err
-	}
-	informer.StripManagedFields(read)
-	t.Put(read)
-	return read, rd.usable(read)
+	return cmp.Or(err, rd.usable(u))
 }
 
 // usable returns why an object cannot be used, nil if it can. One that is being deleted in a workspace has nothing more
@@ -194,14 +182,10 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 		return nil, err
 	}
 	t := tables[len(tables)-1]
-	var all []*unstructured.Unstructured
-	for _, u := range t.Select(rd.side.name(n).Namespace, s) {
-		u, err := rd.whole(t, u)
-		if err != nil {
+	all := t.Select(rd.side.name(n).Namespace, s)
+	for _, u := range all {
+		if err := rd.known(t, u); err != nil {
 			return nil, err
-		}
-		if s.Matches(labels.Set(u.GetLabels())) {
-			all = append(all, u)
 		}
 	}
 	return all, rd.ready(t)
@@ -312,10 +296,11 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 }
 
 // Create makes an object as the field manager that it names. The namespace of states is made if it is missing.
-func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	write := hashOf(r, u.Object)
 	if err := s.pass.mayWrite(s, r, write); err != nil {
-		return err
+		return nil, err
 	}
 	options := metav1.CreateOptions{}
 	for _, by := range u.GetManagedFields() { // The server finds the fields.
@@ -328,7 +313,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		ns.SetName(u.GetNamespace())
 		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
+			return nil, err
 		}
 		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, options)
 	}
@@ -336,14 +321,15 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		s.pass.wrote = append(s.pass.wrote, write)
 		s.put(r, answer)
 	}
-	return err
+	return answer, err
 }
 
 // Patch changes an object. A patch that changes nothing is undone by nobody.
-func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	write := hashOf(o, string(versions.ReplaceAll(patch, nil)))
 	if err := s.pass.mayWrite(s, o.GVR(), write); err != nil {
-		return err
+		return nil, err
 	}
 	was := ""
 	for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
@@ -358,7 +344,7 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	}
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0:
 		for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
 			t.Drop(answer)
@@ -366,7 +352,7 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	default:
 		s.put(o.GVR(), answer)
 	}
-	return nil
+	return answer, nil
 }
 
 // Delete deletes an object, and waits until that is seen. A composite resource stays until all that it is composed of
@@ -399,5 +385,9 @@ func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) erro
 // Live reads an object from the server. That is noted as a look: what has the name of a copy may go.
 func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
 	s.pass.need(lookAt(o.NamespacedName(), s.cluster, o.GVR()))
-	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	u, err := s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return u, reader{side: s, resource: o.GVR()}.usable(u)
 }

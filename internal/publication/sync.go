@@ -34,6 +34,7 @@ type syncWorker struct {
 	namespaces *namespaceCleaner // nil if none is deleted
 	released   atomic.Int64      // how many objects have lost our finalizer by RemoveFinalizers
 	served     sync.Map          // schema.GroupResource to servedLook
+	inStep     sync.Map          // objectsync.Primary to what objectsync.Input has of it
 }
 
 // process syncs an object whose turn it is.
@@ -169,7 +170,6 @@ type pass struct {
 	home      workspace // of the object
 	endpoint  *endpoint // of the workspace, nil if there is none
 	needs     set[need]
-	used      int  // See mayUse.
 	gone      bool // Nothing is left of the object.
 	wrote     []uint64
 	waits     *time.Duration           // how long what others have undone has to wait, nil if nothing is repeated
@@ -215,7 +215,6 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	w := p.worker
 	p.input = objectsync.Input{
 		MayLook: p.mayLook,
-		MayUse:  p.mayUse,
 		Workspace: objectsync.Workspace{
 			Side: emptySide, Workspace: gotemplate.Workspace{Cluster: p.item.Cluster, Path: p.home.Path},
 		},
@@ -248,7 +247,14 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
 	w := p.worker
 	p.update(func(o *object) { o.deleted, o.unseenSince = source.GetDeletionTimestamp() != nil, time.Time{} })
+	known, _ := w.inStep.Load(p.item)
+	if p.input.InStep, _ = known.(map[objectsync.Record]objectsync.Versions); p.input.InStep == nil {
+		p.input.InStep = map[objectsync.Record]objectsync.Versions{}
+	}
 	res, err := w.syncer.Sync(p.ctx, p.input)
+	if len(p.input.InStep) > 0 {
+		w.inStep.Store(p.item, p.input.InStep)
+	}
 	if err == nil && p.contested != nil { // It has been written, which does not last.
 		reason, message := objectsync.WarningOf(p.contested)
 		res.Events, err = append(res.Events, objectsync.Event{
@@ -259,7 +265,6 @@ func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) 
 	held := w.syncer.Held(p.item, w.streams.state(p.item)) // What is not related any more may still have to go.
 	if err == nil {
 		w.holders.set(p.item, append(res.Related, held...))
-		w.needs.shrink(p.item, p.used)
 	} else {
 		w.holders.add(p.item, res.Related, held)
 	}
@@ -306,7 +311,7 @@ func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
 func (p *pass) forget() {
 	w := p.worker
 	w.needs.set(p.item, nil)
-	w.needs.shrink(p.item, 0)
+	w.inStep.Delete(p.item)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
 }
@@ -323,16 +328,8 @@ func (p *pass) need(k need) {
 // mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
 func (p *pass) mayLook(namespace string) bool {
 	k, ok := p.worker.needs.claim(p.item, namespace)
-	p.needs[k] = struct{}{}
-	return ok
-}
-
-// mayUse reports whether there is room in the workspace for what an object uses, beside the others. If not, it waits.
-func (p *pass) mayUse(bytes int) bool {
-	if !p.worker.needs.take(p.item, bytes) {
-		p.need(need{cluster: p.item.Cluster, use: useRoom})
-		return false
+	if ok {
+		p.needs[k] = struct{}{}
 	}
-	p.used = bytes
-	return true
+	return ok
 }

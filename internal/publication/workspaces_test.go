@@ -105,7 +105,7 @@ func sizes(p *publication) map[string]int {
 	})
 	w.needs.mu.Lock()
 	out["needs"], out["needed"] = len(w.needs.needs), len(w.needs.needed)
-	out["used"], out["used together"] = len(w.needs.used), len(w.needs.of)
+	out["namespaces"] = len(w.needs.namespaces)
 	w.needs.mu.Unlock()
 	w.config.shared.mu.Lock()
 	out["holders"], out["held"] = len(w.config.shared.all), len(w.config.shared.of)

@@ -60,9 +60,14 @@ func (v View) at(o v1alpha1.Origin) (origin, other *unstructured.Unstructured) {
 }
 
 // A Finder finds what selectors select at the origin.
-type Finder struct {
-	Namespaces func(labels.Selector) ([]*unstructured.Unstructured, error)
-	Objects    func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error)
+type Finder struct{ Namespaces, Objects Source }
+
+// A Source has objects of one kind.
+type Source struct {
+	// Select returns the objects of a namespace that a selector selects, perhaps their metadata alone.
+	Select func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error)
+	// Read returns one of them with its content.
+	Read func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
 // Names are those of one related object, at the origin and of the copy. Namespaces of what has none are to be ignored.
@@ -80,9 +85,7 @@ func (r *Rule) Names(v View, find Finder) ([]Names, error) {
 	}
 	var out []Names
 	for _, ns := range namespaces {
-		names, err := r.object.locate(r.origin, v, func(s labels.Selector) ([]*unstructured.Unstructured, error) {
-			return find.Objects(ns.from, s)
-		})
+		names, err := r.object.locate(r.origin, v, finder{Source: find.Objects, namespace: ns.from})
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +125,7 @@ func checkNames(name, namespace pairing) error {
 // namespaces returns the namespaces in which related objects are looked for.
 func (r *Rule) namespaces(v View, find Finder) ([]pairing, error) {
 	if r.namespace != nil {
-		return r.namespace.locate(r.origin, v, find.Namespaces)
+		return r.namespace.locate(r.origin, v, finder{Source: find.Namespaces})
 	}
 	if r.inWorkspace && v.Workspace.GetNamespace() == "" || r.onService && v.Service.GetNamespace() == "" {
 		return nil, ErrNoNamespace
@@ -131,7 +134,12 @@ func (r *Rule) namespaces(v View, find Finder) ([]pairing, error) {
 	return []pairing{{origin.GetNamespace(), other.GetNamespace()}}, nil
 }
 
-type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)
+// A finder finds objects in a namespace.
+type finder struct {
+	Source
+
+	namespace string
+}
 
 func (r reference) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
 	origin, other := v.at(o)
@@ -222,12 +230,17 @@ func (s selector) locate(_ v1alpha1.Origin, v View, find finder) ([]pairing, err
 	if selects == nil {
 		return nil, nil
 	}
-	found, err := find(selects)
+	found, err := find.Select(find.namespace, selects)
 	if err != nil {
 		return nil, err
 	}
 	var out []pairing
 	for _, u := range found {
+		if s.reads {
+			if u, err = find.Read(u); err != nil {
+				return nil, err
+			}
+		}
 		to, err := s.rewrite(u, data)
 		if err != nil {
 			return nil, err

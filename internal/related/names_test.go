@@ -20,7 +20,7 @@ import (
 )
 
 // found returns whatever is selected, by a name that tells how it was.
-func found(s labels.Selector) ([]*unstructured.Unstructured, error) {
+func found(_ string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetName(strings.ReplaceAll(s.String(), "=", "-"))
 	return []*unstructured.Unstructured{u}, nil
@@ -48,10 +48,7 @@ func TestSelectorOfEach(t *testing.T) {
 	r := rule(t, v1alpha1.OriginService, v1alpha1.RelatedResourceObject{
 		RelatedResourceObjectSpec: of("of"), Namespace: new(of("in")),
 	}, nil)
-	find := related.Finder{
-		Namespaces: found,
-		Objects:    func(_ string, s labels.Selector) ([]*unstructured.Unstructured, error) { return found(s) },
-	}
+	find := related.Finder{Namespaces: related.Source{Select: found}, Objects: related.Source{Select: found}}
 	var wg sync.WaitGroup
 	for i := range 8 {
 		v := view(i)
@@ -96,10 +93,22 @@ func TestNames(t *testing.T) {
 			return u.GetNamespace() != namespace || !s.Matches(labels.Set(u.GetLabels()))
 		}), nil
 	}
-	find := related.Finder{
-		Namespaces: func(s labels.Selector) ([]*unstructured.Unstructured, error) { return selected("", s) },
-		Objects:    selected,
+	source := related.Source{
+		Select: func(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+			found, err := selected(namespace, s)
+			for i, u := range found {
+				found[i] = object(u.GetNamespace(), u.GetName(), nil) // Labels may be content that is read.
+			}
+			return found, err
+		},
+		Read: func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			i := slices.IndexFunc(all, func(x *unstructured.Unstructured) bool {
+				return x.GetNamespace() == u.GetNamespace() && x.GetName() == u.GetName()
+			})
+			return all[i], nil
+		},
 	}
+	find := related.Finder{Namespaces: source, Objects: source}
 	by := func(path string, r *v1alpha1.RegularExpression) spec {
 		return spec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path), Regex: r}}
 	}

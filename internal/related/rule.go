@@ -1,6 +1,8 @@
 package related
 
 import (
+	"strings"
+
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -69,6 +71,7 @@ type selector struct {
 	expressions []metav1.LabelSelectorRequirement
 	regex       *jsonpath.Replacement
 	template    *gotemplate.Template
+	reads       bool // The template may see more of the objects than their metadata.
 }
 
 // A labelTemplate is a pair of matchLabels.
@@ -131,6 +134,7 @@ func newSelector(spec *v1alpha1.RelatedResourceSelector) (s selector, who naming
 	case spec.Rewrite.Regex != nil:
 		s.regex, who, err = newRegex(spec.Rewrite.Regex)
 	case spec.Rewrite.Template != nil:
+		s.reads = strings.Contains(spec.Rewrite.Template.Template, "RelatedObject")
 		s.template, err = gotemplate.Parse(spec.Rewrite.Template.Template)
 		who = naming.OfTemplate(spec.Rewrite.Template.Template, "")
 	default:

@@ -8,15 +8,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/related"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -86,9 +81,9 @@ func held() int64 {
 }
 
 // TestSyncUnusedSecrets shows that of Secrets which nothing refers to little is held, that one of them is read once
-// when an object begins to refer to it, and followed from then on, also after nothing has referred to it for a while.
+// when an object begins to refer to it, and once for each change, and that a change of the object reads none.
 func TestSyncUnusedSecrets(t *testing.T) {
-	const many, little = 60, 16 << 20
+	const many, little = 60, 4 << 20
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
@@ -117,76 +112,25 @@ func TestSyncUnusedSecrets(t *testing.T) {
 	name, web := fat(many-1, "").Name, s.naming("web", fat(many-1, "").Name)
 	kube.Create(t, in, web)
 	awaitValue(t, s.c, in.cluster, name, strings.Repeat("a", fatBytes))
-	wantReads("a reference to what is not held", 1)
+	wantReads("a reference", 1)
 	for _, value := range []string{"b", "c"} {
 		kube.Patch(t, in, fat(many-1, ""), fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
 		awaitValue(t, s.c, in.cluster, name, value)
 	}
-	wantReads("a change of what is held", 0)
-	kube.Patch(t, in, fat(many-1, ""), fmt.Sprintf(`{"stringData":{"key":%q}}`, strings.Repeat("d", fatBytes)))
-	awaitValue(t, s.c, in.cluster, name, strings.Repeat("d", fatBytes))
+	wantReads("two changes", 2)
+	for _, want := range []string{"a", "b"} { // By the second the first is over.
+		kube.Patch(t, in, web, fmt.Sprintf(`{"spec":{"note":%q}}`, want))
+		kube.Eventually(t, "the object in step", func() (bool, string) {
+			note, _, _ := unstructured.NestedString(s.copyNamed(t, in, "web").Object, "spec", "note")
+			return note == want, note
+		})
+	}
+	wantReads("changes of the object", 0)
 	kube.Remove(t, in, web)
 	kube.AwaitGone(t, s.c, secretIn(in.cluster, name, ""))
-	kube.Create(t, in, s.naming("web", name))
-	awaitValue(t, s.c, in.cluster, name, strings.Repeat("d", fatBytes))
 }
 
 // reads returns the requests that change nothing.
 func reads(r kube.Requests) kube.Requests {
 	return slices.DeleteFunc(r, func(e clusterlocal.AuditEvent) bool { return e.Verb != "get" && e.Verb != "list" })
-}
-
-// TestSyncRoom shows that a workspace whose objects refer to more than there is room for is refused the rest, is told,
-// and gets it when there is room, and that it costs its neighbour nothing.
-func TestSyncRoom(t *testing.T) {
-	s := openShop(t)
-	d := definition(s.group, "certs", "secretName", "keyName", "note")
-	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
-	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["keys"] = apiextensionsv1.JSONSchemaProps{
-		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text},
-	}
-	kube.Create(t, s.c, d)
-	o := s.offer(t, s.publishedCerts(local.Namespace(t)), func(o *v1alpha1.PublishedResource) {
-		o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
-			Identifier: "keys", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keys"),
-		})
-	})
-	large, many, neighbour := s.tenant(t), s.tenant(t), s.tenant(t)
-
-	bytes := objectsync.RoomMost/(fatBytes*4/3) + 2
-	for i := range bytes {
-		kcp.CreateServed(t, large.cfg, fat(i, "a")) // A busy kcp may refuse much at once.
-		kcp.CreateServed(t, large.cfg, s.naming(fmt.Sprintf("web-%02d", i), fat(i, "").Name))
-	}
-	names := 10_000/related.Max + 1
-	for i := range names {
-		u := s.cert(fmt.Sprintf("web-%02d", i))
-		keys := make([]any, related.Max-2)
-		for k := range keys {
-			keys[k] = fmt.Sprintf("key-%d-%d", i, k)
-		}
-		u.Object["spec"].(map[string]any)["keys"] = keys
-		kcp.CreateServed(t, many.cfg, u)
-	}
-	kube.Create(t, neighbour, secretIn(metav1.NamespaceDefault, "any", "a"), s.naming("web", "any"))
-	awaitValue(t, s.c, neighbour.cluster, "any", "a")
-	var failed int64
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
-		failed = c.Failed
-		return c.Failed >= 2 && c.Synced+c.Failed == int64(bytes+names+1) && len(c.Failures) == 2
-	})
-	for _, in := range []tenant{large, many} {
-		kube.AwaitEvent(t, in, objectsync.ReasonWorkspaceLimit, "objects of this workspace")
-	}
-	t.Logf("%d of %d and %d are refused", failed, bytes, names)
-	for i := range failed + 1 { // At least one of each is synced.
-		kube.Patch(t, large, fat(int(i), ""), `{"data":null,"stringData":{"key":"b"}}`)
-	}
-	kube.Patch(t, many, s.cert("web-00"), `{"spec":{"keys":null}}`)
-	kube.Patch(t, many, s.cert("web-01"), `{"spec":{"keys":null}}`)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
-		return c.Failed == 0 && c.Synced == int64(bytes+names+1)
-	})
-	got := &corev1.Secret{}
-	kube.Get(t, s.c, types.NamespacedName{Namespace: large.cluster, Name: fat(bytes-1, "").Name}, got)
 }

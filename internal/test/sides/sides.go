@@ -95,20 +95,20 @@ func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 type writer struct{ client dynamic.Interface }
 
 // Create is that of a writer.
-func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	options := metav1.CreateOptions{}
 	for _, by := range u.GetManagedFields() {
 		options.FieldManager = by.Manager
 	}
-	_, err := w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, options)
-	return err
+	return w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, options)
 }
 
 // Patch is that of a writer.
-func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
+func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	return w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
-	return err
 }
 
 // Delete is that of a writer.
