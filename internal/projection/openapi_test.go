@@ -2,6 +2,8 @@ package projection
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -14,97 +16,15 @@ import (
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-const openapiOfThings = `
-components:
-  schemas:
-    io.example.Thing:
-      type: object
-      description: A thing.
-      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: Thing}]
-      properties:
-        apiVersion: {type: string}
-        kind: {type: string}
-        metadata: {allOf: [{$ref: '#/components/schemas/io.example.Meta'}], default: {}}
-        spec: {allOf: [{$ref: '#/components/schemas/io.example.ThingSpec'}], default: {}, description: What is wanted.}
-        status: {$ref: '#/components/schemas/io.example.Empty'}
-    io.example.ThingSpec:
-      type: object
-      description: Of a thing.
-      properties:
-        replicas: {type: integer, format: int32, default: 0}
-        protocol: {type: string, default: TCP}
-        port: {allOf: [{$ref: '#/components/schemas/io.example.IntOrString'}], description: A port.}
-        amounts: {type: object, additionalProperties: {$ref: '#/components/schemas/io.example.Quantity'}}
-        any: {$ref: '#/components/schemas/io.example.JSON'}
-        parts: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
-        gone: {$ref: '#/components/schemas/io.example.Gone'}
-        secrets:
-          type: array
-          x-kubernetes-list-type: map
-          x-kubernetes-list-map-keys: [name, key]
-          items: {allOf: [{$ref: '#/components/schemas/io.example.Ref'}], default: {}}
-    io.example.Tree:
-      type: object
-      properties:
-        name: {type: string}
-        inner: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
-    io.example.Ref: {type: object, required: [key], properties: {name: {type: string, default: ""}, ` +
-	`key: {type: string, default: ""}}}
-    io.example.Meta: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}
-    io.example.Empty: {type: object}
-    io.example.JSON: {description: Any value.}
-    io.example.IntOrString: {format: int-or-string, oneOf: [{type: integer}, {type: string}]}
-    io.example.Quantity: {oneOf: [{type: string}, {type: number}]}
-    io.example.DeleteOptions:
-      type: object
-      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: DeleteOptions}, ` +
-	`{group: a.b, version: v1, kind: DeleteOptions}]
-`
-
-const definitionOfThings = `
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: things, kind: Thing, listKind: ThingList, shortNames: [th], categories: [all]}
-  conversion: {strategy: None}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        description: A thing.
-        properties:
-          apiVersion: {type: string}
-          kind: {type: string}
-          metadata: {type: object}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          spec:
-            type: object
-            description: What is wanted.
-            properties:
-              replicas: {type: integer, format: int32}
-              protocol: {type: string, default: TCP}
-              port: {x-kubernetes-int-or-string: true, description: A port.}
-              amounts: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}
-              any: {description: Any value., x-kubernetes-preserve-unknown-fields: true}
-              gone: {x-kubernetes-preserve-unknown-fields: true}
-              secrets:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [name, key]
-                items: {type: object, required: [key], properties: {name: {type: string, default: ""}, ` +
-	`key: {type: string}}}
-              parts:
-                type: array
-                items:
-                  type: object
-                  properties:
-                    name: {type: string}
-                    inner: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
+// things returns what a file says of Things: their OpenAPI document, or the definition that is made of it.
+func things(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", "openapi", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
 
 func builtIn(t *testing.T, version, document string) BuiltIn {
 	t.Helper()
@@ -121,12 +41,12 @@ func builtIn(t *testing.T, version, document string) BuiltIn {
 
 func TestFromOpenAPI(t *testing.T) {
 	got, err := FromOpenAPI(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "v1",
-		builtIn(t, "v1", openapiOfThings))
+		builtIn(t, "v1", string(things(t, "document.yaml"))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(definitionOfThings), want); err != nil {
+	if err := yaml.UnmarshalStrict(things(t, "definition.yaml"), want); err != nil {
 		t.Fatal(err)
 	}
 	want.SetName("things.example.com")

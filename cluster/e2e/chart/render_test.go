@@ -73,188 +73,50 @@ func (r rendered) keys() (others, definitions []string) {
 	return others, definitions
 }
 
-var (
-	publishingDefinitions = []string{
-		"clusterproviderconfigs.kubernetes.m.crossplane.io", "providerconfigusages.kubernetes.m.crossplane.io",
-		"publishedresources.syncagent.kcp.io",
-	}
-	configDefinitions = []string{"providerconfigs.kubernetes.m.crossplane.io"}
-	objectDefinitions = []string{
-		"objects.kubernetes.crossplane.io", "objects.kubernetes.m.crossplane.io",
-		"providerconfigs.kubernetes.crossplane.io", "providerconfigusages.kubernetes.crossplane.io",
-		"observedobjectcollections.kubernetes.crossplane.io", "observedobjectcollections.kubernetes.m.crossplane.io",
-	}
-	applicationDefinitions = []string{
-		"kubernetesapplicationresources.workload.crossplane.io", "kubernetesapplications.workload.crossplane.io",
-	}
-)
+// publishingDefinitions are those that the chart installs by default.
+var publishingDefinitions = []string{
+	"clusterproviderconfigs.kubernetes.m.crossplane.io", "providerconfigusages.kubernetes.m.crossplane.io",
+	"publishedresources.syncagent.kcp.io",
+}
 
+// TestRender shows what the chart renders, by testdata/render.yaml.
 func TestRender(t *testing.T) {
-	chart := buildChart(t, "v0.1.0", t.TempDir())
-	roles := func(inNamespaces ...string) []string {
-		all := []string{
-			"ClusterRole//sync", "ClusterRoleBinding//sync", "Deployment/kcp-sync/sync",
-			"ServiceAccount/kcp-sync/sync",
-		}
-		for _, n := range inNamespaces {
-			all = append(all, "Role/"+n, "RoleBinding/"+n)
-		}
-		return all
-	}
-	usual := []string{"kcp-sync/sync-credentials", "kcp-sync/sync-leader-election", "kcp-sync/sync-states"}
-	election := []string{
-		"--leader-election", "--leader-election-lease-duration=15s", "--leader-election-renew-deadline=10s",
-		"--leader-election-retry-period=500ms",
-	}
 	type want struct {
-		others, definitions, args []string
-		strategy                  appsv1.DeploymentStrategyType
-		image                     string
-		granted, denied           []string // of the ClusterRole
+		Image, Strategy                string
+		Arguments, Others, Definitions []string
+		Granted, Denied                []string // of the ClusterRole
 	}
-	image := "xpkg.crossplane.io/crossplane-contrib/provider-kcp"
 	cases := map[string]struct {
-		reason string
-		args   []string
-		want   want
-	}{
-		"Defaults": {
-			reason: "By default the provider may publish, and sync nothing.",
-			want: want{
-				others: roles(usual...), definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
-				args:  append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				image: image + ":v0.1.0",
-				granted: []string{
-					"update syncagent.kcp.io/publishedresources",
-					"watch apiextensions.k8s.io/customresourcedefinitions",
-					"delete kubernetes.m.crossplane.io/providerconfigusages",
-				},
-				denied: []string{
-					"get /secrets", "create /namespaces", "get kubernetes.crossplane.io/objects",
-					"get kubernetes.m.crossplane.io/providerconfigs", "get workload.crossplane.io/kubernetesapplications",
-					"update apiextensions.k8s.io/customresourcedefinitions",
-				},
-			},
-		},
-		"Sync": {
-			reason: "The provider may write what it syncs, and make namespaces for it.",
-			args: []string{
-				"--set-json", `publishing.resources=[{"apiGroup":"hats.example.com","resources":["hats"]}]`,
-				"--set-json", `publishing.relatedResources=[{"apiGroup":"","resources":["configmaps"]}]`,
-			},
-			want: want{
-				others: roles(usual...), definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
-				args:  append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				image: image + ":v0.1.0",
-				granted: []string{
-					"create hats.example.com/hats", "delete hats.example.com/hats", "patch /configmaps", "create /namespaces",
-				},
-				denied: []string{"delete /namespaces", "list */*", "get /secrets"},
-			},
-		},
-		"AnotherPlace": {
-			reason: "States and credentials may be in other namespaces than the release.",
-			args: []string{
-				"--set", "publishing.stateNamespace=kcp-system,publishing.credentialsNamespaces={a,b},publishing.selector=tier=a",
-				"--set", "publishing.deleteEmptyNamespaces=true,image.digest=sha256:" + strings.Repeat("0", 64),
-			},
-			want: want{
-				others: roles("a/sync-credentials", "b/sync-credentials", "kcp-sync/sync-leader-election",
-					"kcp-system/sync-states"),
-				args: append(slices.Clone(election), "--state-namespace=kcp-system", "--published-resource-selector=tier=a",
-					"--log-format=json"),
-				definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
-				image:   image + "@sha256:" + strings.Repeat("0", 64),
-				granted: []string{"delete /namespaces", "list */*"},
-			},
-		},
-		"AloneWithoutALease": {
-			reason: "Without a Lease two pods must not run at a time, and no right on it is needed.",
-			args: []string{
-				"--set", "leaderElection.enabled=false,crds.enabled=false,metrics.enabled=false,log.debug=true,log.format=console",
-				"--set", "image.tag=latest,extraArgs={--poll=30m}",
-			},
-			want: want{
-				others: roles("kcp-sync/sync-credentials", "kcp-sync/sync-states"), strategy: appsv1.RecreateDeploymentStrategyType,
-				args: []string{
-					"--state-namespace=kcp-sync", "--log-format=console", "--debug", "--metrics-bind-address=0",
-					"--poll=30m",
-				},
-				image: image + ":latest",
-			},
-		},
-		"AllKinds": {
-			reason: "Kinds that are enabled are installed, with the rights that they need.",
-			args: []string{
-				"--set", "objects.enabled=true,applications.enabled=true,metrics.service.enabled=true,replicas=2",
-				"--set-json", `rbac.extraRules=[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get"]}]`,
-			},
-			want: want{
-				others:      append(roles(usual...), "Service/kcp-sync/sync-metrics"),
-				definitions: slices.Concat(publishingDefinitions, configDefinitions, objectDefinitions, applicationDefinitions),
-				strategy:    appsv1.RollingUpdateDeploymentStrategyType,
-				args:        append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				image:       image + ":v0.1.0",
-				granted: []string{
-					"delete kubernetes.m.crossplane.io/objects", "update /secrets", "get apps/deployments",
-					"create workload.crossplane.io/kubernetesapplicationresources",
-				},
-				denied: []string{"delete /secrets", "create kubernetes.crossplane.io/observedobjectcollections"},
-			},
-		},
-		"Optional": {
-			reason: "What is made of pods and their Service is there where it is wanted.",
-			args: []string{
-				"--set", "metrics.service.enabled=true,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.team=a",
-				"--set", "podDisruptionBudget.enabled=true,networkPolicy.enabled=true",
-			},
-			want: want{
-				others: append(roles(usual...), "Service/kcp-sync/sync-metrics", "ServiceMonitor/kcp-sync/sync",
-					"PodDisruptionBudget/kcp-sync/sync", "NetworkPolicy/kcp-sync/sync"),
-				definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
-				args:  append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				image: image + ":v0.1.0",
-			},
-		},
-		"Applications": {
-			reason: "Applications need ProviderConfigs of namespaces, and no Objects.",
-			args:   []string{"--set", "applications.enabled=true,tenancy.restrictClusterProviderConfigs=true"},
-			want: want{
-				others: roles(usual...), strategy: appsv1.RollingUpdateDeploymentStrategyType, image: image + ":v0.1.0",
-				definitions: slices.Concat(publishingDefinitions, configDefinitions, applicationDefinitions),
-				args: append(slices.Clone(election), "--state-namespace=kcp-sync",
-					"--restrict-cluster-provider-configs", "--log-format=json"),
-				granted: []string{
-					"get /secrets", "watch kubernetes.m.crossplane.io/clusterproviderconfigs", "watch /namespaces",
-				},
-				denied: []string{"get kubernetes.m.crossplane.io/objects", "create /namespaces"},
-			},
-		},
+		want
+		Reason string
+		Set    []string
+	}{}
+	if err := yaml.Unmarshal(read(t, filepath.Join("testdata", "render.yaml")), &cases); err != nil {
+		t.Fatal(err)
 	}
+	chart := buildChart(t, "v0.1.0", t.TempDir())
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := render(t, chart, tc.args...)
+			all := render(t, chart, tc.Set...)
 			others, definitions := all.keys()
 			d := as[appsv1.Deployment](t, all, "Deployment/kcp-sync/sync")
 			granted := build.Rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules)
 			got := want{
-				others: others, definitions: definitions, args: d.Spec.Template.Spec.Containers[0].Args,
-				strategy: d.Spec.Strategy.Type, image: d.Spec.Template.Spec.Containers[0].Image,
+				Image: d.Spec.Template.Spec.Containers[0].Image, Strategy: string(d.Spec.Strategy.Type),
+				Arguments: d.Spec.Template.Spec.Containers[0].Args, Others: others, Definitions: definitions,
 			}
-			for _, r := range tc.want.granted {
+			for _, r := range tc.want.Granted {
 				if slices.Contains(granted, r) {
-					got.granted = append(got.granted, r)
+					got.Granted = append(got.Granted, r)
 				}
 			}
-			for _, r := range tc.want.denied {
+			for _, r := range tc.want.Denied {
 				if !slices.Contains(granted, r) {
-					got.denied = append(got.denied, r)
+					got.Denied = append(got.Denied, r)
 				}
 			}
-			slices.Sort(tc.want.others)
-			slices.Sort(tc.want.definitions)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
-				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s -want, +got:\n%s", tc.Reason, diff)
 			}
 		})
 	}

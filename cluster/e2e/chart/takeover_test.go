@@ -29,35 +29,6 @@ const (
 	agentNamespace = "kcp-system"
 )
 
-// agentChart is what matters of the chart of api-syncagent: the definition of PublishedResources is one of its
-// templates, and Helm deletes it with the release.
-var agentChart = map[string]string{
-	"Chart.yaml":         "{apiVersion: v2, name: api-syncagent, version: 0.1.0}",
-	"templates/crd.yaml": `{{ .Files.Get "files/crd.yaml" }}`,
-	"templates/rest.yaml": `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: api-syncagent, namespace: kcp-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: api-syncagent}
-rules: [{apiGroups: [syncagent.kcp.io], resources: [publishedresources], verbs: [get, list, watch]}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: api-syncagent, namespace: kcp-system}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app.kubernetes.io/name: kcp-api-syncagent}}
-  template:
-    metadata: {labels: {app.kubernetes.io/name: kcp-api-syncagent}}
-    spec:
-      serviceAccountName: api-syncagent
-      containers: [{name: agent, image: example.org/api-syncagent}]
-`,
-}
-
 // TestTakeOver runs the commands of docs/migrate-from-api-syncagent.md on releases of the agent and the provider. The
 // agent keeps running beside the provider, the way back restores it, and its removal keeps the PublishedResources.
 func TestTakeOver(t *testing.T) {
@@ -126,15 +97,14 @@ func installAgent(t *testing.T, g *guide) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(g.Dir, "agent")
-	for _, folder := range []string{"templates", "files"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	err = os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "agent")))
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "files"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	g.Write(t, filepath.Join(dir, "files", "crd.yaml"), content)
-	for name, text := range agentChart {
-		g.Write(t, filepath.Join(dir, name), []byte(text))
-	}
 	g.Run(t, "helm install api-syncagent ./agent --namespace "+agentNamespace)
 }
 

@@ -79,8 +79,7 @@ func newBed(t *testing.T) *bed {
 // workspace.
 func (b *bed) prepareShell(t *testing.T) {
 	t.Helper()
-	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"))
-	b.Write(t, "granted.yaml", []byte(granted))
+	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join("testdata", "granted.yaml"))
 	for name, cfg := range map[string]*rest.Config{
 		"eu": target.User(t, "eu", admins),
 		"platform": kcp.ServiceAccount(t, workspaces.WorkspaceAt(t, platformPath), "platform",
@@ -92,25 +91,3 @@ func (b *bed) prepareShell(t *testing.T) {
 		b.Write(t, name+".kubeconfig", kube.Kubeconfig(t, cfg))
 	}
 }
-
-// granted are the rights that Crossplane grants a provider: see TestUsualRights of the examples.
-const granted = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: granted
-rules:
-- apiGroups: [kubernetes.crossplane.io, kubernetes.m.crossplane.io, syncagent.kcp.io, workload.crossplane.io]
-  resources: ["*"]
-  verbs: [get, list, watch, create, update, patch]
-- {apiGroups: ["", coordination.k8s.io], resources: [secrets, configmaps, events, leases], verbs: ["*"]}
-- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list, watch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: granted
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: granted}
-subjects:
-- {kind: ServiceAccount, namespace: crossplane-system, name: provider-kcp}
-`

@@ -1,11 +1,11 @@
 package xpkg
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -15,49 +15,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-)
-
-const (
-	// former is the installation that is taken over: the package of provider-kubernetes, with a flag of its own, and the
-	// policy by which Crossplane's chart activates all kinds.
-	former = `apiVersion: apiextensions.crossplane.io/v1alpha1
-kind: ManagedResourceActivationPolicy
-metadata:
-  name: default
-spec:
-  activate: ["*"]
----
-apiVersion: pkg.crossplane.io/v1beta1
-kind: DeploymentRuntimeConfig
-metadata:
-  name: provider-kubernetes
-spec:
-  deploymentTemplate:
-    spec:
-      selector: {}
-      template:
-        spec:
-          containers:
-            - name: package-runtime
-              args: [--enable-watches, --enable-secret-cache]
----
-apiVersion: pkg.crossplane.io/v1
-kind: Provider
-metadata:
-  name: provider-kubernetes
-spec:
-  package: %s
-  runtimeConfigRef:
-    name: provider-kubernetes
-`
-	// formerMeta describes the package of provider-kubernetes.
-	formerMeta = `apiVersion: meta.pkg.crossplane.io/v1
-kind: Provider
-metadata:
-  name: provider-kubernetes
-spec:
-  capabilities: [safe-start]
-`
 )
 
 // TestTakeoverOfPackage shows that the commands of docs/migrate-from-provider-kubernetes.md put our package in the
@@ -70,7 +27,11 @@ func TestTakeoverOfPackage(t *testing.T) {
 			t.Log(said)
 		}
 	})
-	s.shell.Run(t, "kubectl apply -f - <<'END'\n"+fmt.Sprintf(former, pushFormer(t))+"END\n")
+	former, err := os.ReadFile(filepath.Join("testdata", "former.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shell.Run(t, "kubectl apply -f - <<'END'\n"+strings.ReplaceAll(string(former), "IMAGE", pushFormer(t))+"END\n")
 	all := s.ofFormer(t)
 	before := s.identities(t)
 
@@ -135,7 +96,7 @@ func pushFormer(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "crds"), os.DirFS(filepath.Join(filepath.Dir(program), "crds"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(formerMeta), 0o600); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "former"))); err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -102,4 +103,107 @@ func TestFinalizersAreContested(t *testing.T) {
 			kube.Remove(t, c, o)
 		})
 	}
+}
+
+// stripLabel has a webhook take our label off the ConfigMaps of a world, until the function that it returns is called.
+func (w world) stripLabel(t *testing.T) (end func()) {
+	t.Helper()
+	probe := w.kept("probe")
+	probe.SetLabels(map[string]string{commonv1.LabelKeyManaged: commonv1.LabelValueManaged})
+	return kube.Mutate(t, w.tc, w.target, "configmaps", probe, func(u *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(u.Object, "metadata", "labels", commonv1.LabelKeyManaged)
+	})
+}
+
+// TestLabelDoesNotStay shows that drift is reverted, a deletion noticed and the status kept where admission takes our
+// label off, of a resource that had it and of one that never has, that the Object says so, asks nothing at rest, and
+// leaves nothing behind, and that it says so no more when the label is back.
+func TestLabelDoesNotStay(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s, "system:masters")
+		had, never := w.keeper("had"), w.keeper("never")
+		createReady(t, c, had)
+		end := w.stripLabel(t)
+		kube.Patch(t, w.tc, w.kept("had"), `{"data":{"color":"red"}}`)
+		w.awaitData(t, "had", "color", "blue")
+		kube.Create(t, c, never)
+		for _, o := range []build.Object{had, never} {
+			awaitCondition(t, c, o, failed(commonv1.ReasonContested), "label "+commonv1.LabelKeyManaged)
+			awaitCondition(t, c, o, ready)
+			kube.AwaitEvent(t, c, string(targetresource.ReasonWatchedByName), o.GetName(), commonv1.LabelKeyManaged)
+		}
+		w.asksNothing(t, had, never)
+
+		for name, o := range map[string]build.Object{"had": had, "never": never} {
+			kube.Patch(t, w.tc, w.kept(name), `{"data":{"color":"red","theirs":"yes"}}`)
+			w.awaitData(t, name, "color", "blue", "theirs", "yes")
+			awaitObserved(t, c, o, map[string]string{"color": "blue", "theirs": "yes"})
+			was := w.kept(name)
+			w.exists(t, was, true)
+			kube.Delete(t, w.tc, w.kept(name))
+			kube.Eventually(t, "another one", func() (bool, string) {
+				is := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, name)}
+				err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(is), is)
+				return err == nil && is.GetUID() != was.GetUID(), message(err)
+			})
+			awaitObserved(t, c, o, map[string]string{"color": "blue"})
+		}
+		w.asksNothing(t, had, never)
+		kube.Remove(t, c, never)
+		w.exists(t, w.kept("never"), false)
+
+		end()
+		kube.Patch(t, w.tc, w.kept("had"), `{"metadata":{"labels":{"`+commonv1.LabelKeyManaged+`":"true"}}}`)
+		awaitCondition(t, c, had, synced)
+		w.asksNothing(t, had)
+		kube.Patch(t, w.tc, w.kept("had"), `{"data":{"color":"red"}}`)
+		w.awaitData(t, "had", "color", "blue")
+		kube.Remove(t, c, had)
+		w.exists(t, w.kept("had"), false)
+	})
+}
+
+// TestLeavingIsNotReady shows that a resource which somebody deletes, and a finalizer holds, is not ready, whatever the
+// policy, whether its Object keeps it or only looks at it: who waits for it waits, nothing is applied to it, and it is
+// made again when it is gone.
+//
+// provider-kubernetes says Ready, and applies the manifest to what is going.
+func TestLeavingIsNotReady(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s, "system:masters")
+		kept, asked, seen := w.keeper("kept"), w.keeper("asked"), w.keeper("seen")
+		asked.Desired().Readiness = queries("object.data.color == 'blue'")
+		seen.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "kept"))
+		seen.SetManagementPolicies(observeOnly)
+		createReady(t, c, kept, asked, seen)
+
+		endHold, endOther := hold(t, w.tc, w.kept("kept")), hold(t, w.tc, w.kept("asked"))
+		awaitReady(t, c, kept, asked, seen)
+		mark := target.Audit(t).Mark()
+		kube.Delete(t, w.tc, w.kept("kept"), w.kept("asked"))
+		for _, o := range []build.Object{kept, asked, seen} {
+			awaitMessage(t, c, o, unavailable, "The resource is being deleted; finalizers: "+theirFinalizer)
+		}
+		awaitCondition(t, c, seen, synced)
+		for _, o := range []build.Object{kept, asked} {
+			awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDeletion),
+				"is being deleted; finalizers: "+theirFinalizer, "applied again when it is gone")
+		}
+		after := w.on("kept")
+		after.DependsOn.WaitFor = commonv1.WaitForReady
+		late := w.keeper("late", after)
+		kube.Create(t, c, late)
+		awaitCondition(t, c, late, failed(commonv1.ReasonWaitingForReference), "to be ready")
+		setManifest(t, c, kept, build.ConfigMap(w.target, "kept", "color", "red"))
+		w.asksNothing(t, kept, asked, seen, late)
+		w.checkAsked(t, mark, nil)
+
+		endHold()
+		endOther()
+		w.awaitData(t, "kept", "color", "red")
+		awaitReady(t, c, kept, asked, seen, late)
+		kube.Remove(t, c, late, seen, asked, kept)
+	})
 }

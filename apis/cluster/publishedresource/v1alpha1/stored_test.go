@@ -55,10 +55,10 @@ func TestStoredGoesOn(t *testing.T) {
 	defer func() { _ = c.Delete(t.Context(), lax) }()
 	stored := map[string]string{
 		"kind":       `resource: {apiGroup: a.b, kind: ""}`,
-		"identifier": related(`identifier: "", origin: service, kind: Secret, ` + byPath),
-		"object":     related(secret + ", object: {}"),
-		"no-object":  related(secret),
-		"step":       step("delete: {path: a}, regex: {path: a}"),
+		"identifier": source + `related: [{identifier: "", origin: service, kind: Secret, object: {reference: {path: a}}}]`,
+		"object":     source + "related: [{identifier: tls, origin: service, kind: Secret, object: {}}]",
+		"no-object":  source + "related: [{identifier: tls, origin: service, kind: Secret}]",
+		"step":       source + "mutation: {spec: [{delete: {path: a}, regex: {path: a}}]}",
 		"enabled":    source + "synchronization: {}",
 	}
 	in := func(name, spec string) *unstructured.Unstructured {
