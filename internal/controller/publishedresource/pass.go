@@ -85,13 +85,10 @@ func (p *pass) fail(err error) error {
 }
 
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
-func (p *pass) postpone(was, is client.Object) bool {
-	before, ok := was.(*v1alpha1.PublishedResource)
-	after, also := is.(*v1alpha1.PublishedResource)
-	if !ok || !also {
-		return false
+func (p *pass) postpone(_, is client.Object) bool {
+	if is.GetDeletionTimestamp() == nil {
+		p.again = p.memory.wait(time.Now())
 	}
-	p.again = p.memory.wait(before, after, time.Now())
 	return p.again > 0
 }
 
