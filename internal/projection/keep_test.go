@@ -1,13 +1,9 @@
 package projection
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // TestKeep publishes one state of a definition after the other, each with what has been published before. It shows
@@ -54,21 +50,21 @@ func TestKeep(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var before []apisv1alpha1.APIResourceVersion
+			var before []string
 			publish := func(names []string) (string, []version) {
 				t.Helper()
 				p := mustProject(t, widgets(t, names[len(names)-1], names...), nil)
-				if err := p.Keep(before); err != nil {
+				if err := p.Keep(before...); err != nil {
 					t.Fatal(err)
 				}
 				s, err := p.Schema("agent")
 				if err != nil {
 					t.Fatal(err)
 				}
-				before = s.Spec.Versions
 				var got []version
-				for _, v := range before {
-					got = append(got, version{v.Name, v.Served, v.Storage})
+				before = nil
+				for _, v := range s.Spec.Versions {
+					before, got = append(before, v.Name), append(got, version{v.Name, v.Served, v.Storage})
 				}
 				return s.GetName(), got
 			}
@@ -90,31 +86,5 @@ func TestKeep(t *testing.T) {
 					tc.same)
 			}
 		})
-	}
-}
-
-// TestKeepTooLarge shows that versions that are only kept lose their schemas before what is published is too large.
-func TestKeepTooLarge(t *testing.T) {
-	large := func(name string) *apiextensionsv1.CustomResourceDefinition {
-		crd := widgets(t, name, name)
-		values := make([]apiextensionsv1.JSON, maxBytes*2/3/1000)
-		for i := range values {
-			values[i].Raw = fmt.Appendf(nil, "%q", fmt.Sprintf("%d%s", i, strings.Repeat("a", 1000)))
-		}
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"] = apiextensionsv1.JSONSchemaProps{
-			Type: "string", Enum: values,
-		}
-		return crd
-	}
-	s, err := mustProject(t, large("v1"), nil).Schema("agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := mustProject(t, large("v2"), nil)
-	if err := p.Keep(s.Spec.Versions); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(anyObject(), p.CRD.Spec.Versions[1].Schema.OpenAPIV3Schema); diff != "" {
-		t.Errorf("schema of the version that is kept: -want, +got:\n%s", diff)
 	}
 }

@@ -124,9 +124,6 @@ func (p *Projection) fit() error {
 		return err
 	}
 	for _, v := range p.CRD.Spec.Versions {
-		if !v.Served { // There may be ever more of them.
-			v.Schema.OpenAPIV3Schema = anyObject()
-		}
 		walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) { s.Description = "" })
 	}
 	p.Repairs = append(p.Repairs, fmt.Sprintf("without descriptions, as %d bytes are more than kcp stores", size))

@@ -3,7 +3,7 @@ package publication
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -39,7 +39,7 @@ type namespaceCleaner struct {
 	config  Config
 	streams *streams
 	queue   workqueue.TypedRateLimitingInterface[string] // those that copies have left
-	failed  sync.Map                                     // name to error: those whose last look has failed
+	failed  atomic.Pointer[error]                        // why the last look has failed, nil if it has not
 }
 
 // newNamespaceCleaner returns what deletes the namespaces of a Config, nil if they stay.
@@ -62,18 +62,12 @@ func (c *namespaceCleaner) left(name string) {
 	}
 }
 
-// failure returns why a namespace cannot be looked at, nil if all can.
-func (c *namespaceCleaner) failure() (first error) {
-	if c == nil {
+// failure returns why the last look at a namespace has failed, nil if it has not.
+func (c *namespaceCleaner) failure() error {
+	if c == nil || c.failed.Load() == nil {
 		return nil
 	}
-	c.failed.Range(func(_, value any) bool {
-		if err, ok := value.(error); ok && (first == nil || err.Error() < first.Error()) {
-			first = err
-		}
-		return true
-	})
-	return first
+	return *c.failed.Load()
 }
 
 // run looks at namespaces that copies have left, and first at all that were made for copies, until the queue is shut
@@ -101,11 +95,11 @@ func (c *namespaceCleaner) look(ctx context.Context, name string) {
 	defer cancel()
 	done, err := c.delete(ctx, name)
 	if err != nil {
-		c.failed.Store(name, err)
+		c.failed.Store(&err)
 		c.queue.AddAfter(name, retryMost)
 		return
 	}
-	c.failed.Delete(name)
+	c.failed.Store(nil)
 	if done || c.queue.NumRequeues(name) >= emptyLooks {
 		c.queue.Forget(name)
 		return

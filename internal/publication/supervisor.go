@@ -111,17 +111,6 @@ func (s *Supervisor) HoldsNone(name string) bool {
 	return p != nil && p.serves.Load() && p.worker.config.RemoveFinalizers && p.worker.holdsNone()
 }
 
-// Released returns how many objects of consumers have lost our finalizer since a PublishedResource is served to remove
-// them.
-func (s *Supervisor) Released(name string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.of[name]; p != nil {
-		return p.worker.released.Load()
-	}
-	return 0
-}
-
 // Start ends all publications when the context ends.
 func (s *Supervisor) Start(ctx context.Context) error {
 	<-ctx.Done()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
@@ -32,7 +31,6 @@ type syncWorker struct {
 	streams    *streams
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
-	released   atomic.Int64      // how many objects have lost our finalizer by RemoveFinalizers
 	served     sync.Map          // schema.GroupResource to servedLook
 	inStep     sync.Map          // objectsync.Primary to what objectsync.Input has of it
 }
@@ -297,13 +295,9 @@ func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
 		return errUnknown
 	}
 	err := p.worker.syncer.RemoveFinalizers(p.ctx, p.input)
-	if p.gone = err == nil && source == nil; p.gone {
-		return nil
+	if p.gone = err == nil && source == nil; !p.gone {
+		p.worker.needs.set(p.item, p.needs)
 	}
-	if err == nil && objectsync.HasFinalizer(source) {
-		p.worker.released.Add(1)
-	}
-	p.worker.needs.set(p.item, p.needs)
 	return err
 }
 

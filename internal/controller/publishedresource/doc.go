@@ -61,7 +61,7 @@
 // do not repeat them.
 //
 // A status is written each second at most, and not for two seconds after a publication: each write makes everyone who
-// has read the PublishedResource and then updates it start again. A failure that begins does not wait.
+// has read the PublishedResource and then updates it start again.
 //
 // # Deletion
 //

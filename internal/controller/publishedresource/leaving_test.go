@@ -71,7 +71,7 @@ func vacating(o *v1alpha1.PublishedResource) {
 	}
 }
 
-// awaitOrphans waits until copies of a tenant are orphans, all that there are, and until they are counted and told.
+// awaitOrphans waits until copies of a tenant are orphans, all that there are, and until they are counted.
 func (s *shop) awaitOrphans(t *testing.T, o *v1alpha1.PublishedResource, in tenant, all ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, copied := range all {
@@ -84,7 +84,6 @@ func (s *shop) awaitOrphans(t *testing.T, o *v1alpha1.PublishedResource, in tena
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
 		return c.Orphaned == n && cmp.Equal(c.Orphans, []v1alpha1.WorkspaceOrphans{{Workspace: in.path, Copies: n}})
 	})
-	kube.AwaitEvent(t, s.c, "OrphanedCopies", o.GetName(), in.path)
 }
 
 // awaitAdopted waits until a copy is synced again by a PublishedResource.

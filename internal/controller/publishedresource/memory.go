@@ -4,13 +4,10 @@ import (
 	"sync"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -33,8 +30,7 @@ type memory struct {
 	published   time.Time   // when the APIExport has last been written for it
 	related     map[apiAt]objectsync.Resource
 	relatedAs   int64     // the generation that these are of
-	released    int64     // how many objects are known to have lost our finalizer, for one that goes without them
-	releasedAt  time.Time // when that was last another number, or first looked at
+	releasing   time.Time // since when finalizers are taken off, for one that goes without them
 
 	holds exportedResource // what it publishes; guarded by the mutex of memories
 }
@@ -48,28 +44,13 @@ const (
 	publishedCalm = 2 * time.Second
 )
 
-// wait returns how long a status that differs from the last one is not to be written. Zero counts as written. A failure
-// that begins does not wait.
-func (m *memory) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
-	left := max(m.published.Add(publishedCalm).Sub(now), m.written.Add(statusEvery).Sub(now))
-	if left > 0 && (fails(was) || !fails(is)) && is.GetDeletionTimestamp() == nil {
-		return left
+// wait returns how long a status that differs from the last one is not to be written. Zero counts as written.
+func (m *memory) wait(now time.Time) time.Duration {
+	left := max(m.published.Add(publishedCalm).Sub(now), m.written.Add(statusEvery).Sub(now), 0)
+	if left == 0 {
+		m.written = now
 	}
-	m.written = now
-	return 0
-}
-
-// stalls reports whether no finalizer has come off for unholdMax, as long as this process has looked.
-func (m *memory) stalls(released int64, now time.Time) bool {
-	if m.releasedAt.IsZero() || released != m.released {
-		m.released, m.releasedAt = released, now
-	}
-	return now.Sub(m.releasedAt) >= unholdMax
-}
-
-func fails(o *v1alpha1.PublishedResource) bool {
-	return o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionFalse ||
-		o.Status.Objects != nil && o.Status.Objects.Failed > 0
+	return left
 }
 
 // An exportedResource is one resource of one APIExport.

@@ -91,13 +91,11 @@ func (p *pass) lookAgain(after time.Duration) {
 }
 
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
-func (p *pass) postpone(was, is client.Object) bool {
-	before, ok := was.(*v1alpha1.PublishedResource)
-	after, also := is.(*v1alpha1.PublishedResource)
-	if !ok || !also {
+func (p *pass) postpone(_, is client.Object) bool {
+	if is.GetDeletionTimestamp() != nil {
 		return false
 	}
-	wait := p.memory.wait(before, after, time.Now())
+	wait := p.memory.wait(time.Now())
 	p.lookAgain(wait)
 	return wait > 0
 }

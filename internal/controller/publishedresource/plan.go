@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -162,11 +161,11 @@ type desiredAPI struct {
 type projected struct {
 	schema   string // name of the schema
 	resource schema.GroupResource
-	kind     schema.GroupVersionKind           // in the version that is stored
-	pair     objectsync.Pair                   // on both sides
-	notes    string                            // what of the source is not published as it is, empty if all is
-	has      sets.Set[string]                  // names of schemas, the empty one among them, whose versions it has
-	kept     []apisv1alpha1.APIResourceVersion // versions of these that are not published any more
+	kind     schema.GroupVersionKind // in the version that is stored
+	pair     objectsync.Pair         // on both sides
+	notes    string                  // what of the source is not published as it is, empty if all is
+	has      sets.Set[string]        // names of schemas, the empty one among them, whose versions it has
+	kept     []string                // versions of these
 }
 
 func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
@@ -199,7 +198,7 @@ func notesOf(p *projection.Projection) string {
 func buildSchema(o *v1alpha1.PublishedResource, w *desiredAPI, agent string) (*unstructured.Unstructured, error) {
 	p, err := project(o, w.source)
 	if err == nil {
-		err = p.Keep(w.kept)
+		err = p.Keep(w.kept...)
 	}
 	if err != nil {
 		return nil, err

@@ -10,9 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -104,7 +102,9 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 			return err
 		}
 		if s != nil {
-			got.kept = append(got.kept, s.Spec.Versions...)
+			for _, v := range s.Spec.Versions {
+				got.kept = append(got.kept, v.Name)
+			}
 			got.has.Insert(name)
 		}
 	}
@@ -115,9 +115,7 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
 		}
 	}
-	got.kept = slices.DeleteFunc(got.kept,
-		func(v apisv1alpha1.APIResourceVersion) bool { return apihelpers.HasServedCRDVersion(full.CRD, v.Name) })
-	err := full.Keep(got.kept)
+	err := full.Keep(got.kept...)
 	if err == nil {
 		got.schema, err = full.SchemaName()
 	}

@@ -29,10 +29,10 @@ const (
 	wokenPoll = 30 * time.Second
 	// unservedPoll is how soon an endpoint is asked again that does not serve an API yet.
 	unservedPoll = 2 * time.Second
-	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes when none has come off
-	// for unholdMax: an owner who orphans does not want to wait for kcp.
+	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes after unholdMax: an owner
+	// who orphans does not want to wait for kcp.
 	unholdPoll = time.Second
-	unholdMax  = 2 * time.Minute
+	unholdMax  = 5 * time.Minute
 )
 
 // A reconciler wraps crossplane-runtime's, gives each of its reconciles a pass, connects that to the workspace of the
@@ -112,7 +112,10 @@ func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.
 	if err == nil {
 		err = p.run(ctx, look, r.publisher.recall, r.consumers.observe, r.syncing.removeFinalizers)
 	}
-	if err != nil && !p.memory.stalls(r.publications.Released(o.GetName()), time.Now()) {
+	if p.memory.releasing.IsZero() {
+		p.memory.releasing = time.Now() // Before, nobody may have looked.
+	}
+	if err != nil && time.Since(p.memory.releasing) < unholdMax {
 		return false
 	}
 	if err != nil {

@@ -20,7 +20,6 @@ const (
 	reasonSchemaPublished event.Reason = "CreatedSchema"
 	reasonExportUpdated   event.Reason = "UpdatedAPIExport"
 	reasonWithdrawn       event.Reason = "WithdrewAPI"
-	reasonOrphaned        event.Reason = "OrphanedCopies"
 	reasonStillHeld       event.Reason = "LeftFinalizers"
 )
 

@@ -195,30 +195,6 @@ func TestIsHalted(t *testing.T) {
 	}
 }
 
-// TestStalls shows when a PublishedResource goes although objects keep our finalizer: when none has lost it for a while
-// in which the provider has run. Since the deletion nobody may have looked.
-func TestStalls(t *testing.T) {
-	begin := time.Unix(0, 0).Add(24 * time.Hour)
-	m := &memory{}
-	for _, look := range []struct {
-		reason   string
-		after    time.Duration
-		released int64
-		want     bool
-	}{
-		{reason: "Nobody has looked before."},
-		{reason: "It is early.", after: unholdMax - 1},
-		{reason: "Some have lost it.", after: unholdMax, released: 7},
-		{reason: "Others may.", after: 2*unholdMax - 1, released: 7},
-		{reason: "More have.", after: 2 * unholdMax, released: 8},
-		{reason: "No more have for long.", after: 3 * unholdMax, released: 8, want: true},
-	} {
-		if got := m.stalls(look.released, begin.Add(look.after)); got != look.want {
-			t.Errorf("%s After %s: want %t, got %t", look.reason, look.after, look.want, got)
-		}
-	}
-}
-
 // TestRemember shows that what an API is like is asked until there is an answer, and then no more.
 func TestRemember(t *testing.T) {
 	m, asked := &memory{}, 0
@@ -236,64 +212,23 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestStatusWaits shows when a status is written that differs from the last one.
+// TestStatusWaits shows when a status is written that differs from the last one: each second, and not for two seconds
+// after a publication.
 func TestStatusWaits(t *testing.T) {
-	type write struct {
-		after          time.Duration // since the first one
-		failed, synced int64         // objects by then
-		want           time.Duration
-	}
-	cases := map[string]struct {
-		reason    string
-		published bool // at the time of the first one
-		writes    []write
-	}{
-		"Burst": {
-			reason: "Counts are written again after a while.",
-			writes: []write{
-				{synced: 1},
-				{after: statusEvery / 4, synced: 2, want: statusEvery * 3 / 4},
-				{after: statusEvery, synced: 3},
-				{after: statusEvery * 3 / 2, synced: 4, want: statusEvery / 2},
-			},
-		},
-		"Failure": {
-			reason: "That objects begin to fail is written at once, and what comes then waits.",
-			writes: []write{
-				{synced: 1},
-				{after: statusEvery / 4, synced: 1, failed: 1},
-				{after: statusEvery / 2, synced: 1, failed: 2, want: statusEvery * 3 / 4},
-				{after: statusEvery / 2, synced: 3, want: statusEvery * 3 / 4},
-			},
-		},
-		"Published": {
-			reason:    "After a publication all but failures waits, and comes together then.",
-			published: true,
-			writes: []write{
-				{synced: 1, want: publishedCalm},
-				{after: publishedCalm / 2, failed: 1},
-				{after: publishedCalm * 3 / 4, synced: 1, want: publishedCalm / 4},
-				{after: publishedCalm, synced: 1},
-			},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			m, was := &memory{}, &v1alpha1.PublishedResource{}
-			if tc.published {
-				m.published = time.Unix(0, 0)
+	begin := time.Unix(0, 0)
+	for published, want := range map[bool][]time.Duration{
+		false: {0, statusEvery / 2, 0, statusEvery / 2, 0},
+		true:  {publishedCalm, publishedCalm - statusEvery/2, publishedCalm - statusEvery, statusEvery / 2, 0},
+	} {
+		m := &memory{}
+		if published {
+			m.published = begin
+		}
+		for i, want := range want {
+			after := time.Duration(i) * statusEvery / 2
+			if got := m.wait(begin.Add(after)); got != want {
+				t.Errorf("published %t, after %s: want a wait of %s, got %s", published, after, want, got)
 			}
-			for _, w := range tc.writes {
-				is := was.DeepCopy()
-				is.Status.Objects = &v1alpha1.ObjectCounts{Synced: w.synced, Failed: w.failed}
-				got := m.wait(was, is, time.Unix(0, 0).Add(w.after))
-				if got != w.want {
-					t.Errorf("%s After %s: want a wait of %s, got %s", tc.reason, w.after, w.want, got)
-				}
-				if got == 0 {
-					was = is
-				}
-			}
-		})
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -96,26 +95,14 @@ func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, er
 	return c, nil
 }
 
-// describe records in the status what has become of the objects of consumers, and an event for each workspace with more
-// orphans, and reports whether that is known. If not, it stays as it was.
+// describe records in the status what has become of the objects of consumers, and reports whether that is known. If not,
+// it stays as it was.
 func (s *syncing) describe(p *pass) (known bool) {
-	status, before := &p.resource.Status, map[string]int64{}
 	now, denied := s.publications.Status(p.resource.GetName())
 	if now == nil {
 		return false
 	}
-	if status.Objects != nil {
-		for _, w := range status.Objects.Orphans {
-			before[w.Workspace] = w.Copies
-		}
-	}
-	for _, w := range now.Orphans {
-		if w.Copies > before[w.Workspace] {
-			p.record(event.Normal(reasonOrphaned, fmt.Sprintf("%d copies of workspace %s are kept although their objects are "+
-				"not served: they vanished without a deletion, or left the filter", w.Copies, w.Workspace)))
-		}
-	}
-	status.Objects = now
+	p.resource.Status.Objects = now
 	switch {
 	case denied != nil:
 		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(denied, "cannot see all objects"))

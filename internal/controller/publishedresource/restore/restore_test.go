@@ -125,8 +125,8 @@ func awaitCopy(t *testing.T, c client.Client, u *unstructured.Unstructured, size
 	return is
 }
 
-// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure, and
-// an event tells of it. It fails unless the copy is that of an object of that name that is made again.
+// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure. It
+// fails unless the copy is that of an object of that name that is made again.
 func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string,
 	undone *unstructured.Unstructured, was types.UID,
 ) {
@@ -138,7 +138,6 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 		})
 	}
 	counts(1)
-	kube.AwaitEvent(t, c, "OrphanedCopies", o.GetName(), consumer)
 	again := undone.DeepCopy()
 	again.Object["spec"] = map[string]any{"size": "S"}
 	offer(t, consumer, again)
