@@ -10,13 +10,11 @@ import (
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -150,7 +148,7 @@ func restConfig(path string) (*rest.Config, string, error) {
 
 func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
+	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
@@ -187,12 +185,8 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 
 // cacheOptions leaves out what no controller reads.
 func cacheOptions(f *flags, s *slot.Slots) cache.Options {
-	kinds := map[client.Object]cache.ByObject{
-		&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
-	}
-	maps.Copy(kinds, object.InSlots(s))
 	return cache.Options{
-		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(), ByObject: kinds,
+		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(), ByObject: object.InSlots(s),
 	}
 }
 

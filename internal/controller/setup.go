@@ -93,7 +93,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	s := &starter{manager: mgr, options: o.Options.Options, log: log, owned: handlers.Owned(o.Registry)}
+	s := &starter{manager: mgr, log: log, owned: handlers.Owned(o.Registry)}
 	return s.start(append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),

@@ -4,21 +4,13 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/pkg/errors"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,10 +18,10 @@ import (
 )
 
 const (
-	// lookFirst and lookMost bound the pause between two looks for missing kinds, which doubles each time: those whose
-	// CustomResourceDefinitions are established are found soon.
+	// lookFirst and lookMost bound the pause between two looks for missing kinds, which doubles each time: those that
+	// are installed with the provider are found soon.
 	lookFirst = 100 * time.Millisecond
-	lookMost  = 10 * time.Second
+	lookMost  = time.Minute
 )
 
 // A part is controllers that can work as soon as the control plane serves some kinds.
@@ -42,12 +34,9 @@ type part struct {
 // wants it.
 type starter struct {
 	manager ctrl.Manager
-	options controller.Options
 	log     logging.Logger
-	owned   func(client.Object) bool // reports whether a resource is this replica's, nil if all are
-
-	mu     sync.Mutex                           // one part is set up at a time
-	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
+	owned   func(client.Object) bool             // reports whether a resource is this replica's, nil if all are
+	logged  map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
 }
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
@@ -59,14 +48,7 @@ func (s *starter) start(parts []part) error {
 		return err
 	}
 	s.logMissing(missing)
-	watchable, err := s.mayWatchDefinitions(context.Background())
-	if err != nil {
-		return err
-	}
-	if !watchable {
-		return errors.Wrap(s.manager.Add(s.await(missing...)), "cannot wait for kinds")
-	}
-	return s.watch(missing)
+	return errors.Wrap(s.manager.Add(s.await(missing)), "cannot wait for kinds")
 }
 
 // logMissing logs which kinds are waited for. A part with one of them does nothing yet.
@@ -85,8 +67,6 @@ func (s *starter) logMissing(missing []part) {
 
 // setUp sets up the parts whose kinds are served, and returns the others.
 func (s *starter) setUp(parts []part) (missing []part, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, p := range parts {
 		served, err := s.served(p)
 		if err != nil {
@@ -157,7 +137,7 @@ func (s *starter) served(p part) (bool, error) {
 
 // await looks for missing kinds, and sets up their parts, until none is missing. If it cannot, the provider ends, as it
 // would have done at its start.
-func (s *starter) await(missing ...part) manager.Runnable {
+func (s *starter) await(missing []part) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		pauses := wait.Backoff{Duration: lookFirst, Factor: 2, Steps: math.MaxInt, Cap: lookMost}
 		err := pauses.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
@@ -170,41 +150,4 @@ func (s *starter) await(missing ...part) manager.Runnable {
 		}
 		return errors.Wrap(err, "cannot set up controllers of kinds that were missing")
 	})
-}
-
-// watch waits for the CustomResourceDefinitions of missing kinds.
-func (s *starter) watch(missing []part) error {
-	g := &gate.Gate[schema.GroupVersionKind]{}
-	o := s.options
-	o.Gate = g
-	if err := customresourcesgate.Setup(s.manager, o); err != nil {
-		return errors.Wrap(err, "cannot watch CustomResourceDefinitions")
-	}
-	for _, p := range missing {
-		g.Register(func() { _ = s.manager.Add(s.await(p)) }, p.kinds...) // It fails only if the provider ends.
-	}
-	return nil
-}
-
-// mayWatchDefinitions reports whether the provider may watch CustomResourceDefinitions, which Crossplane 2 allows it.
-func (s *starter) mayWatchDefinitions(ctx context.Context) (bool, error) {
-	c, err := authorizationclient.NewForConfigAndClient(s.manager.GetConfig(), s.manager.GetHTTPClient())
-	if err != nil {
-		return false, errors.Wrap(err, "cannot make client of authorization")
-	}
-	for _, verb := range []string{"get", "list", "watch"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions", Verb: verb,
-			},
-		}}
-		review, err := c.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, errors.Wrap(err, "cannot find out whether CustomResourceDefinitions may be watched")
-		}
-		if !review.Status.Allowed {
-			return false, nil
-		}
-	}
-	return true, nil
 }

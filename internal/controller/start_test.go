@@ -47,44 +47,26 @@ func newServer(t *testing.T) *kube.Server {
 }
 
 // TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is
-// served: by a provider that may watch CustomResourceDefinitions, and by one that may not.
+// served.
 func TestKindsThatComeLater(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		rules  []rbacv1.PolicyRule
-	}{
-		"Watched": {
-			reason: "Crossplane 2 lets a provider that can start safely watch CustomResourceDefinitions.",
-			rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
-				Verbs: []string{"get", "list", "watch"},
-			}},
-		},
-		"Asked": {
-			reason: "Others do not, and then the API server is asked for the kinds.",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := newServer(t)
-			c := server.Client(t, apis.AddToScheme)
-			grant(t, c, "provider", append(tc.rules, granted...))
-			run(t, server)
-			ns := server.Namespace(t)
-			credentials := &corev1.Secret{ObjectMeta: build.Meta(ns, "target"), Data: map[string][]byte{
-				"kubeconfig": kube.Kubeconfig(t, server.User(t, "target", "system:masters")),
-			}}
-			create(t, c, credentials)
+	server := newServer(t)
+	c := server.Client(t, apis.AddToScheme)
+	grant(t, c, "provider", granted)
+	run(t, server)
+	ns := server.Namespace(t)
+	credentials := &corev1.Secret{ObjectMeta: build.Meta(ns, "target"), Data: map[string][]byte{
+		"kubeconfig": kube.Kubeconfig(t, server.User(t, "target", "system:masters")),
+	}}
+	create(t, c, credentials)
 
-			server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
-			works(t, c, build.Namespaced(), ns)
-			server.InstallCRDs(t, definitions(t, "syncagent.kcp.io_", "")...)
-			refersToShared(t, c)
-			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
-			works(t, c, build.Cluster(), ns)
-			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
-			gathers(t, c, ns)
-		})
-	}
+	server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
+	works(t, c, build.Namespaced(), ns)
+	server.InstallCRDs(t, definitions(t, "syncagent.kcp.io_", "")...)
+	refersToShared(t, c)
+	server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
+	works(t, c, build.Cluster(), ns)
+	server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
+	gathers(t, c, ns)
 }
 
 // run runs the provider, with the rights of some groups, until the test ends, which its server outlives.

@@ -11,13 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Of returns the operations that make wanted of live, two states of a resource as Essence returns them: sorted by path,
-// and with values of Secrets masked. Lists of different lengths differ as a whole. It is nil if there is no difference.
+// Of returns the operations that make wanted of live, two states of a resource: sorted by path, and with values of
+// Secrets masked. A field that is null counts as one that is not there, as for API servers. Lists of different lengths differ as a whole. It is nil if there is no difference.
 // If live is nil it is one operation, which adds the whole resource.
 func Of(live, wanted map[string]any) []commonv1.DiffOperation {
 	if live == nil {
@@ -133,57 +132,3 @@ func mask(v any, hidden bool) any {
 
 // IsSecret reports whether the content of a resource is that of a Secret.
 func IsSecret(m map[string]any) bool { return m["apiVersion"] == "v1" && m["kind"] == "Secret" }
-
-// serverFields are the fields of metadata that only a server sets.
-var serverFields = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
-	"resourceVersion", "selfLink", "uid",
-}
-
-// Essence returns what an apply of a manifest can change of a resource: all but its status, if the manifest has none,
-// the metadata that the server alone decides and our label. It shares nothing with the resource. It is nil if the
-// resource is.
-func Essence(u, manifest *unstructured.Unstructured) map[string]any {
-	if u == nil {
-		return nil
-	}
-	content, _ := prune(u.Object).(map[string]any)
-	if manifest.Object["status"] == nil {
-		delete(content, "status")
-	}
-	m, ok := content["metadata"].(map[string]any)
-	if !ok {
-		return content
-	}
-	for _, f := range serverFields {
-		delete(m, f)
-	}
-	if labels, ok := m["labels"].(map[string]any); ok {
-		delete(labels, commonv1.LabelKeyManaged)
-		if len(labels) == 0 {
-			delete(m, "labels")
-		}
-	}
-	return content
-}
-
-// prune returns a copy of a JSON value without the fields that are null.
-func prune(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, item := range v {
-			if item != nil {
-				out[k] = prune(item)
-			}
-		}
-		return out
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = prune(item)
-		}
-		return list
-	}
-	return v
-}

@@ -9,11 +9,6 @@
 // resources, such as an Object whose manifest is a Secret; and the annotation in which kubectl keeps a copy of what it
 // applied is masked wherever it occurs.
 //
-// What differs with each write, what the server alone decides and the label of the provider are left out, as is the
-// status of a resource whose manifest has none: an apply changes none of it.
-//
 // Operations are sorted by path, so that an equal difference is an equal status. Lists of different lengths are one
 // operation: items would have to be told from each other, which the schema of the target alone can.
-//
-// A field that is null counts as one that is not there, which is how API servers see it.
 package diff

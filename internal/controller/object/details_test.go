@@ -104,8 +104,7 @@ func TestConnectionDetails(t *testing.T) {
 			fromSecret("database", "data.password", "password"),
 			fromSecret("database", "data[tls.crt]", "tls.crt"),
 			from("v1", "ConfigMap", "settings", "data.color", "color"), // the Object's own
-			// provider-kubernetes gives lists and maps as Go prints them, and cannot give all data of a Secret.
-			fromSecret("database", "data", "all"),
+			// provider-kubernetes gives lists and maps as Go prints them.
 			from("v1", "Service", "web", "spec.ports", "ports"),
 			from("v1", "Service", "web", "spec.ports[0].port", "port"),
 		)
@@ -120,7 +119,6 @@ func TestConnectionDetails(t *testing.T) {
 		createReady(t, p.c, p.object)
 		got := p.awaitPublished(t, map[string]string{
 			"password": "hunter2", "tls.crt": "cert", "color": "blue", "port": "80",
-			"all":   `{"password":"hunter2","tls.crt":"cert"}`,
 			"ports": `[{"port":80,"protocol":"TCP","targetPort":80}]`,
 		})
 		if got.Type != "connection.crossplane.io/v1alpha1" {

@@ -204,13 +204,27 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
+// TestApplicable shows that of a resource neither the status counts nor what a server or the label of ours decides.
+func TestApplicable(t *testing.T) {
+	u := parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","uid":"u","resourceVersion":"1","generation":1,
+		"managedFields":[{}],"labels":{"kubernetes.crossplane.io/managed":"true"}},"spec":{"a":1},"status":{"a":1}}`)
+	before := u.DeepCopy()
+	want := parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":1}}`).Object
+	if diff := cmp.Diff(want, applicable(u)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(before, u); diff != "" {
+		t.Errorf("the resource belongs to the watch: -before, +after:\n%s", diff)
+	}
+}
+
 const (
 	secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"type":"Opaque",
-		"data":{"user":"YWRtaW4=","tls.crt":"Y2VydA==","html":"PGE+","empty":""}}`
+		"data":{"user":"YWRtaW4=","tls.crt":"Y2VydA==","empty":""}}`
 	binary = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"key":"/w=="}}`
 	custom = `{"apiVersion":"example.org/v1","kind":"Secret","metadata":{"name":"s"},"data":{"user":"YWRtaW4="},
 		"spec":{"whole":3,"part":1.5,"large":1e21,"yes":true,"nothing":null,` +
-		`"list":[{"a":1},"b"],"map":{"b":"<x>","a":[]},"text":"plain"}}`
+		`"list":[{"a":1},"b"],"map":{"b":"x","a":[]},"text":"plain"}}`
 )
 
 // TestDetailValue shows what value a field path leads to, and that a fault tells none.
@@ -222,27 +236,24 @@ func TestDetailValue(t *testing.T) {
 		"Large":   {u: custom, path: "spec.large", want: "1e+21"},
 		"Boolean": {u: custom, path: "spec.yes", want: "true"},
 		"Element": {u: custom, path: "spec.list[0].a", want: "1"},
-		// provider-kubernetes gives lists and maps as Go prints them, and cannot give all data of a Secret.
+		// provider-kubernetes gives lists and maps as Go prints them.
 		"List":      {u: custom, path: "spec.list", want: `[{"a":1},"b"]`},
-		"SortedMap": {u: custom, path: "spec.map", want: `{"a":[],"b":"<x>"}`},
-		// Data of Secrets are decoded, and those of no other kind. JSON cannot hold a value that is no text.
+		"SortedMap": {u: custom, path: "spec.map", want: `{"a":[],"b":"x"}`},
+		// Data of Secrets are decoded, and those of no other kind.
 		"SecretKey":       {u: secret, path: "data.user", want: "admin"},
 		"SecretDottedKey": {u: secret, path: "data[tls.crt]", want: "cert"},
 		"SecretEmpty":     {u: secret, path: "data.empty", want: ""},
 		"SecretBinary":    {u: binary, path: "data.key", want: "\xff"},
 		"SecretMetadata":  {u: secret, path: "metadata.name", want: "s"},
 		"SecretOfOthers":  {u: custom, path: "data.user", want: "YWRtaW4="},
-		"SecretData":      {u: secret, path: "data", want: `{"empty":"","html":"<a>","tls.crt":"cert","user":"admin"}`},
-		"SecretBinaryData": {
-			u: binary, path: "data", err: `key "key" of field data is not a text, and JSON cannot hold it`,
-		},
-		"Missing":   {u: custom, path: "spec.other", err: "there is no field spec.other"},
-		"Null":      {u: custom, path: "spec.nothing", err: "there is no field spec.nothing"},
-		"BelowText": {u: custom, path: "spec.text.a", err: "there is no field spec.text.a"},
-		"BehindEnd": {u: custom, path: "spec.list[7]", err: "there is no field spec.list[7]"},
-		"Wildcard":  {u: custom, path: "spec.list[*].a", err: "there is no field spec.list[*].a"},
-		"Unset":     {u: custom, path: "", err: "fieldPath is not set"},
-		"Malformed": {u: custom, path: "spec[", err: `fieldPath "spec[" cannot be parsed`},
+		"SecretData":      {u: secret, path: "data", err: "field data is not base64"},
+		"Missing":         {u: custom, path: "spec.other", err: "there is no field spec.other"},
+		"Null":            {u: custom, path: "spec.nothing", err: "there is no field spec.nothing"},
+		"BelowText":       {u: custom, path: "spec.text.a", err: "there is no field spec.text.a"},
+		"BehindEnd":       {u: custom, path: "spec.list[7]", err: "there is no field spec.list[7]"},
+		"Wildcard":        {u: custom, path: "spec.list[*].a", err: "there is no field spec.list[*].a"},
+		"Unset":           {u: custom, path: "", err: "fieldPath is not set"},
+		"Malformed":       {u: custom, path: "spec[", err: `fieldPath "spec[" cannot be parsed`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := parse(t, tc.u)

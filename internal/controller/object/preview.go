@@ -130,7 +130,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 			e.retry, hash = compareAgain, ""
 		}
 	default:
-		ops = diff.Of(diff.Essence(e.live, e.Manifest), diff.Essence(wanted, e.Manifest))
+		ops = diff.Of(applicable(e.live), applicable(wanted))
 		c = e.outcome(ops)
 	}
 	o.Observed().Diff, o.Observed().Compared = diff.Limit(ops), hash
@@ -151,7 +151,22 @@ func (e previewer) comparison(o Object) (string, error) {
 		}
 	}
 	token, _ := meta.GetReconcileRequest(o)
-	return apply.Hash([]any{e.Manifest.Object, diff.Essence(e.live, e.Manifest), held, o.GetGeneration(), token}), nil
+	return apply.Hash([]any{e.Manifest.Object, applicable(e.live), held, o.GetGeneration(), token}), nil
+}
+
+// applicable returns what an apply can change of a resource: all but its status, the metadata that the server alone
+// decides and our label. It shares nothing with the resource, and is nil if that is.
+func applicable(u *unstructured.Unstructured) map[string]any {
+	if u == nil {
+		return nil
+	}
+	u = u.DeepCopy()
+	apply.Prepare(u)
+	meta.RemoveLabels(u, commonv1.LabelKeyManaged)
+	if len(u.GetLabels()) == 0 {
+		u.SetLabels(nil)
+	}
+	return u.Object
 }
 
 func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {

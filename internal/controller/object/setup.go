@@ -109,7 +109,6 @@ const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
 func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), opts.EventFilterFunctions...)
-	ending := "" // the namespace of which it is known last that it is going away
 	record := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		o := k.New()
 		if err := mgr.GetClient().Get(ctx, req.NamespacedName, o); err != nil {
@@ -132,10 +131,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 			err = k.Track(ctx, o)
 		}
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			if ending != req.Namespace { // All Objects in it are about to be deleted.
-				opts.Logger.Info("Uses of ProviderConfigs are not recorded in a namespace that ends", "namespace", req.Namespace)
-			}
-			ending, err = req.Namespace, nil
+			return reconcile.Result{}, nil // All Objects in it are about to be deleted.
 		}
 		if err != nil && !apierrors.IsConflict(err) {
 			events.Event(o, event.Warning(reasonCannotRecordUse, err))
