@@ -216,7 +216,7 @@ func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 	}
 	return setting(m.Path, func(found gjson.Result, self map[string]any, s sides) (any, error) {
 		data := s.workspace.Data()
-		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.NewValue(found), self, s.other
+		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.Value{Result: found}, self, s.other
 		return t.Render(data)
 	})
 }
