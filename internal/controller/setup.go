@@ -14,7 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/application"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
@@ -157,6 +160,18 @@ func published(mgr ctrl.Manager, o object.Options) part {
 			Options: o.Options, Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
 			DefaultConfig: o.PublishedResourceConfig,
 		}), "cannot set up PublishedResources")
+	}}
+}
+
+// workloads are the controllers of KubernetesApplications and of their resources.
+func workloads(mgr ctrl.Manager, o object.Options) part {
+	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
+		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
+	return part{kinds: kinds, setup: func() error {
+		if err := application.Setup(mgr, o.OfFew()); err != nil {
+			return errors.Wrap(err, "cannot set up applications")
+		}
+		return errors.Wrap(applicationresource.Setup(mgr, o.Options), "cannot set up resources of applications")
 	}}
 }
 

@@ -134,9 +134,9 @@ type recorded struct {
 	Record
 
 	Pending bool `json:"pending,omitempty"`
-	// UID is that of the object at the origin that was copied last. It is empty if an earlier version has recorded it.
+	// UID is that of the object at the origin that was copied last. It is empty if that was not seen.
 	UID types.UID `json:"uid,omitempty"`
-	// CopyUID is that of the copy. It is empty if it is not known yet, or if an earlier version has recorded the copy.
+	// CopyUID is that of the copy. It is empty if it is not known yet.
 	CopyUID types.UID `json:"copyUID,omitempty"`
 	// Key is that of what was last copied.
 	Key string `json:"slot,omitempty"`

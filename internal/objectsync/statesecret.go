@@ -29,7 +29,7 @@ type stateSecret struct {
 	stored  state
 }
 
-// find returns the Secret, nil if there is none. It may have the name of an earlier version of the API.
+// find returns the Secret, nil if there is none. It may have a name from when the API had another version.
 func (s *stateSecret) find(states Cache) (*unstructured.Unstructured, error) {
 	named, err := states.Get(s.name)
 	if err != nil || named != nil {

@@ -4,7 +4,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
-// Names that other software, and our own earlier versions, rely on.
+// Names that other software relies on.
 const (
 	// ObjectKind is the kind of Object in every group.
 	ObjectKind = "Object"

@@ -19,13 +19,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestNamespaceBeforeDeployment shows that a Deployment which is tried before its Namespace exists is tried again.
-func TestNamespaceBeforeDeployment(t *testing.T) {
-	w := newWorld(t)
-	w.submit(t, w.application("late", build.ResourceTemplate("late-deployment", build.Deployment(w.tns+"late", "web")),
-		build.ResourceTemplate("late-namespace", build.Namespace(w.tns+"late"))))
-}
-
 // TestNamespaces shows where resources go whose template does not fit its kind: into namespace default, or into
 // none.
 func TestNamespaces(t *testing.T) {
@@ -112,33 +105,6 @@ func TestDrift(t *testing.T) {
 	kube.Eventually(t, "the resource to be made again",
 		func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-}
-
-// TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is
-// served.
-func TestUnknownKind(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
-	crd := build.Manifest{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}
-	widget := build.Manifest{
-		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns},
-	}
-	app := w.application("web", build.ResourceTemplate("a-widget", widget), build.ResourceTemplate("its-kind", crd))
-	w.submit(t, app)
-	kube.Remove(t, w.c, app)
 }
 
 // TestProgress shows that an application moves through its states in order, and that there is an event for each step.

@@ -59,10 +59,14 @@ func render(app *application, t template, existing *resource) *resource {
 	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app,
 		workloadv1alpha1.ApplicationGroupVersionKind)))
 	meta.AddFinalizer(r, workloadv1alpha1.FinalizerResource)
-	r.Spec = workloadv1alpha1.KubernetesApplicationResourceSpec{
+	spec := workloadv1alpha1.KubernetesApplicationResourceSpec{
 		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(),
 		UnreachableTarget: app.Spec.UnreachableTarget,
 	}
+	if sameTemplate(r.Spec.Template, spec.Template) {
+		spec.Template = r.Spec.Template
+	}
+	r.Spec = spec
 	return r
 }
 
@@ -79,17 +83,6 @@ func replace(m map[string]string, drop []string, add ...map[string]string) map[s
 		maps.Copy(out, a)
 	}
 	return out
-}
-
-// same reports whether two resources are the same but for their status.
-func same(a, b *resource) bool {
-	return sameTemplate(a.Spec.Template, b.Spec.Template) &&
-		equality.Semantic.DeepEqual(a.Spec.Secrets, b.Spec.Secrets) &&
-		equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef) &&
-		a.Spec.UnreachableTarget == b.Spec.UnreachableTarget &&
-		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
-		equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences()) &&
-		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
 }
 
 // sameTemplate reports whether two templates say the same, however they are written.

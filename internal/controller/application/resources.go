@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -89,7 +90,7 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	}
 	wanted := render(p.app, t, held)
 	switch {
-	case same(held, wanted):
+	case equality.Semantic.DeepEqual(held, wanted):
 		return held, nil
 	case isAnother(held, wanted):
 		p.leaving = append(p.leaving, held.GetName())

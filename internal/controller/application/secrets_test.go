@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -144,22 +143,6 @@ func TestSecretCopyIsMended(t *testing.T) {
 	kube.Await(t, w.tc, s, "a copy of the other type", func() (bool, string) {
 		return s.Type == corev1.SecretTypeBasicAuth, string(s.Type)
 	})
-}
-
-// TestSecretConflict shows that a Secret of somebody else on the cluster is not overwritten, and is not in the way once
-// it is gone.
-func TestSecretConflict(t *testing.T) {
-	w := newWorld(t)
-	theirs := secret(w.tns, "front-sql", "password", "theirs")
-	kube.Create(t, w.tc, theirs)
-	kube.Create(t, w.c, secret(w.ns, "sql", "password", "ours"))
-	app := w.application("web", w.needing("front", "sql"))
-	kube.Create(t, w.c, app)
-	w.awaitResource(t, "front", workloadv1alpha1.StateFailed, commonv1.ReasonNameTaken)
-	w.awaitCopy(t, "front-sql", map[string]string{"password": "theirs"})
-	kube.Delete(t, w.tc, theirs)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	w.awaitCopy(t, "front-sql", map[string]string{"password": "ours"})
 }
 
 // TestSecretWithoutNamespace shows that a resource which lives in no namespace cannot have Secrets, and says so.

@@ -6,6 +6,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
@@ -86,12 +87,12 @@ func TestRender(t *testing.T) {
 	if first.GetNamespace() != "ns" {
 		t.Errorf("the namespace of the template is ignored, got %q", first.GetNamespace())
 	}
-	if again := render(app, tmpl, first); !same(first, again) {
+	if again := render(app, tmpl, first); !equality.Semantic.DeepEqual(first, again) {
 		t.Errorf("what is rendered already stays as it is: %v", again)
 	}
 	spaced := *tmpl.DeepCopy()
 	spaced.Spec.Template.Raw = []byte(`{ "data": {"x":"1"}, "kind": "ConfigMap" }`)
-	if again := render(app, spaced, first); !same(first, again) {
+	if again := render(app, spaced, first); !equality.Semantic.DeepEqual(first, again) {
 		t.Errorf("how a template is written makes no difference: %v", again)
 	}
 	theirs := first.DeepCopy()

@@ -1,16 +1,12 @@
 package application_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -75,62 +71,6 @@ func TestOneCluster(t *testing.T) {
 		if got != string(r.GetUID()) {
 			t.Errorf("%s: want UID %s in the annotation, got %q", name, r.GetUID(), got)
 		}
-	}
-}
-
-// TestOpaqueStatus shows that a status is copied whatever it is, of a kind that only the cluster knows, and goes when
-// it does.
-func TestOpaqueStatus(t *testing.T) {
-	w := newWorld(t)
-	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
-	d := build.Definition(group, "hats")
-	d.Spec.Versions[0].Subresources = nil
-	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
-	d.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = new(true)
-	kube.Create(t, w.tc, d)
-	hat := build.Resource(group+"/v1", "Hat", w.tns, "top").Object
-	app := w.application("web", build.ResourceTemplate("top", hat))
-	w.submit(t, app)
-	for name, status := range map[string]string{
-		"Text":   `"done"`,
-		"List":   `["a",1,null]`,
-		"Number": `9007199254740993`,
-		"Nested": `{"a":{"b":[{"c":0.5}]},"d":true,"e":{}}`,
-		"Empty":  `{}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w.setStatus(t, group, status)
-			kube.Eventually(t, "remote status "+status, func() (bool, string) {
-				got := w.resource(t, "top").Status.Remote
-				return got != nil && string(got.Raw) == status, remoteOf(w.resource(t, "top"))
-			})
-		})
-	}
-	w.setStatus(t, group, "null")
-	kube.Eventually(t, "no remote status", func() (bool, string) {
-		return w.resource(t, "top").Status.Remote == nil, remoteOf(w.resource(t, "top"))
-	})
-}
-
-// remoteOf returns the remote status of a KubernetesApplicationResource as text.
-func remoteOf(r *resource) string {
-	raw, err := json.Marshal(r.Status.Remote)
-	if err != nil {
-		return err.Error()
-	}
-	return string(raw)
-}
-
-// setStatus gives Hat top on the target a status, or takes it away if that is null.
-func (w world) setStatus(t *testing.T, group, status string) {
-	t.Helper()
-	u := build.Resource(group+"/v1", "Hat", w.tns, "top")
-	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":`+status+`}]`))
-	if err := w.tc.Patch(t.Context(), u, patch); err != nil {
-		t.Fatal(err)
-	}
-	if status == "null" {
-		kube.Patch(t, w.tc, u, `{"status":null}`)
 	}
 }
 

@@ -3,7 +3,6 @@ package collection_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -300,33 +299,6 @@ func TestMemberThatHasGone(t *testing.T) {
 			second.GetDeletionTimestamp() != nil {
 			t.Errorf("the successor must stay, got %v, deleted %v", err, second.GetDeletionTimestamp())
 		}
-	})
-}
-
-// TestStatusBesideOthers shows that the status of a collection is written while somebody else writes its metadata all
-// the time. A defect of provider-kubernetes: it updates the whole, which fails whenever somebody else has written
-// meanwhile.
-func TestStatusBesideOthers(t *testing.T) {
-	const writes = 30
-	forScopes(t, func(t *testing.T, w world) {
-		oc := w.collect()
-		kube.Create(t, w.c, oc)
-		w.awaitSettled(t, oc)
-		for i := range writes {
-			kind := "ConfigMap"
-			if i%2 == 0 {
-				kind = "NoSuchKind" // Which turns condition Synced.
-			}
-			kube.Patch(t, w.c, oc, `{"metadata":{"labels":{"n":"`+strconv.Itoa(i)+`"}},"spec":{"observeObjects":{"kind":"`+
-				kind+`"}}}`)
-			kube.Patch(t, w.c, oc, `{"metadata":{"labels":{"more":"`+strconv.Itoa(i)+`"}}}`)
-		}
-		w.awaitSettled(t, oc)
-		kube.Holds(t, "the collection stays synced", func() (bool, string) {
-			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc)
-			return err == nil && oc.GetCondition("Synced").Status == corev1.ConditionTrue,
-				oc.GetCondition("Synced").Message
-		}, func() { w.passQueue(t) })
 	})
 }
 

@@ -30,7 +30,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Names that other software, and our own earlier versions, rely on.
+// Names that other software relies on.
 const (
 	// FinalizerApplication keeps a KubernetesApplication until its resources are gone.
 	FinalizerApplication = "kubernetesapplication.workload.crossplane.io/resources"
