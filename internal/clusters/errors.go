@@ -93,6 +93,14 @@ func IsInvalidConnection(err error) bool {
 	return errors.As(err, &invalidConnectionError{}) || identity.IsFailed(err)
 }
 
+// An addressError says why an address may not be dialled for a tenant. It does not tell which address that is.
+type addressError string
+
+// Error names the rule.
+func (e addressError) Error() string {
+	return "its address " + string(e) + ": a namespaced ProviderConfig may not use it"
+}
+
 // A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
 type foreignError struct {
 	code    int    // zero if it does not matter
@@ -120,13 +128,6 @@ func (e foreignError) Error() string {
 // Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
 // not asked rightly.
 func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
-
-// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
-// workspace that is not bound; of any other server nothing follows from it.
-func IsBareNotFound(err error) bool {
-	e := foreignError{}
-	return errors.As(err, &e) && e == foreignError{code: http.StatusNotFound}
-}
 
 // IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
 func IsUnserved(err error) bool {
