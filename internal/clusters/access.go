@@ -5,6 +5,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -42,7 +43,7 @@ func (o Options) access(c credentials) (a access, err error) {
 	if k.cluster != nil {
 		secret := c.kubeconfig.source == xpv2.CredentialsSourceSecret
 		if a.config, err = k.config(trust{exec: !secret || o.AllowExec, files: !secret}); err == nil {
-			err = o.admitProxied(c, a.config)
+			err = o.admitProxied(c.writer, a.config)
 		}
 		if err != nil {
 			return a, err
@@ -75,27 +76,6 @@ func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
 	return nil
 }
 
-// impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is
-// cluster-scoped. It has no user name if they are made as whom the credentials say.
-func impersonation(i *commonv1.Impersonation, namespace string) (rest.ImpersonationConfig, error) {
-	if i == nil {
-		return rest.ImpersonationConfig{}, nil
-	}
-	if i.ServiceAccountName == "" {
-		return rest.ImpersonationConfig{UserName: i.User, Groups: i.Groups},
-			checkImpersonation("spec.impersonate", append([]string{i.User}, i.Groups...))
-	}
-	if namespace == "" {
-		return rest.ImpersonationConfig{}, errors.New(
-			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped " +
-				"Object has none: set spec.impersonate.user")
-	}
-	// The server adds the groups of ServiceAccounts:
-	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
-	return rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + i.ServiceAccountName},
-		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
-}
-
 // tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.
 // The kubeconfig is empty if there is none. A source must go with the type: AWS has only the provider's own, Google may
 // have it, and the others may not.
@@ -123,37 +103,19 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 		c.identity.source, c.identityType)
 }
 
-// ErrNotHere is the error of Check about credentials in the environment or the file system of the provider, which
-// another process cannot see.
-var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
-
-// Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
-// changed first. It asks for Secrets, makes no connection to the target, and mints no token. Errors are those of
-// Connect, and ErrNotHere.
-func (r *Registry) Check(ctx context.Context, described commonv1.Connection, with ...func(*Options)) error {
-	options := r.options
-	for _, set := range with {
-		set(&options)
+// credentials returns those of a ProviderConfig for an owner, if it may use them.
+func (o Options) credentials(
+	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
+) (credentials, error) {
+	if err := o.admitNamespace(ctx, local, by, c); err != nil {
+		local.watches.Track(by, purposeCredentials)
+		return credentials{}, err
 	}
-	if err := options.admit(described); err != nil {
-		return invalidConnectionError{err}
-	}
-	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
-		notHere(described.Spec.Identity.ProviderCredentials) {
-		return ErrNotHere
-	}
-	creds, err := options.resolve(ctx, described, reader{
-		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read, track: func(...informer.Interest) {},
+	return o.resolve(ctx, c, reader{
+		namespace: by.Namespace, tenant: c.Tenant,
+		track: func(i ...informer.Interest) { local.watches.Track(by, purposeCredentials, i...) },
+		get: func(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
+			return local.Get(ctx, by, i)
+		},
 	})
-	if err != nil {
-		return err
-	}
-	if _, err := options.access(creds); err != nil {
-		return invalidConnectionError{err}
-	}
-	return nil
-}
-
-func notHere(p commonv1.ProviderCredentials) bool {
-	return p.Source == xpv2.CredentialsSourceEnvironment || p.Source == xpv2.CredentialsSourceFilesystem
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -127,6 +128,64 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil) // The answer is read. That of a watch ends with the context of the request.
 	}
 	return res, nil
+}
+
+// paths say where the API begins in the paths of requests.
+type paths struct {
+	base     string // what comes before the API, or before the logical cluster
+	wildcard bool   // a logical cluster comes next
+}
+
+// A call is what a request asks an API server for, as its URL says.
+type call struct {
+	watch     bool
+	write     bool // it creates or changes
+	one       bool // it asks for at most one object
+	list      bool // the answer is a list
+	resource  bool // it is about resources, and not about what is served
+	document  bool // it asks for a document that is no Kubernetes object, such as the version
+	namespace string
+	plural    string // of the resource
+	name      string // empty for a list
+}
+
+// call parses a request.
+func (p paths) call(req *http.Request) call {
+	c := call{
+		watch: isWatch(req), one: true,
+		write: req.Method != http.MethodGet && req.Method != http.MethodDelete,
+	}
+	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(p.base, "/")), "/")
+	if p.wildcard {
+		_, path, _ = strings.Cut(path, "/")
+	}
+	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		parts = parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		parts = parts[3:]
+	default:
+		c.document = parts[0] != "api" && parts[0] != "apis"
+		return c
+	}
+	c.resource = true
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		c.namespace, parts = parts[1], parts[2:]
+	}
+	c.plural = parts[0]
+	if len(parts) > 1 {
+		c.name = parts[1]
+	}
+	c.list = c.name == "" && req.Method == http.MethodGet && !c.watch
+	c.one = !c.list || strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
+	return c
+}
+
+// isWatch reports whether a request asks for a stream of events.
+func isWatch(req *http.Request) bool {
+	return strings.Contains(req.URL.RawQuery, "watch=") &&
+		slices.Contains([]string{"true", "1"}, req.URL.Query().Get("watch"))
 }
 
 // timeout returns how long the call may take.

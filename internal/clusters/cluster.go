@@ -16,10 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -60,83 +58,6 @@ type Cluster struct {
 	replace   func()           // called when the address leads to another cluster
 	cancel    context.CancelFunc
 	users     map[informer.Owner]struct{} // The Registry guards it.
-}
-
-// newCluster connects, and changes the REST configuration it is given.
-func newCluster(a access, r *Registry) (_ *Cluster, err error) {
-	host, _, err := rest.DefaultServerUrlFor(a.config)
-	if err != nil {
-		return nil, errors.New("cannot parse the server of the kubeconfig")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer func() {
-		if err != nil {
-			cancel()
-		}
-	}()
-	c := &Cluster{
-		retries: newRetries(), users: map[informer.Owner]struct{}{}, server: addressOf(host), config: a.config,
-		cancel: cancel,
-	}
-	health := func() { r.tellHealth(c) }
-	usable := func() {
-		c.watches.Kick()
-		for _, o := range r.tellHealth(c) {
-			r.WakeOwner(o)
-		}
-	}
-	c.replace = func() {
-		r.mu.Lock()
-		r.drop(c)
-		r.mu.Unlock()
-		usable() // Its users connect anew.
-	}
-	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
-	c.place = host.Host + " of " + a.tenant
-	c.breaker.probes = r.probesOf(c)
-	// Each client copies the configuration, and so shares its limiter. There is none.
-	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
-	a.config.Wrap(limitHeaders)
-	a.config.Wrap(a.route.fence.Wrap) // Behind all that waits.
-	a.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		c.breaker.next = a.route.wall(c.breaker.paths, next)
-		return c.breaker
-	})
-	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() {
-			if health(); c.tokens.Failure() == nil {
-				usable()
-			}
-		})
-		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
-	}
-	if err := c.dial(ctx, a.route, r); err != nil {
-		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
-	}
-	c.breaker.suspect()
-	return c, nil
-}
-
-// dial makes the clients of the cluster, which share one of http.
-func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) {
-	if c.http, err = way.client(c.config); err != nil {
-		return err
-	}
-	var m metadata.Interface
-	var errs [3]error
-	c.dynamic, errs[0] = dynamic.NewForConfigAndClient(c.config, c.http)
-	c.discovery, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
-	m, errs[2] = metadata.NewForConfigAndClient(metadata.ConfigFor(c.config), c.http)
-	if err := kerrors.NewAggregate(errs[:]); err != nil {
-		return err
-	}
-	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
-		PageSize: way.page, Interner: r.interner,
-	})
-	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)
-	return nil
 }
 
 // Resource returns a client of a resource, in a namespace unless that is empty.

@@ -62,23 +62,6 @@ func (c credentials) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// credentials returns those of a ProviderConfig for an owner, if it may use them.
-func (o Options) credentials(
-	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
-) (credentials, error) {
-	if err := o.admitNamespace(ctx, local, by, c); err != nil {
-		local.watches.Track(by, purposeCredentials)
-		return credentials{}, err
-	}
-	return o.resolve(ctx, c, reader{
-		namespace: by.Namespace, tenant: c.Tenant,
-		track: func(i ...informer.Interest) { local.watches.Track(by, purposeCredentials, i...) },
-		get: func(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
-			return local.Get(ctx, by, i)
-		},
-	})
-}
-
 // resolve reads what a ProviderConfig names.
 func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (credentials, error) {
 	creds := credentials{writer: o.writer(c)}
@@ -136,6 +119,27 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 	creds.identityType = spec.Identity.Type
 	creds.identity, err = r.document(ctx, spec.Identity.ProviderCredentials)
 	return errors.Wrap(err, "cannot get credentials of the identity")
+}
+
+// impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is
+// cluster-scoped. It has no user name if they are made as whom the credentials say.
+func impersonation(i *commonv1.Impersonation, namespace string) (rest.ImpersonationConfig, error) {
+	if i == nil {
+		return rest.ImpersonationConfig{}, nil
+	}
+	if i.ServiceAccountName == "" {
+		return rest.ImpersonationConfig{UserName: i.User, Groups: i.Groups},
+			checkImpersonation("spec.impersonate", append([]string{i.User}, i.Groups...))
+	}
+	if namespace == "" {
+		return rest.ImpersonationConfig{}, errors.New(
+			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped " +
+				"Object has none: set spec.impersonate.user")
+	}
+	// The server adds the groups of ServiceAccounts:
+	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
+	return rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + i.ServiceAccountName},
+		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
 }
 
 // interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is

@@ -93,6 +93,14 @@ func IsInvalidConnection(err error) bool {
 	return errors.As(err, &invalidConnectionError{}) || identity.IsFailed(err)
 }
 
+// An addressError says why an address may not be dialled for a tenant. It does not tell which address that is.
+type addressError string
+
+// Error names the rule.
+func (e addressError) Error() string {
+	return "its address " + string(e) + ": a namespaced ProviderConfig may not use it"
+}
+
 // A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
 type foreignError struct {
 	code    int    // zero if it does not matter

@@ -129,6 +129,16 @@ func (r *Registry) tell(key string, well bool) {
 	}
 }
 
+// WakeOwner wakes one owner.
+func (r *Registry) WakeOwner(o informer.Owner) {
+	r.mu.Lock()
+	enqueue, ok := r.sinks[o.Controller]
+	r.mu.Unlock()
+	if ok {
+		enqueue(o.NamespacedName)
+	}
+}
+
 // usersOf returns the owners that use a cluster, and the sorted keys of their ProviderConfigs.
 func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []string) {
 	r.mu.Lock()

@@ -4,49 +4,28 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
-
-// Options of a Registry.
-type Options struct {
-	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of
-	// InjectedIdentity.
-	Injected *rest.Config
-	// UserAgent is sent to every target.
-	UserAgent string
-	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
-	AllowExec bool
-	// RunPlugins is the command that runs credential plugins, and ends those that hang. Empty to run them as they are.
-	RunPlugins []string
-	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
-	AllowCrossNamespace bool
-	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its
-	// environment, its file system and its ServiceAccount, and files that identities name.
-	AllowProviderCredentials bool
-	// RestrictClusterConfigs keeps ClusterProviderConfigs that list no allowed namespaces from all namespaced owners.
-	RestrictClusterConfigs bool
-	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
-	Addresses Addresses
-	// Fence stands between all connections and their servers. Nil for none.
-	Fence *fence.Fence
-	// Slots are how the work is shared among replicas. Nil if it is not.
-	Slots *slot.Slots
-}
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may
 // be called concurrently.
@@ -147,6 +126,41 @@ func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described co
 	return r.join(ctx, o, creds, err)
 }
 
+// ErrNotHere is the error of Check about credentials in the environment or the file system of the provider, which
+// another process cannot see.
+var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
+
+// Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
+// changed first. It asks for Secrets, makes no connection to the target, and mints no token. Errors are those of
+// Connect, and ErrNotHere.
+func (r *Registry) Check(ctx context.Context, described commonv1.Connection, with ...func(*Options)) error {
+	options := r.options
+	for _, set := range with {
+		set(&options)
+	}
+	if err := options.admit(described); err != nil {
+		return invalidConnectionError{err}
+	}
+	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
+		notHere(described.Spec.Identity.ProviderCredentials) {
+		return ErrNotHere
+	}
+	creds, err := options.resolve(ctx, described, reader{
+		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read, track: func(...informer.Interest) {},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := options.access(creds); err != nil {
+		return invalidConnectionError{err}
+	}
+	return nil
+}
+
+func notHere(p commonv1.ProviderCredentials) bool {
+	return p.Source == xpv2.CredentialsSourceEnvironment || p.Source == xpv2.CredentialsSourceFilesystem
+}
+
 // Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
 // tell, and connects to nothing. The owner is woken when the labels of its namespace change.
 func (r *Registry) Admit(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
@@ -216,6 +230,83 @@ func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cl
 	return c, nil
 }
 
+// newCluster connects, and changes the REST configuration it is given.
+func newCluster(a access, r *Registry) (_ *Cluster, err error) {
+	host, _, err := rest.DefaultServerUrlFor(a.config)
+	if err != nil {
+		return nil, errors.New("cannot parse the server of the kubeconfig")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	c := &Cluster{
+		retries: newRetries(), users: map[informer.Owner]struct{}{}, server: addressOf(host), config: a.config,
+		cancel: cancel,
+	}
+	health := func() { r.tellHealth(c) }
+	usable := func() {
+		c.watches.Kick()
+		for _, o := range r.tellHealth(c) {
+			r.WakeOwner(o)
+		}
+	}
+	c.replace = func() {
+		r.mu.Lock()
+		r.drop(c)
+		r.mu.Unlock()
+		usable() // Its users connect anew.
+	}
+	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
+	c.place = host.Host + " of " + a.tenant
+	c.breaker.probes = r.probesOf(c)
+	// Each client copies the configuration, and so shares its limiter. There is none.
+	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
+	a.config.Wrap(limitHeaders)
+	a.config.Wrap(a.route.fence.Wrap) // Behind all that waits.
+	a.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		c.breaker.next = a.route.wall(c.breaker.paths, next)
+		return c.breaker
+	})
+	if a.tokens != nil {
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() {
+			if health(); c.tokens.Failure() == nil {
+				usable()
+			}
+		})
+		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
+	}
+	if err := c.dial(ctx, a.route, r); err != nil {
+		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	c.breaker.suspect()
+	return c, nil
+}
+
+// dial makes the clients of the cluster, which share one of http.
+func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) {
+	if c.http, err = way.client(c.config); err != nil {
+		return err
+	}
+	var m metadata.Interface
+	var errs [3]error
+	c.dynamic, errs[0] = dynamic.NewForConfigAndClient(c.config, c.http)
+	c.discovery, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	m, errs[2] = metadata.NewForConfigAndClient(metadata.ConfigFor(c.config), c.http)
+	if err := kerrors.NewAggregate(errs[:]); err != nil {
+		return err
+	}
+	c.watches = informer.NewSet(c.dynamic, informer.Options{
+		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
+		PageSize: way.page, Interner: r.interner,
+	})
+	// The stream of a kind that has gone and come back rests until it is told.
+	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)
+	return nil
+}
+
 // use records which cluster an owner uses from now on, nil for none, and why there is none. It closes the cluster that
 // the owner has used if that has no other user, and tells the ProviderConfig of news. The caller holds the lock.
 func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
@@ -269,16 +360,6 @@ func (r *Registry) Wake(key string) {
 	r.mu.Unlock()
 	for _, o := range owners {
 		r.WakeOwner(o)
-	}
-}
-
-// WakeOwner wakes one owner.
-func (r *Registry) WakeOwner(o informer.Owner) {
-	r.mu.Lock()
-	enqueue, ok := r.sinks[o.Controller]
-	r.mu.Unlock()
-	if ok {
-		enqueue(o.NamespacedName)
 	}
 }
 

@@ -20,9 +20,37 @@ import (
 	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
+
+// Options of a Registry.
+type Options struct {
+	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of
+	// InjectedIdentity.
+	Injected *rest.Config
+	// UserAgent is sent to every target.
+	UserAgent string
+	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
+	AllowExec bool
+	// RunPlugins is the command that runs credential plugins, and ends those that hang. Empty to run them as they are.
+	RunPlugins []string
+	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
+	AllowCrossNamespace bool
+	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its
+	// environment, its file system and its ServiceAccount, and files that identities name.
+	AllowProviderCredentials bool
+	// RestrictClusterConfigs keeps ClusterProviderConfigs that list no allowed namespaces from all namespaced owners.
+	RestrictClusterConfigs bool
+	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
+	Addresses Addresses
+	// Fence stands between all connections and their servers. Nil for none.
+	Fence *fence.Fence
+	// Slots are how the work is shared among replicas. Nil if it is not.
+	Slots *slot.Slots
+}
 
 // admit returns an error that names the field by which a namespaced ProviderConfig reaches for what is not its
 // tenant's, and the flag that allows it. It is the one check of that: all connections come from here.
@@ -60,13 +88,13 @@ func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredential
 
 // admitProxied returns an error if a tenant's server is at an address that is denied. Behind a proxy, nobody else
 // checks it. What a name means is for the proxy to know.
-func (o Options) admitProxied(c credentials, cfg *rest.Config) error {
+func (o Options) admitProxied(by identity.Writer, cfg *rest.Config) error {
 	server, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return errors.New("cannot parse the server of the kubeconfig")
 	}
 	ip, err := netip.ParseAddr(server.Hostname())
-	if c.writer != identity.WriterTenant || cfg.Proxy == nil || err != nil {
+	if by != identity.WriterTenant || cfg.Proxy == nil || err != nil {
 		return nil //nolint:nilerr // It is a name.
 	}
 	return errors.Wrap(o.Addresses.check(ip), "cannot connect to the server of the kubeconfig")
@@ -169,14 +197,6 @@ func (a Addresses) dialer() *transport.DialHolder {
 		return a.check(ap.Addr())
 	}
 	return &transport.DialHolder{Dial: d.DialContext}
-}
-
-// An addressError says why an address may not be dialled for a tenant. It does not tell which address that is.
-type addressError string
-
-// Error names the rule.
-func (e addressError) Error() string {
-	return "its address " + string(e) + ": a namespaced ProviderConfig may not use it"
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
