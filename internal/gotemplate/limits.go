@@ -122,25 +122,24 @@ const turn = "_turn"
 var turnNode = template.Must(template.New("").Funcs(template.FuncMap{turn: func() string { return "" }}).
 	Parse("{{" + turn + "}}")).Root.Nodes[0]
 
-// countTurns puts a call of turn at the beginning of each loop in a list of nodes.
-func countTurns(l *parse.ListNode) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		switch n := n.(type) {
-		case *parse.IfNode:
-			countTurns(n.List)
-			countTurns(n.ElseList)
-		case *parse.WithNode:
-			countTurns(n.List)
-			countTurns(n.ElseList)
-		case *parse.RangeNode:
-			countTurns(n.List)
-			countTurns(n.ElseList)
-			n.List.Nodes = slices.Insert(n.List.Nodes, 0, turnNode.Copy())
+// countTurns puts a call of turn at the beginning of each loop in lists of nodes, and reports whether there are loops.
+func countTurns(lists ...*parse.ListNode) (loops bool) {
+	for _, l := range lists {
+		for i := 0; l != nil && i < len(l.Nodes); i++ {
+			is := false
+			switch n := l.Nodes[i].(type) {
+			case *parse.IfNode:
+				is = countTurns(n.List, n.ElseList)
+			case *parse.WithNode:
+				is = countTurns(n.List, n.ElseList)
+			case *parse.RangeNode:
+				countTurns(n.List, n.ElseList)
+				n.List.Nodes, is = slices.Insert(n.List.Nodes, 0, turnNode.Copy()), true
+			}
+			loops = loops || is
 		}
 	}
+	return loops
 }
 
 // turns returns the functions of one rendering, which count its turns.

@@ -30,6 +30,7 @@ func (w Workspace) Data() map[string]any {
 // A Template is ready to be rendered, by any number of goroutines.
 type Template struct {
 	parsed  *template.Template
+	loops   bool // Its turns are counted.
 	mutates bool
 }
 
@@ -52,22 +53,25 @@ func Parse(text string) (*Template, error) {
 	if err != nil {
 		return nil, failure{ErrInvalid, strings.TrimPrefix(err.Error(), "template: ")}
 	}
-	countTurns(t.Root)
-	return &Template{parsed: t, mutates: mutators.MatchString(text)}, nil
+	return &Template{parsed: t, loops: countTurns(t.Root), mutates: mutators.MatchString(text)}, nil
 }
 
 // Render returns what the template yields for data, without white space around it. The data are not changed. The cause
 // of an error is ErrFailed or ErrTooCostly.
 func (t *Template) Render(data map[string]any) (string, error) {
-	parsed, err := t.parsed.Clone()
-	if err != nil {
-		return "", errors.Wrap(err, "cannot copy template")
+	parsed := t.parsed
+	if t.loops {
+		c, err := parsed.Clone()
+		if err != nil {
+			return "", errors.Wrap(err, "cannot copy template")
+		}
+		parsed = c.Funcs(turns())
 	}
 	if t.mutates {
 		data, _ = clone(data).(map[string]any)
 	}
 	out := &output{}
-	if err := parsed.Funcs(turns()).Execute(out, data); err != nil {
+	if err := parsed.Execute(out, data); err != nil {
 		return "", explain(err)
 	}
 	return strings.TrimSpace(out.String()), nil
