@@ -95,6 +95,8 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 		s.store.keep, page = metadataOf, metadataPage
 	case s.key.Stream == StreamNames:
 		s.store.keep, page = nameOnly, namesPage
+	case s.key.Stream > StreamByName:
+		s.store.keep = s.store.bare
 	}
 	var server cache.ListerWatcherWithContext
 	var expected runtime.Object = &unstructured.Unstructured{}

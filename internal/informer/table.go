@@ -87,7 +87,7 @@ func (t *Table) Resource() schema.GroupResource { return t.stream.key.Resource.G
 
 // Get returns a resource, nil if it is not there.
 func (t *Table) Get(n types.NamespacedName) *unstructured.Unstructured {
-	return unpacked(t.stream.store.get(n))
+	return t.stream.store.get(n)
 }
 
 // Names returns the names of all resources, sorted by namespace and name.
@@ -95,13 +95,13 @@ func (t *Table) Names() []types.NamespacedName { return t.stream.store.names() }
 
 // Select returns the resources of a namespace that a selector selects, sorted by name.
 func (t *Table) Select(namespace string, s labels.Selector) []*unstructured.Unstructured {
-	return allUnpacked(slices.DeleteFunc(t.stream.store.find(indexNamespace, namespace),
-		func(u *unstructured.Unstructured) bool { return !s.Matches(labels.Set(u.GetLabels())) }))
+	return slices.DeleteFunc(t.stream.store.find(indexNamespace, namespace),
+		func(u *unstructured.Unstructured) bool { return !s.Matches(labels.Set(u.GetLabels())) })
 }
 
 // Keyed returns the resources with a key, sorted by namespace and name.
 func (t *Table) Keyed(key string) []*unstructured.Unstructured {
-	return allUnpacked(t.stream.store.find(indexKey, key))
+	return t.stream.store.find(indexKey, key)
 }
 
 // Put adds the answer to a write, so that the next look sees it.
