@@ -3,30 +3,13 @@ package objectsync
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
-
-// known are holders that do not change.
-type known []Holding
-
-// Holdings returns all.
-func (k known) Holdings(string, Ref) []Holding { return k }
-
-// HasCopies knows of none.
-func (known) HasCopies(string, string) (bool, error) { return false, nil }
-
-// IsCopy knows of none.
-func (known) IsCopy(Ref) (bool, error) { return false, nil }
-
-// Drop does nothing.
-func (known) Drop(Holding) {}
 
 // planning returns a planner for object web with one related Secret, and the Secret. Nothing is known of its copy. The
 // default origin is the workspace.
@@ -67,80 +50,6 @@ func planning(origin v1alpha1.Origin, existing v1alpha1.ExistingObjectsPolicy) (
 	return planner{syncer: s, view: v}, c
 }
 
-// TestLearn shows what other objects tell of a related object and its copy: those of the workspace, of whatever kind,
-// share it, and those of others keep it.
-func TestLearn(t *testing.T) {
-	type told struct{ IsCopy, Alike, Shared, Taken, Claimed, Wanted bool }
-	_, down := planning(v1alpha1.OriginKCP, "")
-	_, up := planning(v1alpha1.OriginService, "")
-	me := Primary{Cluster: "cluster1", NamespacedName: types.NamespacedName{Name: "web"}}
-	mine, others := types.NamespacedName{Name: "mine"}, types.NamespacedName{Name: "others"}
-	elsewhere := Primary{Cluster: "cluster2", NamespacedName: me.NamespacedName}
-	record := down.record()
-	otherCopy, wayBack := record, Record{Origin: v1alpha1.OriginService, From: up.from, To: down.from}
-	otherCopy.To.Name = "b"
-	for name, tc := range map[string]struct {
-		c    *copySync
-		h    Holding
-		want told
-	}{
-		"Mine": {c: down, h: Holding{Primary: me, State: mine, Record: record, Kept: true}},
-		"Kind": { // An object of another kind may have the same name.
-			c: down, h: Holding{Primary: me, State: others, Record: record, Kept: true},
-			want: told{Alike: true, Shared: true},
-		},
-		"Waits": {c: down, h: Holding{Primary: me, State: others, Record: record}}, // Or it has been refused.
-		"Makes": {
-			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record}, want: told{Alike: true},
-		},
-		"StateOnly": { // It may be one's own.
-			c: down, h: Holding{Primary: Primary{Cluster: "cluster1"}, State: others, Record: record, Kept: true},
-			want: told{Alike: true},
-		},
-		"OtherCopy": {c: down, h: Holding{Primary: me, State: others, Record: otherCopy, Kept: true}},
-		"WayBack":   {c: down, h: Holding{Primary: me, State: others, Record: wayBack, Kept: true}, want: told{IsCopy: true}},
-		"Elsewhere": {
-			c: down, h: Holding{Primary: elsewhere, State: others, Record: record, Kept: true},
-			want: told{Taken: true, Claimed: true, Wanted: true},
-		},
-		"Up": { // Each workspace has its own copy.
-			c: up, h: Holding{Primary: elsewhere, State: others, Record: up.record()}, want: told{Wanted: true},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p, c := planning(tc.c.rule.origin, "")
-			f := &finder{pass: &pass{planner: p, in: Input{Holders: known{tc.h}}, secret: &stateSecret{name: mine}}}
-			got := told{f.learn(c), c.hasSiblings, c.siblingsKeep, c.copyIsForeign, c.originIsForeign, c.othersRefer}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want, +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestLearnRecorded shows that a copy stays the one it is if its related resource gets another identifier, or its API
-// another version.
-func TestLearnRecorded(t *testing.T) {
-	p, c := planning(v1alpha1.OriginKCP, "")
-	was := c.record()
-	was.Identifier, was.From.Version, was.To.Version = "former", "v1beta1", "v1beta1"
-	p.view.stored.records[was.plain()] = recorded{Record: was}
-	(&finder{pass: &pass{planner: p, in: Input{Holders: known{}}}}).learn(c)
-	if !c.isMade() {
-		t.Errorf("want it recorded, got %+v", c.recorded)
-	}
-}
-
-// TestLearnCopy shows that what is about to be made, and may be there, is the origin of nothing, either.
-func TestLearnCopy(t *testing.T) {
-	p, c := planning(v1alpha1.OriginService, "")
-	p.view.stored.records = map[Record]recorded{{Origin: v1alpha1.OriginKCP, To: c.from.Plain()}: {Pending: true}}
-	as := &pass{planner: p, in: Input{Holders: known{}}, secret: &stateSecret{}}
-	if !newFinder(as, related.View{Service: of(nil, nil)}).learn(c) {
-		t.Error("want it known as a copy")
-	}
-}
-
 // marked returns a copy that says that it is one.
 func marked(p planner, c *copySync) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": p.marks(c)}}
@@ -150,113 +59,85 @@ func marked(p planner, c *copySync) *unstructured.Unstructured {
 
 // TestAdmit shows which related objects are copied to where they are to be.
 func TestAdmit(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
+	for reason, tc := range map[string]struct {
 		origin v1alpha1.Origin // OriginKCP by default
 		change func(p planner, c *copySync)
 		want   error
 	}{
-		"Free": {reason: "Nothing is there.", change: func(planner, *copySync) {}},
-		"Closed": {
-			reason: "The consumer may not name it.",
+		"Nothing is there.": {change: func(planner, *copySync) {}},
+		"The consumer may not name it.": {
 			change: func(_ planner, c *copySync) { c.closed = ErrClosed }, want: ErrClosed,
 		},
-		"ClosedSince": {
-			reason: "What has been copied stays so.",
+		"What has been copied stays so.": {
 			change: func(_ planner, c *copySync) { c.closed, c.recorded = ErrClosed, &recorded{} },
 		},
-		"Replaced": {
-			reason: "Unless it is another object.", want: ErrClosed,
-			change: func(_ planner, c *copySync) {
-				c.closed, c.recorded = ErrClosed, &recorded{UID: "another"}
-				c.origin.SetUID("uid")
-			},
-		},
-		"Agents": {
-			reason: "What api-syncagent has copied, too.",
+		"Unless it is another object.": {want: ErrClosed, change: func(_ planner, c *copySync) {
+			c.closed, c.recorded = ErrClosed, &recorded{UID: "another"}
+			c.origin.SetUID("uid")
+		}},
+		"What api-syncagent has copied stays, too.": {
 			change: func(_ planner, c *copySync) { c.closed, c.byAgent, c.copied = ErrClosed, true, of(nil, nil) },
 		},
-		"AgentsElsewhere": {
-			reason: "Not where another workspace has its copy.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.byAgent, c.copyIsForeign = true, true },
+		"Not where another workspace has its copy.": {
+			change: func(_ planner, c *copySync) { c.byAgent, c.copyIsForeign = true, true }, want: ErrForeign,
 		},
-		"Claimed": {
-			reason: "Another workspace has the object.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.originIsForeign, c.othersRefer = true, true },
+		"Another workspace has the object.": {
+			change: func(_ planner, c *copySync) { c.originIsForeign, c.othersRefer = true, true }, want: ErrForeign,
 		},
-		"Wanted": {
-			reason: "Another workspace refers to it, and it does not tell whose it is.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.othersRefer = true },
+		"Another workspace refers to it, and it does not tell whose it is.": {
+			change: func(_ planner, c *copySync) { c.othersRefer = true }, want: ErrForeign,
 		},
-		"Owned": {
-			reason: "It tells that it is for this workspace.",
+		"It tells that it is for this workspace.": {
 			change: func(_ planner, c *copySync) { c.othersRefer, c.owned = true, true },
 		},
-		"InPlace": {
-			reason: "Somebody has made an object in the place.", want: ErrForeign,
-			change: func(_ planner, c *copySync) { c.copied = of(nil, nil) },
+		"Somebody has made an object in the place.": {
+			change: func(_ planner, c *copySync) { c.copied = of(nil, nil) }, want: ErrForeign,
 		},
-		"Forged": {
-			reason: "A mark alone says nothing.", want: ErrForeign,
-			change: func(p planner, c *copySync) { c.copied = marked(p, c) },
+		"A mark alone says nothing.": {
+			change: func(p planner, c *copySync) { c.copied = marked(p, c) }, want: ErrForeign,
 		},
-		"Lost": {
-			reason: "But with a state that is lost it does.",
+		"But with a state that is lost it does.": {
 			change: func(p planner, c *copySync) { c.copied, p.view.lost = marked(p, c), true },
 		},
-		"LostUnmarked": {
-			reason: "Without a mark it is somebody else's.", want: ErrForeign,
-			change: func(p planner, c *copySync) { c.copied, p.view.lost = of(nil, nil), true },
+		"Without a mark it is somebody else's.": {
+			change: func(p planner, c *copySync) { c.copied, p.view.lost = of(nil, nil), true }, want: ErrForeign,
 		},
-		"Alike": {
-			reason: "Another object of the workspace is about to make it.",
+		"Another object of the workspace is about to make it.": {
 			change: func(p planner, c *copySync) { c.copied, c.hasSiblings = marked(p, c), true },
 		},
-		"Shared": {
-			reason: "Another object of the workspace has it, as api-syncagent has made it.",
+		"Another object of the workspace has it, as api-syncagent has made it.": {
 			change: func(_ planner, c *copySync) { c.copied, c.hasSiblings, c.siblingsKeep = of(nil, nil), true, true },
 		},
-		"Pending": {
-			reason: "Its creation was not answered.",
-			change: func(p planner, c *copySync) {
-				c.copied, c.recorded = marked(p, c), &recorded{Record: c.record(), Pending: true}
-			},
-		},
-		"Met": {
-			reason: "It was about to be made, and somebody else has made another.", want: ErrForeign,
+		"Its creation was not answered.": {change: func(p planner, c *copySync) {
+			c.copied, c.recorded = marked(p, c), &recorded{Record: c.record(), Pending: true}
+		}},
+		"It was about to be made, and somebody else has made another.": {
 			change: func(_ planner, c *copySync) { c.copied, c.recorded = of(nil, nil), &recorded{Pending: true} },
+			want:   ErrForeign,
 		},
-		"UID": {
-			reason: "It has the UID that was recorded.",
-			change: func(_ planner, c *copySync) {
-				c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
-				c.copied.SetUID("copy")
-			},
+		"It has the UID that was recorded.": {change: func(_ planner, c *copySync) {
+			c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
+			c.copied.SetUID("copy")
+		}},
+		"Somebody has deleted the copy, and made another object.": {
+			change: func(_ planner, c *copySync) { c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"} },
+			want:   ErrForeign,
 		},
-		"OtherUID": {
-			reason: "Somebody has deleted the copy, and made another object.", want: ErrForeign,
-			change: func(_ planner, c *copySync) {
-				c.copied, c.recorded = of(nil, nil), &recorded{CopyUID: "copy"}
-			},
-		},
-		"State": {
-			reason: "States are never copied.", origin: v1alpha1.OriginService, want: ErrForeign,
+		"States are never copied.": {
+			origin: v1alpha1.OriginService, want: ErrForeign,
 			change: func(_ planner, c *copySync) {
 				c.byAgent, c.origin = true, of(map[string]string{LabelState: "true"}, nil)
 			},
 		},
-		"Itself": {
-			reason: "Both would be remembered in one place.", want: ErrForeign,
-			change: func(p planner, c *copySync) { c.from = p.view.ref },
+		"An object and one related to itself would be remembered in one place.": {
+			change: func(p planner, c *copySync) { c.from = p.view.ref }, want: ErrForeign,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p, c := planning(tc.origin, "")
-			tc.change(p, c)
-			if got := p.admit(c); !errors.Is(got, tc.want) {
-				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
+		p, c := planning(tc.origin, "")
+		tc.change(p, c)
+		if got := p.admit(c); !errors.Is(got, tc.want) {
+			t.Errorf("%s Want %v, got %v", reason, tc.want, got)
+		}
 	}
 }
 

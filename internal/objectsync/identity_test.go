@@ -66,93 +66,47 @@ func TestIdentityIsTheAgents(t *testing.T) {
 	}
 }
 
+// TestOwnershipOf shows whose copy an object is.
 func TestOwnershipOf(t *testing.T) {
-	i := identity("default", "web")
-	other, cluster, kind := identity("default", "other"), identity("", "web"), i
+	i, other, cluster := identity("default", "web"), identity("default", "other"), identity("", "web")
+	kind := i
 	kind.Kind.Kind = "Other"
-	for name, tc := range map[string]struct {
-		reason string
-		i      Identity // that of the object by default
-		u      *unstructured.Unstructured
-		want   ownership
-	}{
-		"Whole": {reason: "What has all is ours.", u: of(i.Labels(), i.Annotations()), want: ours},
-		"Agents": {
-			reason: "What the agent has left does not tell the kind.", want: ours,
-			u: of(i.Labels(), without(i.Annotations(), AnnotationKind)),
-		},
-		"Mangled": {
-			reason: "What is missing can be repaired.", want: ours,
-			u: of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()),
-		},
-		"NewPath": {
-			reason: "A workspace can have another path.", want: ours,
-			u: of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")),
-		},
-		"Nothing": {reason: "What says nothing belongs to no one.", u: of(map[string]string{"a": "b"}, nil), want: unowned},
-		"OtherName": {
-			reason: "The copy of another object is foreign.", u: of(other.Labels(), other.Annotations()), want: foreign,
-		},
-		"OtherAgent": {
-			reason: "What another agent owns is foreign.", want: foreign,
-			u: of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()),
-		},
-		"OtherPublication": {
-			reason: "What comes by another APIExport is foreign, whatever its name.", want: foreign,
-			u: of(i.Labels(), set(i.Annotations(), AnnotationPublication, "a/other/c")),
-		},
-		"NoPublication": {
-			reason: "What no publication has belongs to who has the object.", want: ours,
-			u: of(i.Labels(), without(i.Annotations(), AnnotationPublication)),
-		},
-		"OtherCluster": {
-			reason: "The copy of another tenant is foreign, whatever its name.", want: foreign,
-			u: of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()),
-		},
-		"OtherKind": {
-			reason: "The copy of an object of another kind is foreign, which the labels do not tell.", want: foreign,
-			u: of(kind.Labels(), kind.Annotations()),
-		},
-		"Namespaced": {
-			reason: "The copy of an object with a namespace is foreign to one without.", want: foreign,
-			i: cluster, u: of(i.Labels(), i.Annotations()),
-		},
-		"ClusterScoped": {
-			reason: "And the other way round.", want: foreign,
-			u: of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()),
-		},
-		"State": {reason: "A state is nobody's copy.", u: of(set(i.labels(), LabelState, "true"), nil), want: foreign},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if tc.i.Name == "" {
-				tc.i = i
-			}
-			if got := tc.i.ownershipOf(tc.u); got != tc.want {
-				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-// TestOwns shows whose states are read.
-func TestOwns(t *testing.T) {
-	p, _ := planning("", "")
-	state := func(agent, publication string) *unstructured.Unstructured {
-		return of(map[string]string{LabelState: "true", v1alpha1.LabelKeyAgentName: agent},
-			map[string]string{AnnotationPublication: publication})
-	}
 	for reason, tc := range map[string]struct {
 		u    *unstructured.Unstructured
-		want bool
+		want ownership
 	}{
-		"It is ours.":                            {u: state("agent", "a/b/c"), want: true},
-		"Those of api-syncagent say nothing.":    {u: state("", ""), want: true},
-		"It is another owner's.":                 {u: state("another", "a/b/c")},
-		"It is of another publication.":          {u: state("agent", "a/other/c")},
-		"A Secret that is no state is nobody's.": {u: of(nil, nil)},
+		"What has all is ours.": {of(i.Labels(), i.Annotations()), ours},
+		"What the agent has left does not tell the kind.": {
+			of(i.Labels(), without(i.Annotations(), AnnotationKind)), ours,
+		},
+		"What is missing can be repaired.": {
+			of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()), ours,
+		},
+		"A workspace can have another path.": {of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")), ours},
+		"What no publication has belongs to who has the object.": {
+			of(i.Labels(), without(i.Annotations(), AnnotationPublication)), ours,
+		},
+		"What says nothing belongs to no one.": {of(map[string]string{"a": "b"}, nil), unowned},
+		"The copy of another object.":          {of(other.Labels(), other.Annotations()), foreign},
+		"What another agent owns.": {
+			of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()), foreign,
+		},
+		"What comes by another APIExport, whatever its name.": {
+			of(i.Labels(), set(i.Annotations(), AnnotationPublication, "a/other/c")), foreign,
+		},
+		"The copy of another tenant, whatever its name.": {
+			of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()), foreign,
+		},
+		"The copy of an object of another kind, which the labels do not tell.": {
+			of(kind.Labels(), kind.Annotations()), foreign,
+		},
+		"The copy of an object with another namespace, or none.": {
+			of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()), foreign,
+		},
+		"A state is nobody's copy.": {of(set(i.labels(), LabelState, "true"), nil), foreign},
 	} {
-		if got := p.syncer.Owns(tc.u); got != tc.want {
-			t.Errorf("%s Want %t, got %t", reason, tc.want, got)
+		if got := i.ownershipOf(tc.u); got != tc.want {
+			t.Errorf("%s Want %d, got %d", reason, tc.want, got)
 		}
 	}
 }

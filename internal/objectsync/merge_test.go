@@ -8,7 +8,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -219,33 +218,6 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestRoomForSecondCopy shows that room is counted for the slot that is written: a second copy of an object has one of
-// its own beside that of the first.
-func TestRoomForSecondCopy(t *testing.T) {
-	_, c := planning("", "")
-	named := *c
-	named.to.Name = "b"
-	b := c.encode(data(strings.Repeat("x", stateMax*6/10)))
-	s, _ := readState(nil)
-	if err := s.checkRoom(c, b); err != nil {
-		t.Fatal(err)
-	}
-	s.remember(c, b, false)
-	if err := s.checkRoom(&named, b); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("want %v for the second, got %v", ErrTooLarge, err)
-	}
-	s.remember(&named, nil, false) // As api-syncagent has left it: both share a slot.
-	for _, c := range []*copySync{c, &named} {
-		if err := s.checkRoom(c, b); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("want %v for one of two that share a slot, got %v", ErrTooLarge, err)
-		}
-	}
-	s.forget(named.record())
-	if err := s.checkRoom(c, b); err != nil {
-		t.Errorf("want room for what takes the place of the same, got %v", err)
-	}
-}
-
 // TestSizeOfRecord shows that a record has at most the size in a Secret that it is taken for.
 func TestSizeOfRecord(t *testing.T) {
 	_, c := planning(v1alpha1.OriginService, "")
@@ -261,51 +233,6 @@ func TestSizeOfRecord(t *testing.T) {
 var ofCrossplane = newPlatformFields([]string{
 	"spec.crossplane", "spec.ref", "spec.some.deep", "status.secret", "status.crossplane.at",
 })
-
-func TestWithoutPlatformFields(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason   string
-		is, want object
-	}{
-		"All": {
-			reason: "What is the platform's goes, at any depth, and the consumer's stays.",
-			is: object{
-				"spec": object{
-					"size": "L", "crossplane": object{"x": "y"}, "ref": "z",
-					"some": object{"deep": int64(1), "field": int64(2)},
-				},
-				"crossplane": "no field of the spec",
-				"status": object{
-					"phase": "x", "secret": object{"at": "now"}, "crossplane": object{"at": "now", "by": "x"},
-				},
-			},
-			want: object{
-				"spec": object{"size": "L", "some": object{"field": int64(2)}}, "crossplane": "no field of the spec",
-				"status": object{"phase": "x", "crossplane": object{"by": "x"}},
-			},
-		},
-		"Only": {
-			reason: "A spec of such fields alone is empty, and not gone.",
-			is:     object{"spec": object{"ref": nil}}, want: object{"spec": object{}},
-		},
-		"NoSpec": {reason: "There may be no spec.", is: object{"data": "x"}, want: object{"data": "x"}},
-		"TextSpec": {
-			reason: "It may be no object.", is: object{"spec": "x", "status": "y"},
-			want: object{"spec": "x", "status": "y"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := runtime.DeepCopyJSON(tc.is)
-			got := ofCrossplane.without(specField, &unstructured.Unstructured{Object: tc.is})
-			if diff := cmp.Diff(tc.want, ofCrossplane.without(statusField, got).Object); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(before, tc.is); diff != "" {
-				t.Errorf("the object is shared and must not be changed: -before, +after:\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestChangeOfPlatformFields shows which changes of a copy follow from what was last copied and what is to be.
 func TestChangeOfPlatformFields(t *testing.T) {
