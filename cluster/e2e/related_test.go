@@ -54,7 +54,7 @@ func sweep(t *testing.T, tc client.Client, namespace string) {
 		}
 	}
 	made := &corev1.NamespaceList{}
-	if err := tc.List(ctx, made, client.HasLabels{"app"}); err != nil { // That of namespaceManifest.
+	if err := tc.List(ctx, made, client.HasLabels{"app"}); err != nil { // That of testdata/namespace.yaml.
 		t.Error(err)
 	}
 	for _, ns := range made.Items {

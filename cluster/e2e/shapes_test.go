@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -100,11 +103,11 @@ func shapes() map[string]shape {
 	update, remove := xpv2.ManagementActionUpdate, xpv2.ManagementActionDelete
 	return map[string]shape{
 		"plain":      {},
-		"secret":     {manifest: secretManifest},
-		"service":    {manifest: serviceManifest},
-		"deployment": {manifest: deploymentManifest},
+		"secret":     {manifest: manifestOf("secret.yaml")},
+		"service":    {manifest: manifestOf("service.yaml")},
+		"deployment": {manifest: manifestOf("deployment.yaml")},
 		// To delete these two would need a controller on the target.
-		"namespace": {manifest: namespaceManifest, policies: xpv2.ManagementPolicies{observe, create, update}},
+		"namespace": {manifest: manifestOf("namespace.yaml"), policies: xpv2.ManagementPolicies{observe, create, update}},
 		"foreground": {policies: xpv2.ManagementPolicies{observe, create, update}, with: func(o build.Object, _ bed) {
 			o.Desired().ForProvider.DeletionPropagationPolicy = metav1.DeletePropagationForeground
 		}},
@@ -123,7 +126,7 @@ func shapes() map[string]shape {
 		"patched":        {with: patched},
 		"chained":        {with: chained},
 		"details":        {with: detailed},
-		"secret-details": {manifest: secretManifest, with: secretDetailed},
+		"secret-details": {manifest: manifestOf("secret.yaml"), with: secretDetailed},
 		"cel":            {with: queried("object.data.color == 'blue'")},
 		"word-default":   {word: commonv1.ManagementPolicyDefault},
 		"word-keep":      {word: commonv1.ManagementPolicyObserveCreateUpdate},
@@ -143,42 +146,20 @@ func orphan(o build.Object, _ bed) {
 	})
 }
 
-func manifestOf(apiVersion, kind, namespace, name string, content map[string]any) build.Manifest {
-	metadata := map[string]any{"name": name, "labels": map[string]any{"app": name}}
-	if namespace != "" {
-		metadata["namespace"] = namespace
+// manifestOf returns what makes the manifest of a file.
+func manifestOf(file string) func(namespace, name string) build.Manifest {
+	return func(namespace, name string) build.Manifest {
+		m := build.Manifest{}
+		content, err := os.ReadFile(filepath.Join("testdata", file))
+		if err == nil {
+			named := strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(string(content))
+			err = yaml.Unmarshal([]byte(named), &m)
+		}
+		if err != nil {
+			panic(err) // It is a file of ours.
+		}
+		return m
 	}
-	content["apiVersion"], content["kind"], content["metadata"] = apiVersion, kind, metadata
-	return content
-}
-
-func secretManifest(namespace, name string) build.Manifest {
-	return manifestOf("v1", "Secret", namespace, name,
-		map[string]any{"type": "Opaque", "data": map[string]any{"password": "aHVudGVy"}})
-}
-
-func serviceManifest(namespace, name string) build.Manifest {
-	return manifestOf("v1", "Service", namespace, name, map[string]any{"spec": map[string]any{
-		"type": "NodePort", "selector": map[string]any{"app": name},
-		"ports": []any{map[string]any{"name": "web", "port": 80}},
-	}})
-}
-
-func deploymentManifest(namespace, name string) build.Manifest {
-	labels := map[string]any{"app": name}
-	return manifestOf("apps/v1", "Deployment", namespace, name, map[string]any{"spec": map[string]any{
-		"selector": map[string]any{"matchLabels": labels},
-		"template": map[string]any{
-			"metadata": map[string]any{"labels": labels},
-			"spec": map[string]any{"containers": []any{map[string]any{
-				"name": "web", "image": "example.org/web:1",
-			}}},
-		},
-	}})
-}
-
-func namespaceManifest(_, name string) build.Manifest {
-	return manifestOf("v1", "Namespace", "", name, map[string]any{})
 }
 
 // A subject is an Object that is taken over. Its resource has its name.

@@ -88,6 +88,7 @@ func TestRender(t *testing.T) {
 	}
 	cases := map[string]struct {
 		want
+
 		Reason string
 		Set    []string
 	}{}

@@ -91,30 +91,8 @@ func (s *stage) denies(t *testing.T) {
 // setArguments sets the arguments that Crossplane runs the provider with.
 func (s *stage) setArguments(t *testing.T, arguments ...string) {
 	t.Helper()
-	u := build.Resource("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "", "provider-kcp")
-	kube.Get(t, s.c, client.ObjectKeyFromObject(u), u)
-	changeArguments(t, u, func([]any) (args []any) {
-		for _, a := range arguments {
-			args = append(args, a)
-		}
-		return args
-	})
-	kube.Update(t, s.c, u)
-}
-
-// changeArguments changes the arguments of the provider in a DeploymentRuntimeConfig.
-func changeArguments(t *testing.T, u *unstructured.Unstructured, change func([]any) []any) {
-	t.Helper()
-	path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
-	containers, _, err := unstructured.NestedSlice(u.Object, path...)
-	if err != nil || len(containers) != 1 {
-		t.Fatalf("want one container, got %v: %v", containers, err)
-	}
-	container := containers[0].(map[string]any)
-	container["args"] = change(container["args"].([]any))
-	if err := unstructured.SetNestedSlice(u.Object, containers, path...); err != nil {
-		t.Fatal(err)
-	}
+	s.shell.Run(t, `kubectl patch deploymentruntimeconfigs provider-kcp --type=json -p '[{"op": "replace", "value": ["`+
+		strings.Join(arguments, `", "`)+`"], "path": "/spec/deploymentTemplate/spec/template/spec/containers/0/args"}]'`)
 }
 
 // works shows that an Object for another cluster needs no more rights than those Crossplane grants.
