@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -52,9 +51,4 @@ func (p *pass) settleFight() {
 	if p.waits != nil && *p.waits > 0 {
 		p.worker.objects.queue.AddAfter(p.item, *p.waits)
 	}
-}
-
-// fighter is whom a Drift knows an object as.
-func fighter(p objectsync.Primary) informer.Owner {
-	return informer.Owner{Controller: p.Cluster, NamespacedName: p.NamespacedName}
 }

@@ -19,11 +19,9 @@ import (
 
 const (
 	// What is not known yet is looked at again after earlyFirst, and after earlyMost at the latest. What has failed is
-	// after retryFirst, and after retryMost at the latest if its workspace has room: each has retryRate a second, and
-	// retryBurst at once.
+	// after retryFirst, and after retryMost at the latest if its workspace has no more than retryRate of them.
 	earlyFirst, earlyMost = 50 * time.Millisecond, time.Second
 	retryFirst, retryMost = 200 * time.Millisecond, time.Minute
-	retryRate, retryBurst = 1, 50
 	// crowdedMost is how long an object waits at most of a workspace with many that have failed.
 	crowdedMost = 10 * time.Minute
 	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be,
@@ -238,4 +236,9 @@ func fail(failures map[string]*v1alpha1.WorkspaceFailures, name string, item obj
 func firstOf[V any](all map[string]V) []string {
 	names := slices.Sorted(maps.Keys(all))
 	return names[:min(len(names), namedMost)]
+}
+
+// fighter is whom a Drift knows an object as.
+func fighter(p objectsync.Primary) informer.Owner {
+	return informer.Owner{Controller: p.Cluster, NamespacedName: p.NamespacedName}
 }

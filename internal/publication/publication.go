@@ -21,27 +21,11 @@ import (
 const (
 	// workers is how many objects of a publication are synced at a time, of one workspace at most 24.
 	workers = 24 * fairqueue.Shares
-	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
-	passMax = 35 * time.Second
 	// deniedEvery is how often it is looked whether all streams are well.
 	deniedEvery = 30 * time.Second
 	// renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.
 	renewAgain = 10 * time.Second
 )
-
-// A Config is what is to be served.
-type Config struct {
-	Consumers
-
-	// Revision differs whenever anything else does but the consumers.
-	Revision string
-	Sync     objectsync.Config
-	Service  *clusters.Cluster
-	// RemoveFinalizers has finalizers taken off the objects of consumers, and nothing synced.
-	RemoveFinalizers bool
-
-	shared *shared // by all publications of the service cluster
-}
 
 // A publication syncs the objects of one revision of one PublishedResource.
 type publication struct {

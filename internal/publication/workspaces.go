@@ -6,12 +6,36 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
+
+const (
+	// passMax bounds one sync of one object, and one look at a namespace: a little more than the 30 s that servers give a
+	// webhook at most.
+	passMax = 35 * time.Second
+	// Of the objects of a workspace that have failed retryRate are tried again in a second, and retryBurst at once.
+	retryRate, retryBurst = 1, 50
+)
+
+// A Config is what is to be served.
+type Config struct {
+	Consumers
+
+	// Revision differs whenever anything else does but the consumers.
+	Revision string
+	Sync     objectsync.Config
+	Service  *clusters.Cluster
+	// RemoveFinalizers has finalizers taken off the objects of consumers, and nothing synced.
+	RemoveFinalizers bool
+
+	shared *shared // by all publications of the service cluster
+}
 
 // Consumers are who has bound an API, and where they are reached.
 type Consumers struct {

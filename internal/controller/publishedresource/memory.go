@@ -35,6 +35,30 @@ type memory struct {
 	holds exportedResource // what it publishes; guarded by the mutex of memories
 }
 
+// An apiAt is an API as a server, or as an APIResourceSchema, which never changes, has it.
+type apiAt struct {
+	schema.GroupVersionResource
+
+	of string // URL or name
+}
+
+// remember returns what is known of an API, or asks. What has been found once is not asked for again before the spec of
+// the PublishedResource is another.
+func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
+	found, ok := m.related[at]
+	if ok {
+		return found, nil
+	}
+	if m.related == nil {
+		m.related = map[apiAt]objectsync.Resource{}
+	}
+	found, err := ask()
+	if err == nil {
+		m.related[at] = found
+	}
+	return found, err
+}
+
 const (
 	// statusEvery is how often a status is written at most. Each write makes those who have read the PublishedResource
 	// before, and update it, start anew.

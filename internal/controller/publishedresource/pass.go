@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -141,6 +142,24 @@ func (p *pass) amend(obj client.Object) {
 	}
 }
 
+// publishedAs returns by which schemas a resource has been published, as the APIExport and the status say.
+func (p *pass) publishedAs(r schema.GroupResource) []string {
+	names := []string{p.workspace.schemaOf(r)}
+	if was, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName); ok && was == r {
+		names = append(names, p.resource.Status.ResourceSchemaName)
+	}
+	return names
+}
+
+// published returns the resource that consumers see, and whether the APIExport offers it.
+func (p *pass) published() (schema.GroupResource, bool) {
+	if p.wanted != nil {
+		return p.wanted.resource, p.workspace.offers(p.wanted.resource)
+	}
+	r, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
+	return r, ok && p.workspace.offers(r)
+}
+
 // set sets a condition.
 func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
 	mg.SetConditions(c.WithObservedGeneration(mg.GetGeneration()))
@@ -160,6 +179,9 @@ func isSyncStopped(o *v1alpha1.PublishedResource) bool {
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.
 var errConsumersLeft = targetresource.Because(v1alpha1.ReasonConsumersLeft, "waiting for consumers to delete their objects")
+
+// errSourceMissing is the cause of the error if a service cluster does not have an API.
+var errSourceMissing = errors.New("service cluster does not have the API: install it, or correct spec.resource")
 
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
 var errTaken = errors.New("give this one another name in spec.projection, or delete it")

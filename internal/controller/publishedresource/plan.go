@@ -2,7 +2,6 @@ package publishedresource
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -215,24 +213,6 @@ func buildSchema(o *v1alpha1.PublishedResource, w *desiredAPI, agent string) (*u
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// publishedAs returns by which schemas a resource has been published, as the APIExport and the status say.
-func (p *pass) publishedAs(r schema.GroupResource) []string {
-	names := []string{p.workspace.schemaOf(r)}
-	if was, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName); ok && was == r {
-		names = append(names, p.resource.Status.ResourceSchemaName)
-	}
-	return names
-}
-
-// published returns the resource that consumers see, and whether the APIExport offers it.
-func (p *pass) published() (schema.GroupResource, bool) {
-	if p.wanted != nil {
-		return p.wanted.resource, p.workspace.offers(p.wanted.resource)
-	}
-	r, ok := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
-	return r, ok && p.workspace.offers(r)
-}
-
 // syncedAPI returns a published API on both sides: in the version that kcp stores, and in the version of the source
 // that it is made of, which need not be the one that the service cluster stores or even serves.
 func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.Projection) objectsync.Pair {
@@ -314,15 +294,4 @@ func relatedPairs(spec *v1alpha1.PublishedResourceSpec) map[string]objectsync.Pa
 		out[r.Name()] = objectsync.Pair{Workspace: at(v1alpha1.OriginKCP), Service: at(v1alpha1.OriginService)}
 	}
 	return out
-}
-
-// BuiltIn returns the definition of a kind that is built in, nil if the server does not serve it.
-func BuiltIn(ctx context.Context, d discovery.DiscoveryInterface,
-	gk schema.GroupKind,
-) (*apiextensionsv1.CustomResourceDefinition, error) {
-	src, err := readBuiltIn(ctx, d, gk)
-	if errors.Is(err, errSourceMissing) {
-		return nil, nil //nolint:nilnil // None is none.
-	}
-	return src.definition, err
 }

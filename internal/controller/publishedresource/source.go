@@ -23,19 +23,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
-const (
-	purposeSource  informer.Purpose = "source"  // the CustomResourceDefinition of what is published
-	purposeRelated informer.Purpose = "related" // those of related resources
-)
-
 // builtInAge is how long the schema of a built-in API counts as known. It changes when a server is upgraded.
 const builtInAge = time.Hour
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-
-// errSourceMissing is the cause of the error if a service cluster does not have an API.
-var errSourceMissing = errors.New(
-	"service cluster does not have the API: install it, or correct spec.resource")
 
 // A source is an API of a service cluster.
 type source struct {
@@ -128,6 +119,17 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
 	return d, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", u.GetName())
+}
+
+// BuiltIn returns the definition of a kind that is built in, nil if the server does not serve it.
+func BuiltIn(ctx context.Context, d discovery.DiscoveryInterface,
+	gk schema.GroupKind,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	src, err := readBuiltIn(ctx, d, gk)
+	if errors.Is(err, errSourceMissing) {
+		return nil, nil //nolint:nilnil // None is none.
+	}
+	return src.definition, err
 }
 
 // readBuiltIn asks a server for the definition of a kind that is built in.
@@ -283,30 +285,6 @@ func described(s *apisv1alpha1.APIResourceSchema, r schema.GroupVersionResource)
 		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope),
 		Status: s.Spec.Versions[i].Subresources.Status != nil,
 	}, nil
-}
-
-// An apiAt is an API as a server, or as an APIResourceSchema, which never changes, has it.
-type apiAt struct {
-	schema.GroupVersionResource
-
-	of string // URL or name
-}
-
-// remember returns what is known of an API, or asks. What has been found once is not asked for again before the spec of
-// the PublishedResource is another.
-func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
-	found, ok := m.related[at]
-	if ok {
-		return found, nil
-	}
-	if m.related == nil {
-		m.related = map[apiAt]objectsync.Resource{}
-	}
-	found, err := ask()
-	if err == nil {
-		m.related[at] = found
-	}
-	return found, err
 }
 
 // discover asks a server for an API.
