@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
@@ -88,9 +87,9 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	if err := mgr.Add(o.References); err != nil {
 		return errors.Wrap(err, "cannot add changes of finalizers")
 	}
-	o.Registry.OnRestored(func(r clusters.Restored) {
-		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", r.Server,
-			"providerConfigs", r.Configs)
+	o.Registry.OnRestored(func(server string, configs []string) {
+		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", server,
+			"providerConfigs", configs)
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
@@ -110,11 +109,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
-		pc, err := providerconfig.Setup(mgr, o.Options, c)
-		if err == nil {
-			o.Registry.OnRestored(pc.Restored)
-		}
-		return pc, err
+		return providerconfig.Setup(mgr, o.Options, c)
 	})
 	parts := []part{{kinds: configKinds(c), setup: func() error {
 		_, err := controller()

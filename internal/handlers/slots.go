@@ -11,14 +11,11 @@ import (
 
 // Owns reports whether a resource of ours is in the slot of this replica.
 func Owns(r *clusters.Registry, o client.Object) bool {
-	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
+	return r.Slots().Owns(scope.Holder(o))
 }
 
-// Owned returns Owns for a Registry, nil if it is true for all resources.
+// Owned returns Owns for a Registry.
 func Owned(r *clusters.Registry) func(client.Object) bool {
-	if r.Slots() == nil {
-		return nil
-	}
 	return func(o client.Object) bool { return Owns(r, o) }
 }
 
@@ -26,9 +23,6 @@ func Owned(r *clusters.Registry) func(client.Object) bool {
 // which one comes into it or leaves it.
 func InSlot(r *clusters.Registry, next predicate.Predicate) predicate.Predicate {
 	owned := Owned(r)
-	if owned == nil {
-		return next
-	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return owned(e.Object) && next.Create(e) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
