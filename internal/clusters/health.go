@@ -224,26 +224,17 @@ func (r *Registry) Metrics() prometheus.Collector {
 	})
 }
 
-// A Restored is a cluster that has gone back in its history, as after a restore of its etcd from a backup.
-type Restored struct {
-	// Server is the URL of the cluster.
-	Server string
-	// Configs are the sorted keys of the ProviderConfigs through which it is used.
-	Configs []string
-	// Owners are those who use it through a ProviderConfig.
-	Owners []informer.Owner
-}
-
 // CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a
 // Registry count themselves.
 func CountRestoredControlPlane() { restoredControlPlanes.Inc() }
 
-// OnRestored has f called when a cluster other than the control plane is found to have been restored. It must
-// not block.
-func (r *Registry) OnRestored(f func(Restored)) {
+// OnRestored has f called with the URL of a cluster other than the control plane that is found to have gone back in its
+// history, as after a restore of its etcd from a backup, and the sorted keys of the ProviderConfigs through which it is
+// used. It must not block.
+func (r *Registry) OnRestored(f func(server string, configs []string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.restored = append(r.restored, f)
+	r.restored = f
 }
 
 // tellRestored passes on that a cluster has gone back in its history. Of the control plane its informers tell.
@@ -252,11 +243,11 @@ func (r *Registry) tellRestored(c *Cluster) {
 		return
 	}
 	restoredTargets.Inc()
-	owners, configs := r.usersOf(c)
+	_, configs := r.usersOf(c)
 	r.mu.Lock()
-	told := slices.Clone(r.restored)
+	tell := r.restored
 	r.mu.Unlock()
-	for _, f := range told {
-		f(Restored{Server: c.server, Configs: configs, Owners: owners})
+	if tell != nil {
+		tell(c.server, configs)
 	}
 }

@@ -42,7 +42,7 @@ type Registry struct {
 	clusters map[string]*Cluster                   // by digest
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
-	restored []func(Restored)
+	restored func(server string, configs []string)
 	health   []func(key string, well bool)
 }
 

@@ -15,7 +15,6 @@ import (
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/application"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
@@ -88,9 +87,9 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
-	o.Registry.OnRestored(func(r clusters.Restored) {
-		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", r.Server,
-			"providerConfigs", r.Configs)
+	o.Registry.OnRestored(func(server string, configs []string) {
+		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", server,
+			"providerConfigs", configs)
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
@@ -110,11 +109,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
-		pc, err := providerconfig.Setup(mgr, o.Options, c)
-		if err == nil {
-			o.Registry.OnRestored(pc.Restored)
-		}
-		return pc, err
+		return providerconfig.Setup(mgr, o.Options, c)
 	})
 	parts := []part{{kinds: configKinds(c), setup: func() error {
 		_, err := controller()

@@ -50,10 +50,6 @@ const (
 	ReasonCannotCompare xpv2.ConditionReason = "CannotCompare"
 )
 
-// ReasonTargetRestored is the reason of the event on a ProviderConfig whose server has gone back in its history, as
-// after a restore of its etcd from a backup. All that was seen of it is compared again.
-const ReasonTargetRestored = "TargetRestored"
-
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
 // refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized. A
 // ProviderConfig that no resource uses lacks the condition.

@@ -128,18 +128,6 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	return place(e.Manifest, e.Mapping)
 }
 
-// preview looks at the resource and records what an apply would change. On a dry run a missing resource counts as one
-// that is as it should be, so that nobody creates it.
-func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
-	if err := (previewer{e.remote}).preview(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
-	if e.live == nil && !dryRun(o) {
-		return e.missing(ctx, o)
-	}
-	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
-}
-
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
 // ever more slowly.
 func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObservation, error) {
@@ -287,13 +275,8 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	return managed.ExternalCreation{}, e.fail(e.apply(ctx, objectOf(mg)))
 }
 
-// Update applies the manifest. It does not create what policies only allow to change.
+// Update applies the manifest.
 func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	if e.live == nil {
-		return managed.ExternalUpdate{},
-			e.fail(errors.New("resource does not exist, and management policies do not allow to create it: " +
-				"create it, or allow Create"))
-	}
 	return managed.ExternalUpdate{}, e.fail(e.apply(ctx, objectOf(mg)))
 }
 

@@ -2,9 +2,11 @@ package object
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -50,47 +52,49 @@ func saysMore(raw []byte) bool {
 	if decode(raw, &m) != nil {
 		return false
 	}
-	for k, v := range m {
-		if v != nil && k != "apiVersion" && k != "kind" && k != "metadata" {
-			return true
-		}
-	}
 	about, _ := m["metadata"].(map[string]any)
-	for k, v := range about {
-		if v != nil && k != "name" && k != "namespace" {
-			return true
+	for _, fields := range []map[string]any{m, about} {
+		for k, v := range fields {
+			if v != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "name", "namespace"}, k) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
+// preview looks at the resource and records what an apply would change. On a dry run a missing resource counts as one
+// that is as it should be, so that nobody creates it.
+func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	err, p := e.look(ctx, o), previewer{e.remote}
+	if err == nil {
+		err = e.claim(ctx, o)
+	}
+	if err == nil {
+		err = p.see(o)
+	}
+	if err == nil {
+		err = p.compare(ctx, o)
+	}
+	if err == nil && e.live == nil && !dryRun(o) {
+		return e.missing(ctx, o)
+	}
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+}
+
 // A previewer compares the resource of an Object with its manifest.
 type previewer struct{ *remote }
 
-// preview looks at the resource, and records what an apply would change.
-func (e previewer) preview(ctx context.Context, o Object) error {
-	if err := e.look(ctx, o); err != nil {
-		return err
-	}
-	if err := e.claim(ctx, o); err != nil {
-		return err
-	}
-	if err := e.seePreviewed(o); err != nil {
-		return err
-	}
-	return e.compare(ctx, o)
-}
-
-// seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
-// Object has applied does not make it forget that one.
-func (e previewer) seePreviewed(o Object) error {
+// see records the live resource and whether it is ready. A dry run for another resource than the one the Object has
+// applied does not make it forget that one.
+func (e previewer) see(o Object) error {
 	obs, seen := o.Observed(), identity(o)
 	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
 	switch {
 	case e.live != nil && elsewhere && obs.Applied != nil:
 		return e.judge(o)
 	case e.live != nil:
-		return e.see(o)
+		return e.remote.see(o)
 	case elsewhere && obs.Applied == nil: // It was only looked at.
 		obs.Manifest, obs.OmittedBytes = runtime.RawExtension{}, 0
 	}
@@ -109,9 +113,11 @@ const compareAgain = 30 * time.Second
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
 // ever more slowly.
 func (e previewer) compare(ctx context.Context, o Object) error {
-	hash, err := e.comparison(o)
-	if err != nil || o.Observed().Compared == hash {
-		return err
+	// A user may ask for another one by the annotation that requests a reconcile.
+	asked, _ := meta.GetReconcileRequest(o)
+	hash := apply.Hash([]any{e.Manifest.Object, applicable(e.live), o.GetGeneration(), asked})
+	if o.Observed().Compared == hash {
+		return nil
 	}
 	if wait := e.drift.Wait(e.Owner); wait > 0 {
 		e.retry = wait
@@ -138,20 +144,6 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	c.Message = managedadapter.Clip(c.Message, messageBytes)
 	o.SetConditions(c)
 	return nil
-}
-
-// comparison returns the hexadecimal SHA-256 of all that the outcome of a comparison follows from. A user may ask for
-// another one by the annotation that requests a reconcile.
-func (e previewer) comparison(o Object) (string, error) {
-	held := ""
-	if e.live != nil {
-		var err error
-		if held, err = apply.HashOwned(e.live, e.Manifest, e.manager); err != nil {
-			return "", errors.Wrap(err, "cannot compare resource")
-		}
-	}
-	token, _ := meta.GetReconcileRequest(o)
-	return apply.Hash([]any{e.Manifest.Object, applicable(e.live), held, o.GetGeneration(), token}), nil
 }
 
 // applicable returns what an apply can change of a resource: all but its status, the metadata that the server alone

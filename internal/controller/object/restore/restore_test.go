@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -127,9 +126,6 @@ func TestTargetRestored(t *testing.T) {
 	kube.Delete(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "deleted")})
 	awaitColor(t, tns, "patched", "green")
 	awaitColor(t, tns, "deleted", "green")
-	if e := kube.AwaitEvent(t, c, commonv1.ReasonTargetRestored, config); e.Type != corev1.EventTypeWarning {
-		t.Errorf("type of the event on the ProviderConfig: want Warning, got %s", e.Type)
-	}
 }
 
 // TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are
