@@ -24,7 +24,13 @@ import (
 
 // A Base is what the reconcilers that are not crossplane-runtime's have in common.
 type Base[T client.Object] struct {
-	Kind       scope.Kind[T]
+	Core
+
+	Kind scope.Kind[T]
+}
+
+// A Core is what of a Base does not depend on the kind.
+type Core struct {
 	Controller string // its name
 	Registry   *clusters.Registry
 	Local      client.Client
@@ -35,21 +41,25 @@ type Base[T client.Object] struct {
 // NewBase returns the Base of the reconciler of a kind, and what its controller is built with. The area begins the name
 // of the controller.
 func NewBase[T client.Object](mgr ctrl.Manager, o Options, k scope.Kind[T], area string) (Base[T], *builder.Builder) {
-	name, m := area+"/"+strings.ToLower(k.GVK.GroupKind().String()), managedadapter.NewManager(mgr)
+	core, b := newCore(mgr, o, area+"/"+strings.ToLower(k.GVK.GroupKind().String()), k.New())
+	return Base[T]{Core: core, Kind: k}, b.WithOptions(Sharing(o, mgr.GetCache(), k.New, k.Key))
+}
+
+// newCore is not generic: Go 1.26 confuses closures that are inlined into an instance which several packages share.
+func newCore(mgr ctrl.Manager, o Options, name string, kind client.Object) (Core, *builder.Builder) {
+	m := managedadapter.NewManager(mgr)
 	recorder := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
-	base := Base[T]{
-		Kind: k, Controller: name, Registry: o.Registry, Local: m.GetClient(), Events: managedadapter.NewRecorder(recorder),
+	core := Core{
+		Controller: name, Registry: o.Registry, Local: m.GetClient(), Events: managedadapter.NewRecorder(recorder),
 		Poll: managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
-	return base, ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(Sharing(o, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed())))
+	return core, ctrl.NewControllerManagedBy(mgr).Named(name).
+		For(kind, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed())))
 }
 
 // Owner returns the owner of what a resource has of clusters.
-func (b Base[T]) Owner(n types.NamespacedName) informer.Owner {
-	return informer.Owner{Controller: b.Controller, NamespacedName: n}
+func (c Core) Owner(n types.NamespacedName) informer.Owner {
+	return informer.Owner{Controller: c.Controller, NamespacedName: n}
 }
 
 // Begin has a resource reconciled, or forgotten if it is gone or in the slot of another replica. One that is paused says

@@ -14,6 +14,6 @@ import (
 func DeleteMember[T Collection](ctx context.Context, c client.Client, k scope.CollectionKind[T], of T, name string,
 	uid types.UID,
 ) error {
-	r := &Reconciler[T]{kind: k, Base: targetresource.Base[T]{Local: c}}
+	r := &Reconciler[T]{kind: k, Base: targetresource.Base[T]{Core: targetresource.Core{Local: c}}}
 	return r.deleteMember(ctx, &pass[T]{collection: of}, member{name: name, uid: uid})
 }
