@@ -182,7 +182,7 @@ func configKinds(configs ...scope.Config) []schema.GroupVersionKind {
 // kind returns a kind of Objects as package reference reads it.
 func kind[T object.Object](k scope.Kind[T]) reference.Kind {
 	return reference.Kind{
-		GVK: k.GVK, Namespaced: k.Namespaced, Controller: managed.ControllerName(k.GVK.GroupKind().String()),
+		GVK: k.GVK, Namespaced: k.Configs[0].Namespaced, Controller: managed.ControllerName(k.GVK.GroupKind().String()),
 		New:     func() reference.Object { return k.New() },
 		NewList: func() client.ObjectList { return k.NewList() },
 	}

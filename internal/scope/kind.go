@@ -20,8 +20,6 @@ import (
 type Kind[T client.Object] struct {
 	// GVK of the kind.
 	GVK schema.GroupVersionKind
-	// Namespaced reports whether resources of the kind live in namespaces.
-	Namespaced bool
 	// New returns an empty object of the kind. NewList returns an empty list, and is nil if the kind is no managed
 	// resource.
 	New     func() T
@@ -72,43 +70,38 @@ func (k Kind[T]) Track(ctx context.Context, o T) error {
 	return track(ctx, k.client, usageOf(c, o, k.GVK, k.Ref(o).Name))
 }
 
+// kindOf returns a kind whose resources may refer to some kinds of ProviderConfigs.
+func kindOf[T any, O interface {
+	*T
+	client.Object
+}](gvk schema.GroupVersionKind, c client.Client, configs Configs) Kind[O] {
+	return Kind[O]{GVK: gvk, New: func() O { return new(T) }, Configs: configs, client: c}
+}
+
 // ClusterObject returns the cluster-scoped Object.
 func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
-	return Kind[*objectv1alpha2.Object]{
-		GVK:     objectv1alpha2.ObjectGroupVersionKind,
-		New:     func() *objectv1alpha2.Object { return &objectv1alpha2.Object{} },
-		NewList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
-		Configs: Configs{ClusterScopeConfig()}, client: c,
-	}
+	k := kindOf[objectv1alpha2.Object](objectv1alpha2.ObjectGroupVersionKind, c, Configs{ClusterScopeConfig()})
+	k.NewList = func() resource.ManagedList { return &objectv1alpha2.ObjectList{} }
+	return k
 }
 
 // NamespacedObject returns the namespaced Object.
 func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
-	return Kind[*mobjectv1alpha1.Object]{
-		GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
-		New:     func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
-		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
-		Configs: NamespacedScopeConfigs(), client: c,
-	}
+	k := kindOf[mobjectv1alpha1.Object](mobjectv1alpha1.ObjectGroupVersionKind, c, NamespacedScopeConfigs())
+	k.NewList = func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} }
+	return k
 }
 
 // Applications returns the KubernetesApplication, which uses the ProviderConfig of the cluster it is scheduled to.
 func Applications(c client.Client) Kind[*workloadv1alpha1.KubernetesApplication] {
-	return Kind[*workloadv1alpha1.KubernetesApplication]{
-		GVK: workloadv1alpha1.ApplicationGroupVersionKind, Namespaced: true,
-		New:     func() *workloadv1alpha1.KubernetesApplication { return &workloadv1alpha1.KubernetesApplication{} },
-		Configs: NamespacedScopeConfigs(), client: c,
-	}
+	return kindOf[workloadv1alpha1.KubernetesApplication](workloadv1alpha1.ApplicationGroupVersionKind, c,
+		NamespacedScopeConfigs())
 }
 
 // ApplicationResources returns the KubernetesApplicationResource, which is scheduled as its application is.
 func ApplicationResources(c client.Client) Kind[*workloadv1alpha1.KubernetesApplicationResource] {
-	type resource = workloadv1alpha1.KubernetesApplicationResource
-	return Kind[*resource]{
-		GVK: workloadv1alpha1.ResourceGroupVersionKind, Namespaced: true,
-		New:     func() *resource { return &resource{} },
-		Configs: NamespacedScopeConfigs(), client: c,
-	}
+	return kindOf[workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.ResourceGroupVersionKind, c,
+		NamespacedScopeConfigs())
 }
 
 // A CollectionKind is ObservedObjectCollection served in one scope.
@@ -124,13 +117,9 @@ type CollectionKind[T client.Object] struct {
 
 // ClusterCollection returns the cluster-scoped ObservedObjectCollection.
 func ClusterCollection(c client.Client) CollectionKind[*collectionv1alpha1.ObservedObjectCollection] {
-	type collection = collectionv1alpha1.ObservedObjectCollection
-	return CollectionKind[*collection]{
-		Kind: Kind[*collection]{
-			GVK:     collectionv1alpha1.ObservedObjectCollectionGroupVersionKind,
-			New:     func() *collection { return &collection{} },
-			Configs: Configs{ClusterScopeConfig()}, client: c,
-		},
+	return CollectionKind[*collectionv1alpha1.ObservedObjectCollection]{
+		Kind: kindOf[collectionv1alpha1.ObservedObjectCollection](
+			collectionv1alpha1.ObservedObjectCollectionGroupVersionKind, c, Configs{ClusterScopeConfig()}),
 		Member:     objectv1alpha2.ObjectGroupVersionKind,
 		NewMember:  func() client.Object { return &objectv1alpha2.Object{} },
 		NewMembers: func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
@@ -139,13 +128,9 @@ func ClusterCollection(c client.Client) CollectionKind[*collectionv1alpha1.Obser
 
 // NamespacedCollection returns the namespaced ObservedObjectCollection.
 func NamespacedCollection(c client.Client) CollectionKind[*mcollectionv1alpha1.ObservedObjectCollection] {
-	type collection = mcollectionv1alpha1.ObservedObjectCollection
-	return CollectionKind[*collection]{
-		Kind: Kind[*collection]{
-			GVK: mcollectionv1alpha1.ObservedObjectCollectionGroupVersionKind, Namespaced: true,
-			New:     func() *collection { return &collection{} },
-			Configs: NamespacedScopeConfigs(), client: c,
-		},
+	return CollectionKind[*mcollectionv1alpha1.ObservedObjectCollection]{
+		Kind: kindOf[mcollectionv1alpha1.ObservedObjectCollection](
+			mcollectionv1alpha1.ObservedObjectCollectionGroupVersionKind, c, NamespacedScopeConfigs()),
 		Member:     mobjectv1alpha1.ObjectGroupVersionKind,
 		NewMember:  func() client.Object { return &mobjectv1alpha1.Object{} },
 		NewMembers: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },

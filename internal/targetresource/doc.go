@@ -1,5 +1,5 @@
 // Package targetresource deals with one resource on a target, as one owner has it: it connects, looks, and says what a
-// failure means.
+// failure means. Base begins the reconciles that are not crossplane-runtime's.
 //
 // It is what the controllers that keep resources on targets have in common. It writes the deletions it is asked for and
 // nothing else, and keeps no state but that of Drift.

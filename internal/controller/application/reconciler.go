@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,11 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -33,12 +29,7 @@ const (
 
 // A Reconciler keeps the resources of applications.
 type Reconciler struct {
-	kind       scope.Kind[*application]
-	controller string
-	registry   *clusters.Registry
-	local      client.Client
-	record     event.Recorder
-	poll       managedadapter.Poll
+	targetresource.Base[*application]
 
 	mu         sync.Mutex
 	chosen     map[types.NamespacedName]workloadv1alpha1.ClusterReference // of those asked, or not in the cache yet
@@ -59,21 +50,11 @@ type pass struct {
 type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one application.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	app := &application{}
-	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.forget(req.NamespacedName)
-		}
-		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
-			req.Name)
-	}
-	if !handlers.Owns(r.registry, app) {
-		return reconcile.Result{}, nil
-	}
-	if meta.IsPaused(app) {
-		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, app, xpv2.ReconcilePaused())
-	}
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return r.Begin(ctx, req.NamespacedName, r.forget, r.pass)
+}
+
+func (r *Reconciler) pass(ctx context.Context, app *application) (res reconcile.Result, rerr error) {
 	p := &pass{app: app, before: app.DeepCopy(), failed: failures{}}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	if meta.WasDeleted(app) {
@@ -92,12 +73,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 
 // run takes the steps of a pass until one fails.
 func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
-	record := func(e event.Event) { r.record.Event(p.before, e) }
+	record := func(e event.Event) { r.Events.Event(p.before, e) }
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
-}
-
-func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
-	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
 // forget ends all that an application has of clusters.
@@ -106,32 +83,32 @@ func (r *Reconciler) forget(n types.NamespacedName) {
 	defer r.mu.Unlock()
 	delete(r.chosen, n)
 	r.consider(n, nil)
-	r.registry.Forget(r.owner(n))
+	r.Registry.Forget(r.Owner(n))
 }
 
 // claim adds the finalizer, and records the use of the ProviderConfig. An application that must not use it does not
 // keep it from being deleted.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
-	err := targetresource.Admit(ctx, r.registry, r.owner(client.ObjectKeyFromObject(p.app)),
-		targetresource.ConfigOf(r.kind, p.app))
+	err := targetresource.Admit(ctx, r.Registry, r.Owner(client.ObjectKeyFromObject(p.app)),
+		targetresource.ConfigOf(r.Kind, p.app))
 	if err != nil {
 		return err
 	}
 	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
 		add := func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-		if err := managedadapter.PatchMetadata(ctx, r.local, p.app, add); err != nil {
+		if err := managedadapter.PatchMetadata(ctx, r.Local, p.app, add); err != nil {
 			return errors.Wrap(err, "cannot add finalizer")
 		}
 		p.before = p.app.DeepCopy()
 	}
-	return r.kind.Track(ctx, p.app)
+	return r.Kind.Track(ctx, p.app)
 }
 
 // compare finds the resources that the application controls, and those with the names of its templates, which may have
 // another controller, or none.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
+	if err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
 		client.MatchingFields{indexController: string(p.app.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
@@ -141,7 +118,7 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	}
 	for _, t := range p.app.Spec.ResourceTemplates {
 		named := &resource{}
-		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}, named)
+		err := r.Local.Get(ctx, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}, named)
 		if client.IgnoreNotFound(err) != nil {
 			return errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", t.Metadata.Name)
 		}
@@ -160,16 +137,16 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		return reconcile.Result{}, err
 	}
 	describe(p, err)
-	if serr := managedadapter.Save(ctx, r.local, p.before, p.app); serr != nil {
+	if serr := managedadapter.Save(ctx, r.Local, p.before, p.app); serr != nil {
 		return reconcile.Result{}, serr
 	}
 	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted &&
 		p.before.Status.State != submitted {
-		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
+		r.Events.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
 	}
 	soon := time.Duration(0)
 	if p.lagging {
 		soon = lag
 	}
-	return targetresource.Next(r.poll, err, soon)
+	return targetresource.Next(r.Poll, err, soon)
 }

@@ -50,7 +50,7 @@ func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource
 		return nil
 	}
 	uid := held.GetUID()
-	err := r.local.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &uid})
+	err := r.Local.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &uid})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		p.lagging = true // It is gone, and there may be a namesake.
 		return nil
@@ -58,7 +58,7 @@ func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource
 	if err != nil {
 		return errors.Wrapf(err, "cannot delete KubernetesApplicationResource %q", held.GetName())
 	}
-	r.record.Event(p.app, event.Normal(reasonDeleted, "Deleted KubernetesApplicationResource "+held.GetName()))
+	r.Events.Event(p.app, event.Normal(reasonDeleted, "Deleted KubernetesApplicationResource "+held.GetName()))
 	return nil
 }
 
@@ -99,13 +99,13 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	if err := r.update(ctx, p, wanted); err != nil || p.lagging {
 		return nil, err
 	}
-	r.record.Event(p.app, event.Normal(reasonUpdated, "Updated KubernetesApplicationResource "+held.GetName()))
+	r.Events.Event(p.app, event.Normal(reasonUpdated, "Updated KubernetesApplicationResource "+held.GetName()))
 	return wanted, nil
 }
 
 func (r *Reconciler) create(ctx context.Context, p *pass, t template) (*resource, error) {
 	wanted := render(p.app, t, nil)
-	err := r.local.Create(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
+	err := r.Local.Create(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
 	if apierrors.IsAlreadyExists(err) {
 		p.lagging = true // The cache will show whose it is.
 		return nil, nil  //nolint:nilnil // Nothing is known of it.
@@ -113,13 +113,13 @@ func (r *Reconciler) create(ctx context.Context, p *pass, t template) (*resource
 	if err != nil {
 		return nil, err
 	}
-	r.record.Event(p.app, event.Normal(reasonCreated, "Created KubernetesApplicationResource "+wanted.GetName()))
+	r.Events.Event(p.app, event.Normal(reasonCreated, "Created KubernetesApplicationResource "+wanted.GetName()))
 	return wanted, nil
 }
 
 // update writes a resource, unless somebody has changed it meanwhile.
 func (r *Reconciler) update(ctx context.Context, p *pass, wanted *resource) error {
-	err := r.local.Update(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
+	err := r.Local.Update(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		p.lagging = true
 		return nil
@@ -153,5 +153,5 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		return nil
 	}
 	p.done = true
-	return managedadapter.RemoveFinalizer(ctx, r.local, p.app, workloadv1alpha1.FinalizerApplication)
+	return managedadapter.RemoveFinalizer(ctx, r.Local, p.app, workloadv1alpha1.FinalizerApplication)
 }

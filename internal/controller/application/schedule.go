@@ -46,14 +46,14 @@ func (r *Reconciler) schedule(ctx context.Context, p *pass) error {
 		return err
 	}
 	there := at(p.app, *ref)
-	if err := r.kind.Track(ctx, there); err != nil {
+	if err := r.Kind.Track(ctx, there); err != nil {
 		return err
 	}
 	patch := client.MergeFromWithOptions(p.app, client.MergeFromWithOptimisticLock{})
-	if err := r.local.Patch(ctx, there, patch, client.FieldOwner(workloadv1alpha1.FieldManagerScheduler)); err != nil {
+	if err := r.Local.Patch(ctx, there, patch, client.FieldOwner(workloadv1alpha1.FieldManagerScheduler)); err != nil {
 		return errors.Wrap(err, "cannot write spec.clusterRef")
 	}
-	r.record.Event(p.app, event.Normal(reasonScheduled, fmt.Sprintf("Scheduled to %s %s", ref.Kind, ref.Name)))
+	r.Events.Event(p.app, event.Normal(reasonScheduled, fmt.Sprintf("Scheduled to %s %s", ref.Kind, ref.Name)))
 	p.app, p.before = there, there.DeepCopy()
 	return nil
 }
@@ -71,7 +71,7 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 	)
 	for _, p := range places {
 		// No name of an application has a slash.
-		owner := r.owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
+		owner := r.Owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
 		owners = append(owners, owner)
 		r.chosen[key] = p.ClusterReference
 		err := r.answers(ctx, owner, at(app, p.ClusterReference))
@@ -100,9 +100,9 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 func (r *Reconciler) answers(ctx context.Context, o informer.Owner, there *application) error {
 	r.mu.Unlock()
 	defer r.mu.Lock()
-	config := targetresource.ConfigOf(r.kind, there)
+	config := targetresource.ConfigOf(r.Kind, there)
 	config.Visits = true
-	c, err := targetresource.Connect(ctx, r.registry, o, config)
+	c, err := targetresource.Connect(ctx, r.Registry, o, config)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func at(app *application, ref workloadv1alpha1.ClusterReference) *application {
 func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner) {
 	for _, o := range r.considered[app] {
 		if !slices.Contains(owners, o) {
-			r.registry.Forget(o)
+			r.Registry.Forget(o)
 		}
 	}
 	if r.considered[app] = owners; owners == nil {
@@ -146,17 +146,17 @@ func (r *Reconciler) candidates(ctx context.Context, app *application) ([]place,
 		return nil, err
 	}
 	own, shared := &mpcv1alpha1.ProviderConfigList{}, &mpcv1alpha1.ClusterProviderConfigList{}
-	if err := r.local.List(ctx, own, client.InNamespace(app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Local.List(ctx, own, client.InNamespace(app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list ProviderConfigs")
 	}
-	if err := r.local.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Local.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list ClusterProviderConfigs")
 	}
 	var found []place
 	add := func(kind string, o client.Object) {
 		if o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) {
 			ref := workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}
-			found = append(found, place{ClusterReference: ref, load: load[r.kind.Key(at(app, ref))]})
+			found = append(found, place{ClusterReference: ref, load: load[r.Kind.Key(at(app, ref))]})
 		}
 	}
 	for i := range own.Items {
@@ -179,7 +179,7 @@ func rank(places []place) {
 // load counts the applications by the keys of their ProviderConfigs.
 func (r *Reconciler) load(ctx context.Context) (map[string]int, error) {
 	apps := &workloadv1alpha1.KubernetesApplicationList{}
-	if err := r.local.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Local.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list KubernetesApplications")
 	}
 	load := map[string]int{}
@@ -189,7 +189,7 @@ func (r *Reconciler) load(ctx context.Context) (map[string]int, error) {
 			app = at(app, chosen)
 		}
 		if app.Spec.ClusterRef != nil {
-			load[r.kind.Key(app)]++
+			load[r.Kind.Key(app)]++
 		}
 	}
 	return load, nil
@@ -211,7 +211,7 @@ func (r *Reconciler) waiting() handler.EventHandler {
 // requests returns those for the applications of a namespace, or of all for an empty one, that are to be woken.
 func (r *Reconciler) requests(ctx context.Context, namespace string, wake func(*application) bool) []reconcile.Request {
 	apps := &workloadv1alpha1.KubernetesApplicationList{}
-	if err := r.local.List(ctx, apps, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Local.List(ctx, apps, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // The cache is not there yet, and will bring all applications.
 	}
 	var found []reconcile.Request

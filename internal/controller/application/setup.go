@@ -2,10 +2,8 @@ package application
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,32 +32,22 @@ const (
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
-	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
-	m := managedadapter.NewManager(mgr)
+	base, b := targetresource.NewBase(mgr, o, scope.Applications(mgr.GetClient()), "workload")
 	r := &Reconciler{
-		kind:       scope.Applications(mgr.GetClient()),
-		controller: name, registry: o.Registry,
-		local:  m.GetClient(),
-		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
-		chosen: map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
-
+		Base:       base,
+		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
 	}
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexController, controllerOf)
 	if err != nil {
 		return errors.Wrap(err, "cannot index resources by their controllers")
 	}
-	b := ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
-		For(&application{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(&resource{}, r.users()).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, applicationOf))
+	b = b.Watches(&resource{}, r.users()).
+		WatchesRawSource(handlers.TargetsOf(o.Registry, r.Controller, gather, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(managedadapter.DesiredStateChanged()))
 	}
-	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }
 
 // controllerOf returns the UID of the controller of a resource, nil if it has none.

@@ -104,7 +104,7 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, res targetresource.R
 	}
 	gone, err := res.Delete(ctx, live, metav1.DeletePropagationBackground)
 	if err == nil {
-		r.record.Event(p.resource, event.Normal(told, "Deleted "+name(live)+" from the cluster"))
+		r.Events.Event(p.resource, event.Normal(told, "Deleted "+name(live)+" from the cluster"))
 	}
 	return gone, err
 }
@@ -119,14 +119,14 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		r.forget(p.owner.NamespacedName)
 		return nil
 	}
-	err := managedadapter.RemoveFinalizer(ctx, r.local, p.resource, workloadv1alpha1.FinalizerResource)
+	err := managedadapter.RemoveFinalizer(ctx, r.Local, p.resource, workloadv1alpha1.FinalizerResource)
 	if err != nil {
 		return targetresource.OfControlPlane(err)
 	}
 	r.forget(p.owner.NamespacedName)
 	p.done = true
 	if p.left != nil {
-		r.record.Event(p.before, event.Warning(reasonLeft, errors.Wrap(p.left, "resource is left as it is")))
+		r.Events.Event(p.before, event.Warning(reasonLeft, errors.Wrap(p.left, "resource is left as it is")))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,10 +17,8 @@ import (
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -31,14 +28,10 @@ const passTimeout = time.Minute
 
 // A Reconciler keeps resources on clusters.
 type Reconciler struct {
-	kind       scope.Kind[*resource]
-	controller string
-	registry   *clusters.Registry
-	local      client.Client
-	record     event.Recorder
-	drift      *targetresource.Drift
-	poll       managedadapter.Poll
-	early      *deletedearly.Objects[*resource]
+	targetresource.Base[*resource]
+
+	drift targetresource.Drift
+	early *deletedearly.Objects[*resource]
 }
 
 type resource = workloadv1alpha1.KubernetesApplicationResource
@@ -65,24 +58,17 @@ type pass struct {
 type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one KubernetesApplicationResource.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	o, early := r.early.Get(req.NamespacedName)
-	var err error
-	if !early {
-		o = &resource{}
-		err = r.local.Get(ctx, req.NamespacedName, o)
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if o, early := r.early.Get(req.NamespacedName); early {
+		return r.pass(ctx, o)
 	}
-	if apierrors.IsNotFound(err) || err == nil && !early && !handlers.Owns(r.registry, o) {
-		r.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", req.Name)
-	}
-	if meta.IsPaused(o) {
-		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, o, xpv2.ReconcilePaused())
-	}
-	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName), early: early}
+	return r.Begin(ctx, req.NamespacedName, r.forget, r.pass)
+}
+
+func (r *Reconciler) pass(ctx context.Context, o *resource) (res reconcile.Result, rerr error) {
+	n := client.ObjectKeyFromObject(o)
+	p := &pass{resource: o, before: o.DeepCopy(), owner: r.Owner(n)}
+	_, p.early = r.early.Get(n)
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	switch {
 	case meta.WasDeleted(o):
@@ -102,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 
 // run takes the steps of a pass until one fails.
 func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
-	record := func(e event.Event) { r.record.Event(p.before, e) }
+	record := func(e event.Event) { r.Events.Event(p.before, e) }
 	for i, s := range do {
 		do[i].Do = func(ctx context.Context, p *pass) error {
 			return targetresource.SuppressBriefOutage(s.Do(ctx, p), p.before)
@@ -111,20 +97,16 @@ func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
-func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
-	return informer.Owner{Controller: r.controller, NamespacedName: n}
-}
-
 // forget gives up all that is kept for a KubernetesApplicationResource.
 func (r *Reconciler) forget(n types.NamespacedName) {
-	r.registry.Forget(r.owner(n))
-	r.drift.Forget(r.owner(n))
+	r.Registry.Forget(r.Owner(n))
+	r.drift.Forget(r.Owner(n))
 }
 
 // claim adds the finalizer and records the use of the ProviderConfig.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
-		err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
+		err := managedadapter.PatchMetadata(ctx, r.Local, p.resource,
 			func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
 		if err != nil {
 			return targetresource.OfControlPlane(errors.Wrap(err, "cannot add finalizer"))
@@ -135,7 +117,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
 		return nil
 	}
-	if err := r.kind.Track(ctx, p.resource); err != nil {
+	if err := r.Kind.Track(ctx, p.resource); err != nil {
 		return targetresource.OfControlPlane(err)
 	}
 	return nil
@@ -143,7 +125,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 
 // connect finds the cluster.
 func (r *Reconciler) connect(ctx context.Context, p *pass) (err error) {
-	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.ConfigOf(r.kind, p.resource))
+	p.cluster, err = targetresource.Connect(ctx, r.Registry, p.owner, targetresource.ConfigOf(r.Kind, p.resource))
 	return err
 }
 
@@ -151,7 +133,7 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) (err error) {
 // that something was not seen yet.
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
 	if targetresource.IsSuppressed(err) {
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
+		return reconcile.Result{RequeueAfter: r.Poll.Waiting()}, nil
 	}
 	if p.early {
 		return reconcile.Result{RequeueAfter: deletePoll}, nil // It has no status, and another one may have its name.
@@ -162,9 +144,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if derr := describe(p, err); derr != nil {
 		return reconcile.Result{}, derr
 	}
-	serr := managedadapter.Save(ctx, r.local, p.before, p.resource)
+	serr := managedadapter.Save(ctx, r.Local, p.before, p.resource)
 	if managedadapter.IsTooLarge(serr) && omit(p.resource) {
-		serr = managedadapter.Save(ctx, r.local, p.before, p.resource)
+		serr = managedadapter.Save(ctx, r.Local, p.before, p.resource)
 	}
 	if serr != nil {
 		return reconcile.Result{}, serr
@@ -178,5 +160,5 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 			return reconcile.Result{RequeueAfter: delay}, nil
 		}
 	}
-	return targetresource.Next(r.poll, err, p.retry)
+	return targetresource.Next(r.Poll, err, p.retry)
 }

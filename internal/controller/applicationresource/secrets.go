@@ -48,7 +48,7 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 			NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: of.Name},
 		}
 	}
-	r.registry.Local().Watches().Track(p.owner, purposeSources, slices.Collect(maps.Values(wanted))...)
+	r.Registry.Local().Watches().Track(p.owner, purposeSources, slices.Collect(maps.Values(wanted))...)
 	var failed error
 	for _, n := range slices.Clone(p.resource.Status.Secrets) {
 		do := r.removeCopy
@@ -75,7 +75,7 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 	}
 	slices.Sort(all)
 	p.resource.Status.Secrets = all
-	if err := managedadapter.Save(ctx, r.local, p.before, p.resource); err != nil {
+	if err := managedadapter.Save(ctx, r.Local, p.before, p.resource); err != nil {
 		return targetresource.OfControlPlane(err)
 	}
 	p.before = p.resource.DeepCopy()
@@ -97,7 +97,7 @@ func (r *Reconciler) copyOf(ctx context.Context, p *pass, secret string) (target
 
 // copy keeps the copy of a Secret.
 func (r *Reconciler) copy(ctx context.Context, p *pass, n string, of informer.Interest) error {
-	source, err := r.registry.Local().Get(ctx, p.owner, of)
+	source, err := r.Registry.Local().Get(ctx, p.owner, of)
 	if err != nil {
 		return targetresource.OfControlPlane(err)
 	}
@@ -141,7 +141,7 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, of informer.In
 	}
 	written, err := r.write(ctx, p, res, live)
 	if written != nil {
-		r.record.Event(p.resource, event.Normal(reasonPropagated, "Propagated "+name(written)+" to the cluster"))
+		r.Events.Event(p.resource, event.Normal(reasonPropagated, "Propagated "+name(written)+" to the cluster"))
 	}
 	return err
 }

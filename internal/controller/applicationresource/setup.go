@@ -1,9 +1,6 @@
 package applicationresource
 
 import (
-	"strings"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,26 +16,15 @@ import (
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
-	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
-	record := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	m := managedadapter.NewManager(mgr)
+	base, b := targetresource.NewBase(mgr, o, scope.ApplicationResources(mgr.GetClient()), "workload")
 	r := &Reconciler{
-		kind:       scope.ApplicationResources(mgr.GetClient()),
-		controller: name, registry: o.Registry, drift: &targetresource.Drift{},
-		local:  m.GetClient(),
-		record: record,
-		early:  deletedearly.NewObjects[*resource](workloadv1alpha1.FinalizerResource),
-		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		Base: base, early: deletedearly.NewObjects[*resource](workloadv1alpha1.FinalizerResource),
 	}
-	b := ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(targetresource.Sharing(o, mgr.GetCache(), r.kind.New, r.kind.Key)).
-		For(&resource{}, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(&resource{}, r.early.Handler(),
-			builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
-		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
+	b = b.Watches(&resource{}, r.early.Handler(),
+		builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }

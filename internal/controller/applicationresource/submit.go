@@ -122,7 +122,7 @@ func (r *Reconciler) admitLive(ctx context.Context, p *pass, res targetresource.
 		return nil
 	}
 	app := &workloadv1alpha1.KubernetesApplication{}
-	err := r.local.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: c.Name}, app)
+	err := r.Local.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: c.Name}, app)
 	if client.IgnoreNotFound(err) != nil {
 		return targetresource.OfControlPlane(err)
 	}
@@ -164,7 +164,7 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 	p.resource.Status.Submitted = &workloadv1alpha1.SubmittedRecord{
 		UID: live.GetUID(), ManifestHash: wanted, FieldsHash: held,
 	}
-	r.record.Event(p.resource, event.Normal(reasonSubmitted, "Submitted "+name(live)+" to the cluster"))
+	r.Events.Event(p.resource, event.Normal(reasonSubmitted, "Submitted "+name(live)+" to the cluster"))
 	return nil
 }
 

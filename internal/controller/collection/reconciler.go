@@ -7,14 +7,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -27,12 +25,9 @@ const passTimeout = 5 * time.Minute
 
 // A Reconciler keeps the members of collections of one scope.
 type Reconciler[T Collection] struct {
-	kind       scope.CollectionKind[T]
-	controller string
-	registry   *clusters.Registry
-	local      client.Client
-	record     event.Recorder
-	poll       managedadapter.Poll
+	targetresource.Base[T]
+
+	kind scope.CollectionKind[T]
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -52,20 +47,19 @@ type pass[T Collection] struct {
 type step[T Collection] = subreconciler.Step[*pass[T]]
 
 // Reconcile reconciles one collection. Its members go by garbage collection when it is deleted.
-func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	c := r.kind.New()
-	err := r.local.Get(ctx, req.NamespacedName, c)
-	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(c) || !handlers.Owns(r.registry, c)) {
-		r.registry.Forget(r.owner(req.NamespacedName))
+func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return r.Begin(ctx, req.NamespacedName, r.forget, r.pass)
+}
+
+func (r *Reconciler[T]) forget(n types.NamespacedName) { r.Registry.Forget(r.Owner(n)) }
+
+func (r *Reconciler[T]) pass(ctx context.Context, c T) (res reconcile.Result, rerr error) {
+	n := client.ObjectKeyFromObject(c)
+	if meta.WasDeleted(c) {
+		r.forget(n)
 		return reconcile.Result{}, nil
 	}
-	if err != nil {
-		return reconcile.Result{}, errors.Wrapf(err, "cannot get ObservedObjectCollection %q", req.Name)
-	}
-	if meta.IsPaused(c) {
-		return reconcile.Result{}, managedadapter.Tell(ctx, r.local, c, xpv2.ReconcilePaused())
-	}
-	p := &pass[T]{collection: c, owner: r.owner(req.NamespacedName)}
+	p := &pass[T]{collection: c, owner: r.Owner(n)}
 	p.before, _ = c.DeepCopyObject().(client.Object)
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	return reconcile.Result{}, r.run(ctx, p,
@@ -76,13 +70,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		step[T]{Failed: reasonCannotApply, Do: r.apply})
 }
 
-func (r *Reconciler[T]) owner(n types.NamespacedName) informer.Owner {
-	return informer.Owner{Controller: r.controller, NamespacedName: n}
-}
-
 // run takes the steps of a pass until one fails.
 func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) error {
-	record := func(e event.Event) { r.record.Event(p.collection, e) }
+	record := func(e event.Event) { r.Events.Event(p.collection, e) }
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
@@ -93,10 +83,10 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 		return reconcile.Result{}, err
 	}
 	describe(p, err)
-	if err := managedadapter.Save(ctx, r.local, p.before, p.collection); err != nil {
+	if err := managedadapter.Save(ctx, r.Local, p.before, p.collection); err != nil {
 		return reconcile.Result{}, err
 	}
-	return targetresource.Next(r.poll, err, 0)
+	return targetresource.Next(r.Poll, err, 0)
 }
 
 // describe puts into the status what a pass has found.

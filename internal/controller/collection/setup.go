@@ -3,10 +3,8 @@ package collection
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -15,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -30,27 +27,17 @@ import (
 
 // Setup adds the controller of collections of one scope to a manager.
 func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.CollectionKind[T]) error {
-	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
-	m := managedadapter.NewManager(mgr)
-	r := &Reconciler[T]{
-		kind: k, controller: name, registry: o.Registry,
-		local:  m.GetClient(),
-		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
-	}
+	base, b := targetresource.NewBase(mgr, o, k.Kind, "collection")
+	r := &Reconciler[T]{Base: base, kind: k}
 	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
 	}
-	b := ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(targetresource.Sharing(o, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(k.NewMember(), members(k.GVK.GroupKind())).
-		WatchesRawSource(handlers.Targets(o.Registry, name, gather))
+	b = b.Watches(k.NewMember(), members(k.GVK.GroupKind())).
+		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }
 
 // A Collection is an ObservedObjectCollection of either scope.

@@ -36,7 +36,7 @@ var ownGroups = []string{objectv1alpha2.Group, mobjectv1alpha1.Group}
 
 // connect finds the target, and records the use of the ProviderConfig unless the collection must not use it.
 func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {
-	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner,
+	p.cluster, err = targetresource.Connect(ctx, r.Registry, p.owner,
 		targetresource.ConfigOf(r.kind.Kind, p.collection))
 	if clusters.IsNamespaceNotAllowed(err) || apierrors.IsConflict(err) {
 		return err
@@ -134,7 +134,7 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 // members returns the members there are, by name.
 func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]member, error) {
 	list := r.kind.NewMembers()
-	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace),
+	err := r.Local.List(ctx, list, client.InNamespace(p.owner.Namespace),
 		client.MatchingFields{indexCollection: p.owner.Name})
 	if err != nil {
 		return nil, targetresource.OfControlPlane(errors.Wrap(err, "cannot list members"))
@@ -162,7 +162,7 @@ func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
 			kept = append(kept, a)
 			continue
 		}
-		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.owner.Namespace, Name: a.name}, r.kind.NewMember(),
+		err := r.Local.Get(ctx, types.NamespacedName{Namespace: p.owner.Namespace, Name: a.name}, r.kind.NewMember(),
 			client.UnsafeDisableDeepCopy)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -182,7 +182,7 @@ func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 	gone := p.plan.prune
 	err := inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
 	if err == nil && len(gone) > 0 {
-		r.record.Event(p.collection,
+		r.Events.Event(p.collection,
 			event.Normal(reasonDeleted, "Deleted "+enumerate(gone, func(m member) string { return m.name })))
 	}
 	return err
@@ -195,7 +195,7 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 		return err
 	}
 	if len(todo) > 0 {
-		r.record.Event(p.collection,
+		r.Events.Event(p.collection,
 			event.Normal(reasonApplied, "Applied "+enumerate(todo, func(a application) string { return a.name })))
 	}
 	if len(todo)+len(p.plan.prune) > 0 {
@@ -231,7 +231,7 @@ func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a applicati
 	if a.uid != "" {
 		opts = append(opts, client.ForceOwnership)
 	}
-	err = r.local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...)
+	err = r.Local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...)
 	switch {
 	case apierrors.IsInvalid(err):
 		return errors.Wrapf(errInvalidTemplate, "cannot apply Object %q: %v", a.name, err)
@@ -246,7 +246,7 @@ func (r *Reconciler[T]) deleteMember(ctx context.Context, p *pass[T], m member) 
 	o := r.kind.NewMember()
 	o.SetNamespace(p.collection.GetNamespace())
 	o.SetName(m.name)
-	err := r.local.Delete(ctx, o, client.Preconditions{UID: &m.uid})
+	err := r.Local.Delete(ctx, o, client.Preconditions{UID: &m.uid})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return targetresource.OfControlPlane(errors.Wrapf(err, "cannot delete Object %q", m.name))
 	}
