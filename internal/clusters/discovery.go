@@ -102,7 +102,7 @@ func (k *kinds) Locate(ctx context.Context, o informer.Owner, gvk schema.GroupVe
 
 // Find returns how the cluster serves a kind in any version, and whether it does.
 func (k *kinds) Find(ctx context.Context, o informer.Owner, gk schema.GroupKind) (Mapping, bool, error) {
-	served, err := k.once(ctx, groupsPath(gk.Group)+gk.Group, func() (any, error) { return k.versions(gk.Group) })
+	served, err := k.once(ctx, groupsPath(gk.Group)+gk.Group, func() (any, error) { return k.Versions(gk.Group) })
 	if err != nil {
 		return Mapping{}, false, k.explain(o, errors.Wrap(err, "cannot discover groups"))
 	}
@@ -180,7 +180,7 @@ func (k *kinds) discover(gvk schema.GroupVersionKind, wanted []schema.GroupVersi
 	gv, list := gvk.GroupVersion(), &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
-		served, gerr := k.versions(gv.Group)
+		served, gerr := k.Versions(gv.Group)
 		switch {
 		case gerr == nil && !slices.Contains(served, gv.Version):
 			err = nil
@@ -227,8 +227,8 @@ func groupsPath(group string) string {
 	return "/apis"
 }
 
-// versions returns the versions of a group that are served.
-func (k *kinds) versions(group string) (served []string, err error) {
+// Versions returns the versions of a group that are served.
+func (k *kinds) Versions(group string) (served []string, err error) {
 	all, err := k.list(groupsPath(group))
 	for _, gv := range all {
 		if gv.Group == group {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -221,30 +220,22 @@ func (w *syncWorker) serves(r schema.GroupResource) bool {
 			return last.is
 		}
 	}
-	is, err := serves(w.config.Service.Discovery(), r)
+	is, err := serves(w.config.Service, r)
 	w.served.Store(r, servedLook{is: is || err != nil, at: time.Now()})
 	return is || err != nil
 }
 
 // serves asks a server whether it serves a resource, in whatever version.
-func serves(d discovery.DiscoveryInterface, r schema.GroupResource) (bool, error) {
-	groups, err := d.ServerGroups()
-	if err != nil {
-		return false, err
-	}
-	for _, g := range groups.Groups {
-		for _, v := range g.Versions {
-			if g.Name != r.Group {
-				continue
-			}
-			list, err := d.ServerResourcesForGroupVersion(v.GroupVersion)
-			if err != nil || slices.ContainsFunc(list.APIResources,
-				func(is metav1.APIResource) bool { return is.Name == r.Resource }) {
-				return true, err
-			}
+func serves(c *clusters.Cluster, r schema.GroupResource) (bool, error) {
+	versions, err := c.Versions(r.Group)
+	for _, v := range versions {
+		list, err := c.Discovery().ServerResourcesForGroupVersion(schema.GroupVersion{Group: r.Group, Version: v}.String())
+		if err != nil || slices.ContainsFunc(list.APIResources,
+			func(is metav1.APIResource) bool { return is.Name == r.Resource }) {
+			return true, err
 		}
 	}
-	return false, nil
+	return false, err
 }
 
 // Copies returns the copies with a key.

@@ -93,7 +93,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 		return res
 	case woken && !apierrors.IsForbidden(p.err): // Nothing has to be tried before the cause goes.
 		res = reconcile.Result{RequeueAfter: wokenPoll}
-	case p.err != nil && p.workspace != nil:
+	case p.err != nil && p.workspace != nil && !apierrors.IsConflict(p.err):
 		owner := r.connections.owner(name, "")
 		if delay := p.workspace.cluster.Retries().When(owner); delay > targetresource.RetryMax {
 			res = reconcile.Result{RequeueAfter: delay}
