@@ -121,13 +121,6 @@ func (e foreignError) Error() string {
 // not asked rightly.
 func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 
-// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
-// workspace that is not bound; of any other server nothing follows from it.
-func IsBareNotFound(err error) bool {
-	e := foreignError{}
-	return errors.As(err, &e) && e == foreignError{code: http.StatusNotFound}
-}
-
 // IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
 func IsUnserved(err error) bool {
 	var e foreignError
