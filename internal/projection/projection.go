@@ -69,7 +69,7 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	if c := crd.Spec.Conversion; c != nil && c.Strategy != apiextensionsv1.NoneConverter {
 		p.findLosses()
 	}
-	return p, p.fit()
+	return p, nil
 }
 
 // Resource returns group and plural name in kcp, as an APIExport lists them.
@@ -157,8 +157,6 @@ const (
 	InvalidName Reason = "InvalidProjectedName"
 	// InvalidSchema means that kcp would refuse the schema, and that it cannot be repaired.
 	InvalidSchema Reason = "InvalidSchema"
-	// TooLarge means that kcp could not store the schema.
-	TooLarge Reason = "SchemaTooLarge"
 )
 
 // An Error means that an API cannot be published until it or the PublishedResource is changed.

@@ -2,7 +2,6 @@ package projection
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,8 +23,6 @@ const (
 	maxRounds = 2
 	// maxMessages is the number of complaints that an error tells.
 	maxMessages = 5
-	// maxBytes is what etcd stores in one object, less what metadata may take.
-	maxBytes = 1_500_000
 	// schemaPath precedes the path of each complaint about a schema.
 	schemaPath = "spec.validation.openAPIV3Schema"
 )
@@ -115,29 +112,6 @@ func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (field.ErrorL
 	}
 	// The context is for the evaluation of CEL on objects, and there are no objects here.
 	return validation.ValidateCustomResourceDefinition(context.Background(), internal), nil
-}
-
-// fit takes descriptions away if the schemas are too large with them.
-func (p *Projection) fit() error {
-	size, err := p.size()
-	if err != nil || size <= maxBytes {
-		return err
-	}
-	for _, v := range p.CRD.Spec.Versions {
-		walk(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) { s.Description = "" })
-	}
-	p.Repairs = append(p.Repairs, fmt.Sprintf("without descriptions, as %d bytes are more than kcp stores", size))
-	if size, err = p.size(); err != nil || size <= maxBytes {
-		return err
-	}
-	return failf(TooLarge, "the schemas have %d bytes, and kcp stores no more than %d: publish fewer versions", size,
-		maxBytes)
-}
-
-// size returns the number of bytes of the schemas of all versions.
-func (p *Projection) size() (int, error) {
-	b, err := json.Marshal(p.CRD.Spec)
-	return len(b), errors.Wrap(err, "cannot encode CustomResourceDefinition")
 }
 
 // anyObject is the schema of an object that may have any fields.

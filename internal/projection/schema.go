@@ -187,7 +187,7 @@ func fieldsOf(types map[string]string, path string, s *apiextensionsv1.JSONSchem
 
 // Keep adds versions that have been published and are no more: kcp reads what it stores in a version only while the
 // schema has that version. They are not served, so that nothing in them describes or checks anything.
-func (p *Projection) Keep(published ...string) error {
+func (p *Projection) Keep(published ...string) {
 	for _, name := range published {
 		if VersionOf(p.CRD, name) != nil {
 			continue
@@ -197,7 +197,6 @@ func (p *Projection) Keep(published ...string) error {
 		})
 		p.Skipped = append(p.Skipped, fmt.Sprintf("version %s, which stays for objects that are stored in it", name))
 	}
-	return p.fit()
 }
 
 // nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest

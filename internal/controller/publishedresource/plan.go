@@ -195,12 +195,10 @@ func notesOf(p *projection.Projection) string {
 // buildSchema returns the schema of an API as it is created.
 func buildSchema(o *v1alpha1.PublishedResource, w *desiredAPI, agent string) (*unstructured.Unstructured, error) {
 	p, err := project(o, w.source)
-	if err == nil {
-		err = p.Keep(w.kept...)
-	}
 	if err != nil {
 		return nil, err
 	}
+	p.Keep(w.kept...)
 	ars, err := p.Schema(agent)
 	if err != nil {
 		return nil, err

@@ -115,10 +115,9 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
 		}
 	}
-	err := full.Keep(got.kept...)
-	if err == nil {
-		got.schema, err = full.SchemaName()
-	}
+	full.Keep(got.kept...)
+	var err error
+	got.schema, err = full.SchemaName()
 	got.notes = notesOf(full)
 	got.has.Insert(got.schema)
 	return err

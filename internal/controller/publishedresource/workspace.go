@@ -1,7 +1,6 @@
 package publishedresource
 
 import (
-	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -135,7 +134,6 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
-	named := w.plan.export != ""
 	if err := w.followSlice(ctx); err != nil {
 		return err
 	}
@@ -144,11 +142,6 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	}
 	if w.export != nil {
 		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]
-	}
-	if named {
-		if err := contradicts(w.plan, w.slice, w.export); err != nil {
-			return err
-		}
 	}
 	w.schemas, err = w.cluster.Watches().Names(ctx, w.owner, allSchemas)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
@@ -253,25 +246,4 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 	name, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "name")
 	workspace, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "path")
 	return name, workspace
-}
-
-// contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the
-// APIExport that a plan names. export is nil if it does not exist yet.
-func contradicts(p plan, slice, export *unstructured.Unstructured) error {
-	name, workspace := exportOf(slice)
-	is := cmp.Or(export, slice) // Both are in one workspace.
-	if workspace == "" {
-		return nil
-	}
-	here := is.GetAnnotations()[kcp.AnnotationCluster]
-	if strings.Contains(workspace, ":") {
-		here = is.GetAnnotations()[kcp.AnnotationPath]
-	}
-	if here == "" || here == workspace {
-		return nil
-	}
-	return errors.Wrapf(errInvalidSpec,
-		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
-			"and spec.kcp.workspacePath of the ClusterProviderConfig is another one: "+
-			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
 }
