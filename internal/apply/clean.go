@@ -63,8 +63,9 @@ func HideSecret(err error, content map[string]any, secretFields ...string) error
 	}
 	s := answer.Status()
 	fields := append(unreadable(content), secretFields...)
-	if len(fields) > len(secretFields) || strings.HasPrefix(s.Message, "failed to create typed patch object") {
-		s.Reason, s.Code = metav1.StatusReasonBadRequest, http.StatusBadRequest // Not all servers say so.
+	if s.Reason == metav1.StatusReasonUnknown && len(fields) > len(secretFields) ||
+		strings.HasPrefix(s.Message, "failed to create typed patch object") { // The server does not say so.
+		s.Reason, s.Code = metav1.StatusReasonBadRequest, http.StatusBadRequest
 	}
 	if s.Details != nil {
 		d := *s.Details
