@@ -31,8 +31,8 @@ func TestClean(t *testing.T) {
 	foundNothing := apierrors.NewNotFound(secrets, "s")
 	foundNothing.ErrStatus.Message = `admission webhook "w" denied the request: hunter2 is unknown`
 	typed := apierrors.NewInternalError(errors.New("x"))
-	typed.ErrStatus.Message = `failed to create typed patch object (n/s; /v1, Kind=ConfigMap): .data.a: expected string, ` +
-		`got &value.valueUnstructured{Value:hunter2}`
+	typed.ErrStatus.Message = `failed to create typed patch object (n/s; /v1, Kind=ConfigMap): .data.a: ` +
+		`expected string, got &value.valueUnstructured{Value:hunter2}`
 	for name, tc := range map[string]struct {
 		reason string
 		kind   string
