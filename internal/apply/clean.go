@@ -53,9 +53,9 @@ func IsKindTerminating(err error) bool {
 	return apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "custom resource definition is terminating")
 }
 
-// HideSecret returns an answer to a write without the words of the server, which may repeat a value of a Secret, or what
-// the server has made of one. Left are its reason and the fields that it is about, as far as they are in what was sent:
-// content is that, nil if it is not known, and secretFields are those that hold content of Secrets.
+// HideSecret returns an answer to a write without the words of the server, which may repeat a value of a Secret, or
+// what the server has made of one. Left are its reason and the fields that it is about, as far as they are in what was
+// sent: content is that, nil if it is not known, and secretFields are those that hold content of Secrets.
 func HideSecret(err error, content map[string]any, secretFields ...string) error {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -63,8 +63,9 @@ func HideSecret(err error, content map[string]any, secretFields ...string) error
 	}
 	s := answer.Status()
 	fields := append(unreadable(content), secretFields...)
-	if len(fields) > len(secretFields) || strings.HasPrefix(s.Message, "failed to create typed patch object") {
-		s.Reason, s.Code = metav1.StatusReasonBadRequest, http.StatusBadRequest // Not all servers say so.
+	if s.Reason == metav1.StatusReasonUnknown && len(fields) > len(secretFields) ||
+		strings.HasPrefix(s.Message, "failed to create typed patch object") { // The server does not say so.
+		s.Reason, s.Code = metav1.StatusReasonBadRequest, http.StatusBadRequest
 	}
 	if s.Details != nil {
 		d := *s.Details

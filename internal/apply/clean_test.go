@@ -31,8 +31,8 @@ func TestClean(t *testing.T) {
 	foundNothing := apierrors.NewNotFound(secrets, "s")
 	foundNothing.ErrStatus.Message = `admission webhook "w" denied the request: hunter2 is unknown`
 	typed := apierrors.NewInternalError(errors.New("x"))
-	typed.ErrStatus.Message = `failed to create typed patch object (n/s; /v1, Kind=ConfigMap): .data.a: expected string, ` +
-		`got &value.valueUnstructured{Value:hunter2}`
+	typed.ErrStatus.Message = `failed to create typed patch object (n/s; /v1, Kind=ConfigMap): .data.a: ` +
+		`expected string, got &value.valueUnstructured{Value:hunter2}`
 	for name, tc := range map[string]struct {
 		reason string
 		kind   string
@@ -112,7 +112,8 @@ func TestUnreadableIsNamed(t *testing.T) {
 		"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{"c": int64(31337)},
 		"data": map[string]any{"a": "hunter2", "b": "aHVudGVy", "tls.crt": "hunter2!", "n": nil},
 	}}
-	got := Client{}.clean(u, apierrors.NewInternalError(errors.New("illegal base64 data at input byte 4: hunter2")))
+	answer := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "illegal base64 data at input byte 4: hunter2"}}
+	got := Client{}.clean(u, answer)
 	want := leftOut("BadRequest") + ": data.a is not base64, data[tls.crt] is not base64, stringData.c is no string"
 	if diff := cmp.Diff(want, got.Error()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

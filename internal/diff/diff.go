@@ -16,8 +16,9 @@ import (
 )
 
 // Of returns the operations that make wanted of live, two states of a resource: sorted by path, and with values of
-// Secrets masked. A field that is null counts as one that is not there, as for API servers. Lists of different lengths differ as a whole. It is nil if there is no difference.
-// If live is nil it is one operation, which adds the whole resource.
+// Secrets masked. A field that is null counts as one that is not there, as for API servers. Lists of different lengths
+// differ as a whole. It is nil if there is no difference. If live is nil it is one operation, which adds the whole
+// resource.
 func Of(live, wanted map[string]any) []commonv1.DiffOperation {
 	if live == nil {
 		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, false))}}

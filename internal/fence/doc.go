@@ -1,14 +1,14 @@
 // Package fence stops the writes of a replica that no longer holds its Lease.
 //
-// A Fence belongs to one Lease. Its Lock wraps the lock of the leader election and records each renewal. Its Wrap belongs
-// to the transports of the clients whose writes the Lease protects.
+// A Fence belongs to one Lease. Its Lock wraps the lock of the leader election and records each renewal. Its Wrap
+// belongs to the transports of the clients whose writes the Lease protects.
 //
 // # Decisions
 //
 // The check. Wrap refuses each request that could change something unless the replica holds the Lease. A check at the
 // start of a reconcile was rejected: a process may be frozen between two of its writes. A check of each write to a
-// connection was rejected, too: it would keep back no more than the rest of what had begun. Fencing tokens were rejected
-// because no API server compares them.
+// connection was rejected, too: it would keep back no more than the rest of what had begun. Fencing tokens were
+// rejected because no API server compares them.
 //
 // When the Lease ends. It ends nine tenths of its duration after the last successful renewal was sent, not answered.
 // Other replicas count the whole duration from when they see the renewal, so they start later. The last tenth is for
@@ -29,6 +29,6 @@
 // change log, which change no object. Reviews of access and of tokens pass too: they are created, but not stored, and
 // the start needs them.
 //
-// What remains. A request that has begun when the process is frozen is sent when it goes on. A request that a server has
-// received is the server's to finish.
+// What remains. A request that has begun when the process is frozen is sent when it goes on. A request that a server
+// has received is the server's to finish.
 package fence

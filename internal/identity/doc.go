@@ -7,9 +7,9 @@
 // # Decisions
 //
 // A token belongs to a connection and not to a reconcile: it is minted once, with the context of the connection, and
-// replaced a minute before it ends. A Source that fails is asked again after ten seconds, by whoever needs a token then.
-// Callers are told at once why there is none, so that a token endpoint that does not answer holds no worker. A goroutine
-// for each token was rejected: who needs one asks often enough.
+// replaced a minute before it ends. A Source that fails is asked again after ten seconds, by whoever needs a token
+// then. Callers are told at once why there is none, so that a token endpoint that does not answer holds no worker. A
+// goroutine for each token was rejected: who needs one asks often enough.
 //
 // Making a Source asks nobody and reads no file, so that a bad identity is found where it is written, and a slow one
 // waits in its Keeper alone.

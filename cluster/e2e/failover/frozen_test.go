@@ -18,8 +18,8 @@ func rounds(t *testing.T) int {
 }
 
 // TestFrozenLeaderWritesNothing freezes the leader in the middle of a storm, for longer than its Lease, and thaws it
-// when another replica leads: it begins no write. A round does not count if the leader loses its Lease before, as it may
-// on a machine that is too busy to renew it.
+// when another replica leads: it begins no write. A round does not count if the leader loses its Lease before, as it
+// may on a machine that is too busy to renew it.
 func TestFrozenLeaderWritesNothing(t *testing.T) {
 	s := newStage(t, 1)
 	leader := s.start(t)

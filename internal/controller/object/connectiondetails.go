@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/pkg/errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -52,7 +52,7 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	lacks := s.take(wanted, found)
 	e.connection = s
 	if len(lacks) > 0 {
-		e.unready("Connection details are missing: " + strings.Join(lacks, ", "))
+		e.unready("Connection details are missing: " + managedadapter.Some(lacks, lacksMost, ", "))
 	}
 	return nil
 }
@@ -87,9 +87,6 @@ func (d *connectionSecret) take(wanted []commonv1.ConnectionDetail,
 			continue
 		}
 		d.values[w.ToConnectionSecretKey] = value
-	}
-	if more := len(lacks) - lacksMost; more > 0 {
-		lacks = append(lacks[:lacksMost], fmt.Sprintf("and %d more", more))
 	}
 	return lacks
 }
@@ -247,12 +244,9 @@ func (s *origin) String() string {
 	return s.ref.Kind + " " + cache.NewObjectName(s.ref.Namespace, s.ref.Name).String()
 }
 
-// secretData is the field of a Secret whose values are encoded.
-const secretData = "data"
-
 // detailValue returns the value of a field, never nil without an error, which names fields and never quotes values. A
-// text is taken as it is, anything else as JSON. We rejected the syntax of Go, which provider-kubernetes gives lists and
-// maps, because nothing but Go can read it. Values of a Secret are decoded.
+// text is taken as it is, anything else as JSON. We rejected the syntax of Go, which provider-kubernetes gives lists
+// and maps, because nothing but Go can read it. Values of a Secret are decoded.
 func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("fieldPath is not set")
@@ -267,7 +261,7 @@ func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 	}
 	text, isText := v.(string)
 	switch {
-	case diff.IsSecret(u.Object) && segments[0].Field == secretData:
+	case diff.IsSecret(u.Object) && segments[0].Field == "data":
 		b, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || !isText {
 			return nil, errors.Errorf("field %s is not base64", path)

@@ -207,10 +207,8 @@ func (e *external) rest(o Object) {
 // as the resource was when it was last seen.
 func (e *external) ran(o Object) (bool, error) {
 	applied := o.Observed().Applied
-	if o.GetAnnotations()[commonv1.AnnotationKeyRunOnce] != "true" || applied == nil {
-		return false, nil
-	}
-	if applied.ManifestHash != apply.Hash(e.Manifest.Object) {
+	if o.GetAnnotations()[commonv1.AnnotationKeyRunOnce] != "true" || applied == nil ||
+		applied.ManifestHash != apply.Hash(e.Manifest.Object) {
 		return false, nil
 	}
 	last := &unstructured.Unstructured{}
@@ -218,14 +216,12 @@ func (e *external) ran(o Object) (bool, error) {
 		return false, err
 	}
 	last.SetDeletionTimestamp(nil) // It has gone since.
-	v, err := readiness.Of(o.Desired().Readiness, last)
-	e.verdict = &v
-	return true, errors.Wrap(err, "cannot derive readiness")
+	return true, e.judge(o, last)
 }
 
 // see records the live resource in the status, and whether it is ready.
 func (e *remote) see(o Object) error {
-	if err := e.judge(o); err != nil {
+	if err := e.judge(o, e.live); err != nil {
 		return err
 	}
 	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
@@ -234,9 +230,9 @@ func (e *remote) see(o Object) error {
 	return record(o, e.live, e.options)
 }
 
-// judge finds out whether the live resource is ready.
-func (e *remote) judge(o Object) error {
-	v, err := readiness.Of(o.Desired().Readiness, e.live)
+// judge finds out whether a resource is ready.
+func (e *remote) judge(o Object, u *unstructured.Unstructured) error {
+	v, err := readiness.Of(o.Desired().Readiness, u)
 	e.verdict = &v
 	return errors.Wrap(err, "cannot derive readiness")
 }

@@ -66,7 +66,8 @@ func saysMore(raw []byte) bool {
 // preview looks at the resource and records what an apply would change. On a dry run a missing resource counts as one
 // that is as it should be, so that nobody creates it.
 func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
-	err, p := e.look(ctx, o), previewer{e.remote}
+	p := previewer{e.remote}
+	err := e.look(ctx, o)
 	if err == nil {
 		err = e.claim(ctx, o)
 	}
@@ -92,7 +93,7 @@ func (e previewer) see(o Object) error {
 	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
 	switch {
 	case e.live != nil && elsewhere && obs.Applied != nil:
-		return e.judge(o)
+		return e.judge(o, e.live)
 	case e.live != nil:
 		return e.remote.see(o)
 	case elsewhere && obs.Applied == nil: // It was only looked at.

@@ -105,8 +105,8 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		},
 		"Invalid": {
 			data: []string{"a key with spaces", "x"}, want: cannotCompare,
-			message: `The target cannot try to apply the manifest: cannot apply ConfigMap "settings": ConfigMap "settings" is invalid: ` +
-				`data[a key with spaces]: ` +
+			message: `The target cannot try to apply the manifest: cannot apply ConfigMap "settings": ` +
+				`ConfigMap "settings" is invalid: data[a key with spaces]: ` +
 				`Invalid value: "a key with spaces": a valid config key must consist of alphanumeric characters, '-', '_' or '.' ` +
 				`(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
 		},
@@ -205,16 +205,6 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		if patchOf(t, o) != nil {
 			t.Errorf("diff of a refused manifest: want none, got %q", patchOf(t, o))
 		}
-	})
-}
-
-// TestPreviewInMissingNamespace shows that an Object says why there is no comparison.
-func TestPreviewInMissingNamespace(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		o := w.object(build.ConfigMap(w.target+"-later", "settings", "color", "red"))
-		kube.Create(t, w.c, onDryRun(o))
-		awaitCondition(t, w.c, o, cannotCompare, "cannot try to apply the manifest", "not found")
-		awaitCondition(t, w.c, o, synced)
 	})
 }
 
