@@ -60,7 +60,7 @@ func NewEnvironment(what string, variables ...string) Environment {
 			ext.Encoders(ext.EncodersVersion(0)),
 			// The libraries of Kubernetes but for Authz, which asks an API server, and Regex, which goes round our bounds.
 			library.URLs(), library.Lists(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
-			library.SemverLib(library.SemverVersion(1)), ext.TwoVarComprehensions(),
+			library.SemverLib(library.SemverVersion(1)),
 		}
 		for _, v := range variables {
 			options = append(options, cel.Variable(v, cel.DynType))
