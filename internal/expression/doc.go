@@ -12,8 +12,8 @@
 // Each evaluation has a limit of cost, and expressions have limits of length and nesting. A tenant decides how large
 // the values are, and cel-go charges a call after it was made, and next to nothing if the types of its arguments are
 // not known before. So calls are charged here by the texts that they read and make, and none is made that is too large:
-// by what it is given or, where it can make much of little or compares all with all, by an estimate of that. A limit for
-// the texts that expressions see was rejected: two texts of moderate length are enough for one replace to take all
+// by what it is given or, where it can make much of little or compares all with all, by an estimate of that. A limit
+// for the texts that expressions see was rejected: two texts of moderate length are enough for one replace to take all
 // memory, and a resource may hold a long text that an expression passes on.
 //
 // Maps are gone through in the order of their keys. cel-go takes them in that of Go, which is another one each time: a

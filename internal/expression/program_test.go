@@ -202,8 +202,8 @@ func TestJSON(t *testing.T) {
 		"Kubernetes": {
 			reason: "The libraries of Kubernetes are there.",
 			text: `quantity('1Gi').isGreaterThan(quantity('1M')) && url('https://a/b').getHost() == 'a' &&
-				ip('::1').family() == 6 && cidr('10.0.0.0/8').containsIP('10.1.2.3') && [1, 2].sum() == 3 && semver('1.2.3').minor() == 2 &&
-				!format.dns1123Label().validate(v).hasValue()`,
+				ip('::1').family() == 6 && cidr('10.0.0.0/8').containsIP('10.1.2.3') && [1, 2].sum() == 3 &&
+				semver('1.2.3').minor() == 2 && !format.dns1123Label().validate(v).hasValue()`,
 			v:    "a",
 			want: want{value: true},
 		},

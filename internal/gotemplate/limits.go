@@ -26,14 +26,16 @@ const (
 // given.
 func limited(m template.FuncMap) {
 	for names, made := range map[string]func(a arguments) int{
-		"repeat":                  func(a arguments) int { return product(a.size(0), a.size(1)) },
-		"until untilStep seq":     func(a arguments) int { return a.total() },
-		"indent nindent":          func(a arguments) int { return product(a.size(0), 1+strings.Count(a.text(1), "\n")) },
-		"wrapWith":                func(a arguments) int { return product(a.size(1), a.size(2)) },
-		"join":                    func(a arguments) int { return product(a.size(0), a.size(1)) },
-		"replace":                 func(a arguments) int { return product(strings.Count(a.text(2), a.text(0)), a.size(1)) },
-		"print println cat":       func(a arguments) int { return a.total() },
-		"printf":                  func(a arguments) int { return a.total() + strings.Count(a.text(0), "%")*madeMax/verbsMax },
+		"repeat":              func(a arguments) int { return product(a.size(0), a.size(1)) },
+		"until untilStep seq": func(a arguments) int { return a.total() },
+		"indent nindent":      func(a arguments) int { return product(a.size(0), 1+strings.Count(a.text(1), "\n")) },
+		"wrapWith":            func(a arguments) int { return product(a.size(1), a.size(2)) },
+		"join":                func(a arguments) int { return product(a.size(0), a.size(1)) },
+		"replace":             func(a arguments) int { return product(strings.Count(a.text(2), a.text(0)), a.size(1)) },
+		"print println cat":   func(a arguments) int { return a.total() },
+		"printf": func(a arguments) int {
+			return a.total() + strings.Count(a.text(0), "%")*madeMax/verbsMax
+		},
 		"uniq":                    func(a arguments) int { return a.size(0) * madeMax / comparedMax },
 		"regexMatch regexFind":    func(a arguments) int { return a.size(0) * madeMax / patternMax },
 		"regexFindAll regexSplit": searched,
