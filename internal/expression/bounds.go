@@ -1,7 +1,9 @@
 package expression
 
 import (
+	"cmp"
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -23,16 +25,22 @@ const (
 
 // pairsPerUnit are the functions that can make much of little, or compare all with all: how many pairs of parts of two
 // arguments count as much as a byte that is made. Patterns count as cel-go has it, which takes them for programs of a
-// fourth of their length. Other functions make or compare about as much as they are given.
+// fourth of their length. All others make or compare about as much as they are given.
 var pairsPerUnit = map[string]int{
 	"replace": math.MaxInt, "format": math.MaxInt, "join": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,
 	"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 1,
 	"matches": 4, "regex.extract": 4, "regex.extractAll": 4, "regex.replace": 4,
 }
 
+// vast is the text of a quantity that takes all memory when it is compared or added.
+var vast = regexp.MustCompile(`.{64}|[eE][+-]?[0-9]{3}`)
+
 // bound returns an upper bound of what a call makes or compares.
 func bound(function string, args []ref.Val) int {
-	n := 0
+	n, per := 0, pairsPerUnit[function]
+	for i := range args {
+		n += length(args, i)
+	}
 	switch function {
 	case "join", "format":
 		n = weigh(args, callMax)
@@ -44,10 +52,16 @@ func bound(function string, args []ref.Val) int {
 		if length(args, 0) > matchedMax {
 			return math.MaxInt
 		}
+	case "quantity", "isQuantity":
+		if vast.MatchString(text(args, 0)) {
+			return math.MaxInt
+		}
 	}
 	for i := range args {
 		for j := range i {
-			n += product(length(args, i), length(args, j)) / pairsPerUnit[function]
+			if per > 0 {
+				n += product(length(args, i), length(args, j)) / per
+			}
 		}
 	}
 	return n
@@ -110,27 +124,29 @@ func weigh(values []ref.Val, most int) int {
 	return n
 }
 
-// bounded returns the option by which calls beyond their bounds are not made. They end the evaluation as cel-go does at
-// its limit of cost, so that no || hides it.
+// bounded returns the option by which calls of functions beyond their bounds are not made. They end the evaluation as
+// cel-go does at its limit of cost, so that no || hides it. Operators make no more than they are given.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
-	for name := range pairsPerUnit {
-		all, err := env.Functions()[name].Bindings()
-		if err != nil || len(all) == 0 {
-			return nil, errors.Errorf("cannot find CEL function %s", name)
+	for name, f := range env.Functions() {
+		all, err := f.Bindings()
+		if err != nil {
+			return nil, errors.Wrapf(err, "cannot find CEL function %s", name)
 		}
 		for _, b := range all {
-			bindings[b.Operator] = b
+			if !strings.ContainsAny(name[:1], "_@!-") && !b.NonStrict {
+				bindings[b.Operator] = b
+			}
 		}
 	}
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || pairsPerUnit[call.Function()] == 0 {
+		if !ok || len(call.Args()) == 0 {
 			return i, nil
 		}
-		b := bindings[call.OverloadID()]
+		b := cmp.Or(bindings[call.OverloadID()], bindings[call.Function()])
 		if b == nil {
-			b = bindings[call.Function()]
+			return i, nil
 		}
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
 			boundedOp(b, call.Function())), nil

@@ -6,16 +6,15 @@
 //
 // An expression reads resources where they lie. Values are wrapped as the expression reaches them; nothing is copied,
 // encoded or decoded. It may use the extensions of cel-go for strings, lists, sets, mathematics, encodings and regular
-// expressions, and optional values. The library of k8s.io/apiserver was rejected: it needs most of the API server's
-// code for a few functions more.
+// expressions, optional values, and the libraries of k8s.io/apiserver. Its environment was rejected: it refuses what
+// provider-kubernetes accepts, as lists of several types.
 //
 // Each evaluation has a limit of cost, and expressions have limits of length and nesting. A tenant decides how large
 // the values are, and cel-go charges a call after it was made, and next to nothing if the types of its arguments are
-// not known before. So calls are charged here by the texts that they read and make, and those that can make much of
-// little, or compare all with all, are estimated and not made if that is too much. A limit for the texts that
-// expressions see was rejected: two texts of moderate length are enough for one replace to take all memory, and a
-// resource may hold a long text that an expression passes on. Functions of our own in the place of those of cel-go were
-// rejected too: a decorator checks the arguments and leaves the functions what they are.
+// not known before. So calls are charged here by the texts that they read and make, and none is made that is too large:
+// by what it is given or, where it can make much of little or compares all with all, by an estimate of that. A limit
+// for the texts that expressions see was rejected: two texts of moderate length are enough for one replace to take all
+// memory, and a resource may hold a long text that an expression passes on.
 //
 // Maps are gone through in the order of their keys. cel-go takes them in that of Go, which is another one each time: a
 // list made of a map would be written for ever. The keys of each map are sorted once in an evaluation, as an expression

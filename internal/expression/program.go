@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 	"github.com/pkg/errors"
+	"k8s.io/apiserver/pkg/cel/library"
 )
 
 const (
@@ -57,6 +58,9 @@ func NewEnvironment(what string, variables ...string) Environment {
 			ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(rangeMax)), ext.Sets(), ext.Math(), ext.Regex(),
 			// Later versions have json.encode, which is always beyond the limit of cost, and is run before.
 			ext.Encoders(ext.EncodersVersion(0)),
+			// The libraries of Kubernetes but for Authz, which asks an API server, and Regex, which goes round our bounds.
+			library.URLs(), library.Lists(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
+			library.SemverLib(library.SemverVersion(1)),
 		}
 		for _, v := range variables {
 			options = append(options, cel.Variable(v, cel.DynType))

@@ -199,6 +199,26 @@ func TestJSON(t *testing.T) {
 			v:      large("x"),
 			want:   want{err: ErrTooCostly},
 		},
+		"Kubernetes": {
+			reason: "The libraries of Kubernetes are there.",
+			text: `quantity('1Gi').isGreaterThan(quantity('1M')) && url('https://a/b').getHost() == 'a' &&
+				ip('::1').family() == 6 && cidr('10.0.0.0/8').containsIP('10.1.2.3') && [1, 2].sum() == 3 &&
+				semver('1.2.3').minor() == 2 && !format.dns1123Label().validate(v).hasValue()`,
+			v:    "a",
+			want: want{value: true},
+		},
+		"Quantity": {
+			reason: "A number cannot be too large.",
+			text:   "quantity(v).compareTo(quantity('1'))",
+			v:      "1e999999999",
+			want:   want{err: ErrTooCostly},
+		},
+		"QuantityLong": {
+			reason: "Nor have too many digits.",
+			text:   "isQuantity(v.text)",
+			v:      large("1"),
+			want:   want{err: ErrTooCostly},
+		},
 		"JSONEncode": {
 			reason: "There is no function that is always too costly.",
 			text:   "json.encode(v)",

@@ -22,18 +22,21 @@ const (
 	verbsMax = 64
 )
 
-// limited puts a bound to the functions that can make much of little, or take the square of a time.
+// limited puts a bound to the functions that can make much of little, or take a time as the square of what they are
+// given.
 func limited(m template.FuncMap) {
 	for names, made := range map[string]func(a arguments) int{
-		"repeat":                  func(a arguments) int { return product(a.size(0), a.size(1)) },
-		"until untilStep seq":     func(a arguments) int { return a.total() },
-		"indent nindent":          func(a arguments) int { return product(a.size(0), 1+strings.Count(a.text(1), "\n")) },
-		"wrapWith":                func(a arguments) int { return product(a.size(1), a.size(2)) },
-		"join":                    func(a arguments) int { return product(a.size(0), a.size(1)) },
-		"replace":                 func(a arguments) int { return product(strings.Count(a.text(2), a.text(0)), a.size(1)) },
-		"print println cat":       func(a arguments) int { return a.total() },
-		"printf":                  func(a arguments) int { return strings.Count(a.text(0), "%") * madeMax / verbsMax },
-		"uniq mustUniq":           func(a arguments) int { return a.size(0) * madeMax / comparedMax },
+		"repeat":              func(a arguments) int { return product(a.size(0), a.size(1)) },
+		"until untilStep seq": func(a arguments) int { return a.total() },
+		"indent nindent":      func(a arguments) int { return product(a.size(0), 1+strings.Count(a.text(1), "\n")) },
+		"wrapWith":            func(a arguments) int { return product(a.size(1), a.size(2)) },
+		"join":                func(a arguments) int { return product(a.size(0), a.size(1)) },
+		"replace":             func(a arguments) int { return product(strings.Count(a.text(2), a.text(0)), a.size(1)) },
+		"print println cat":   func(a arguments) int { return a.total() },
+		"printf": func(a arguments) int {
+			return a.total() + strings.Count(a.text(0), "%")*madeMax/verbsMax
+		},
+		"uniq":                    func(a arguments) int { return a.size(0) * madeMax / comparedMax },
 		"regexMatch regexFind":    func(a arguments) int { return a.size(0) * madeMax / patternMax },
 		"regexFindAll regexSplit": searched,
 		"regexReplaceAll regexReplaceAllLiteral": func(a arguments) int {
@@ -57,8 +60,8 @@ func bounded(f any, made func(a arguments) int) any {
 	for i := range in {
 		in[i] = t.In(i)
 	}
-	failure := reflect.TypeFor[error]()
-	out := []reflect.Type{t.Out(0), failure}
+	errorType := reflect.TypeFor[error]()
+	out := []reflect.Type{t.Out(0), errorType}
 	return reflect.MakeFunc(reflect.FuncOf(in, out, t.IsVariadic()), func(args []reflect.Value) []reflect.Value {
 		flat, call := args, v.Call
 		if last := len(args) - 1; t.IsVariadic() {
@@ -70,7 +73,7 @@ func bounded(f any, made func(a arguments) int) any {
 		if n := made(flat); n < 0 || n > madeMax {
 			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&errTooMuch).Elem()}
 		}
-		return append(call(args), reflect.Zero(failure))[:2]
+		return append(call(args), reflect.Zero(errorType))[:2]
 	}).Interface()
 }
 

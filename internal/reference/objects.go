@@ -2,10 +2,8 @@ package reference
 
 import (
 	"context"
-	goruntime "runtime"
 	"slices"
 	"sync"
-	"weak"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -72,7 +70,6 @@ type objects struct {
 	options Options
 	kinds   map[schema.GroupKind]Kind
 	served  sync.Map // the GroupKinds that the cache can be asked for
-	known   sync.Map // what edges has found out, by the first reference
 	others  sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
 }
 
@@ -131,22 +128,9 @@ func (s *objects) references(f Referrer) []Reference {
 	return refs
 }
 
-// edges returns the references of an Object of the cache that can be followed to Objects. They are found out once for
-// each state of the Object, which the cache shares and nobody changes.
+// edges returns the references of an Object that can be followed to Objects.
 func (s *objects) edges(f Referrer) []Reference {
-	spec := f.Desired().References
-	if len(spec) == 0 {
-		return nil
-	}
-	at := weak.Make(&spec[0])
-	if known, ok := s.known.Load(at); ok {
-		return known.([]Reference) //nolint:forcetypeassert // Nothing else is in it.
-	}
-	edges := slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
-	if _, there := s.known.Swap(at, edges); !there {
-		goruntime.AddCleanup(&spec[0], func(gone weak.Pointer[commonv1.Reference]) { s.known.Delete(gone) }, at)
-	}
-	return edges
+	return slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
 }
 
 func (s *objects) has(n node) bool {
