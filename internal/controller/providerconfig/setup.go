@@ -18,11 +18,9 @@ import (
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -59,7 +57,8 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Control
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(inTurns(o)).
-		For(c.New(), builder.WithPredicates(changed(o.Registry))).
+		// Our own writes of the status are no reason to count all users again.
+		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, managedadapter.DesiredStateChanged()))).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
@@ -83,13 +82,6 @@ func (c *Controller) Follow(u scope.User) error {
 	c.guard.follow(u)
 	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))),
 		"cannot watch %s", u.GVK.Kind)
-}
-
-// changed lets pass changes of a ProviderConfig in the slot of this replica, but not those of its status alone: our own
-// writes are no reason to count all users again. Of another slot it lets pass that one is there, for vacancies.
-func changed(r *clusters.Registry) predicate.Predicate {
-	return predicate.Or(handlers.InSlot(r, managedadapter.DesiredStateChanged()),
-		predicate.Funcs{UpdateFunc: func(ctrlevent.UpdateEvent) bool { return false }})
 }
 
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
