@@ -80,13 +80,11 @@ func describe(p *pass, err error) error {
 
 // ready returns condition Ready in a state.
 func ready(s workloadv1alpha1.State) xpv2.Condition {
-	switch s {
+	switch s { //nolint:exhaustive // The others are those of a resource that is not there.
 	case workloadv1alpha1.StateSubmitted:
 		return xpv2.Available()
 	case workloadv1alpha1.StateDeleting:
 		return xpv2.Deleting()
-	case workloadv1alpha1.StatePending, workloadv1alpha1.StateScheduled, workloadv1alpha1.StatePartiallySubmitted,
-		workloadv1alpha1.StateFailed:
 	}
 	return xpv2.Unavailable().WithMessage("The resource is not submitted to the cluster: see condition Synced")
 }

@@ -64,16 +64,6 @@ func (p plan) isShownBy(held map[string]member, t template) bool {
 		!slices.ContainsFunc(p.prune, func(m member) bool { return held[m.name].uid == m.uid && !held[m.name].terminating })
 }
 
-// hashTemplate returns the hexadecimal SHA-256 of a template.
-func hashTemplate(t *commonv1.ObservedObjectTemplate) (string, error) {
-	b, err := json.Marshal(t)
-	if err != nil {
-		return "", errors.Wrap(err, "cannot encode spec.objectTemplate")
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
-}
-
 // A resourceID identifies a resource on a target.
 type resourceID struct {
 	schema.GroupVersionKind

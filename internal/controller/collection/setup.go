@@ -29,10 +29,13 @@ import (
 func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.CollectionKind[T]) error {
 	base, b := targetresource.NewBase(mgr, o, k.Kind, "collection")
 	r := &Reconciler[T]{Base: base, kind: k}
-	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
+	kind := k.GVK.GroupKind()
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), k.NewMember(), indexCollection,
+		func(o client.Object) []string { return collectionsOf(o, kind) })
+	if err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
 	}
-	b = b.Watches(k.NewMember(), members(k.GVK.GroupKind())).
+	b = b.Watches(k.NewMember(), members(kind)).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
@@ -77,11 +80,6 @@ func collectionsOf(o client.Object, kind schema.GroupKind) []string {
 		}
 	}
 	return names
-}
-
-func addIndex(ctx context.Context, indexer client.FieldIndexer, member client.Object, kind schema.GroupKind) error {
-	return indexer.IndexField(ctx, member, indexCollection,
-		func(o client.Object) []string { return collectionsOf(o, kind) })
 }
 
 // members wakes the collections of an Object when what counts of it changes, and the collection that waits for its name

@@ -22,6 +22,7 @@ import (
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -120,10 +121,7 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 	if err != nil {
 		return err
 	}
-	p.hash, err = hashTemplate(p.collection.Desired().Template)
-	if err != nil {
-		return err
-	}
+	p.hash = apply.Hash(p.collection.Desired().Template)
 	p.template = templateOf(p.collection, r.kind.GVK)
 	p.template.gvk, p.template.ref = r.kind.Member, scope.ConfigRef(p.collection)
 	p.template.renew = p.collection.Observed().TemplateHash != p.hash
