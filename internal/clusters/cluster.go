@@ -127,7 +127,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
-		PageSize: way.page, Interner: r.interner,
+		PageSize: way.page,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, c.discovery.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })

@@ -54,9 +54,7 @@ type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
 	local   *Cluster
-	// Connections of many users to one cluster hold the same resources.
-	interner *informer.Interner
-	outages  *rate.Limiter // paces who is woken because of them
+	outages *rate.Limiter // paces who is woken because of them
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName) // by controller
@@ -91,7 +89,6 @@ func NewRegistry(o Options) (*Registry, error) {
 	cfg.UserAgent = o.UserAgent
 	var err error
 	r.local, err = newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r)
-	r.interner = informer.NewInterner() // There is one connection to the control plane, which shares nothing.
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 

@@ -78,7 +78,6 @@ func newStream(set *Set, key Interest) *stream {
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
 	s.store.changed, s.store.wentBack, s.store.listed = s.changed, s.wentBack, s.listed
-	s.store.interner = set.options.Interner
 	go s.run(s.reflector(set.options))
 	return s
 }
