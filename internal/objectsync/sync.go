@@ -35,11 +35,11 @@ type Input struct {
 	InStep map[Record]Versions
 }
 
-// Versions are what a related object and its copy were when they were in step: their resource versions, and a hash of
-// what is remembered.
+// Versions are what a related object and its copy were when they were in step: their resource versions, a hash of what
+// is remembered, and the path of the workspace, which mutation may use.
 type Versions struct {
-	Origin, Copy string
-	Remembered   [sha256.Size]byte
+	Origin, Copy, Path string
+	Remembered         [sha256.Size]byte
 }
 
 // A Result is what one pass has found out.
