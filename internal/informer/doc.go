@@ -43,8 +43,8 @@
 //
 // # Bounds
 //
-// A list has a bound over all of its pages. A stream that brings more is left, forgotten and denied for a while that
-// doubles. We rejected holding what fits: nobody could tell what is missing from what does not exist.
+// A list has a bound over all of its pages. A stream that brings more is left, forgotten and denied for a minute. We
+// rejected holding what fits: nobody could tell what is missing from what does not exist.
 //
 // # Looks
 //
