@@ -33,9 +33,7 @@ type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
 	local   *Cluster
-	// Connections of many users to one cluster hold the same resources.
-	interner *informer.Interner
-	outages  *rate.Limiter // paces who is woken because of them
+	outages *rate.Limiter // paces who is woken because of them
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName) // by controller
@@ -70,7 +68,6 @@ func NewRegistry(o Options) (*Registry, error) {
 	cfg.UserAgent = o.UserAgent
 	var err error
 	r.local, err = newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r)
-	r.interner = informer.NewInterner() // There is one connection to the control plane, which shares nothing.
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
@@ -300,7 +297,7 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
-		PageSize: way.page, Interner: r.interner,
+		PageSize: way.page,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)

@@ -41,16 +41,10 @@
 // restored server gives its resource versions out again. Resource versions are integers that grow over the life of a
 // resource type: https://github.com/kubernetes/enhancements/issues/5504
 //
-// # Shared states
-//
-// Sets with one Interner hold a state of a resource once, however many connections show it: 200 users of a cluster
-// with 1,000 resources cost 31 MB instead of 1 GB. A state is shared if every value is equal, because a hostile server
-// can claim any UID.
-//
 // # Bounds
 //
-// A list has a bound over all of its pages. A stream that brings more is left, forgotten and denied for a while that
-// doubles. We rejected holding what fits: nobody could tell what is missing from what does not exist.
+// A list has a bound over all of its pages. A stream that brings more is left, forgotten and denied for a minute. We
+// rejected holding what fits: nobody could tell what is missing from what does not exist.
 //
 // # Looks
 //

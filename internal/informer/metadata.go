@@ -61,14 +61,14 @@ func keptManagers(o metav1.Object) (kept []metav1.ManagedFieldsEntry) {
 
 // bare returns what is held of a resource that no field manager of ours applies: all but its managed fields, which take
 // more memory than all the rest of a small one. What is given does not change.
-func (s *store) bare(o metav1.Object) *unstructured.Unstructured {
+func bare(o metav1.Object) *unstructured.Unstructured {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
 	fields, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	if !found {
-		return s.interner.intern(u)
+		return u
 	}
 	list, _ := fields.([]any)
 	kept := []any{}
@@ -78,7 +78,7 @@ func (s *store) bare(o metav1.Object) *unstructured.Unstructured {
 			kept = append(kept, map[string]any{"manager": by})
 		}
 	}
-	return s.interner.intern(withManagedFields(u, kept))
+	return withManagedFields(u, kept)
 }
 
 // byPages returns what lists metadata page by page, each with a bound of its own, and takes off what is not held: the

@@ -31,7 +31,6 @@ type store struct {
 	wentBack func()                                         // a list comes of a server that was restored
 	listed   func(wentBack bool)                            // a list has come, perhaps of such a server
 	keep     func(metav1.Object) *unstructured.Unstructured // returns what is held of a resource
-	interner *Interner
 
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
@@ -51,12 +50,10 @@ var (
 )
 
 func newStore() *store {
-	s := &store{
-		name: nameOf, items: cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{}),
+	return &store{
+		name: nameOf, keep: whole, items: cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{}),
 		answers: map[types.NamespacedName]*answer{},
 	}
-	s.keep = s.whole
-	return s
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {
@@ -125,12 +122,12 @@ func (s *store) kept(o any) *unstructured.Unstructured {
 }
 
 // whole returns all of a resource, packed.
-func (s *store) whole(o metav1.Object) *unstructured.Unstructured {
+func whole(o metav1.Object) *unstructured.Unstructured {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
-	return s.interner.intern(packed(u))
+	return packed(u)
 }
 
 // Add takes a resource that the stream delivers.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 )
 
 const (
@@ -27,15 +26,11 @@ const (
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests at least, and half as much again at most, before it lists.
 	retryFailed = 2 * time.Second
-	// retryDenied is how long a stream rests that the server refuses.
+	// retryDenied is how long a stream rests that the server refuses, or that has brought too much.
 	retryDenied = time.Minute
 	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started
 	// refuses everybody whose rights it has not read yet.
 	starting = time.Minute
-	// floodFirst is how long a stream rests that has brought more than there is room for. It doubles each time, up to
-	// retryDenied, until there was no flood for floodForgotten.
-	floodFirst     = 4 * time.Second
-	floodForgotten = 10 * time.Minute
 	// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each
 	// minute.
 	restoreMost = 2 * retryDenied
@@ -78,7 +73,6 @@ func newStream(set *Set, key Interest) *stream {
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
 	s.store.changed, s.store.wentBack, s.store.listed = s.changed, s.wentBack, s.listed
-	s.store.interner = set.options.Interner
 	go s.run(s.reflector(set.options))
 	return s
 }
@@ -96,7 +90,7 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 	case s.key.Stream == StreamNames:
 		s.store.keep, page = nameOnly, namesPage
 	case s.key.Stream > StreamByName:
-		s.store.keep = s.store.bare
+		s.store.keep = bare
 	}
 	var server cache.ListerWatcherWithContext
 	var expected runtime.Object = &unstructured.Unstructured{}
@@ -129,8 +123,6 @@ func (s *stream) reflector(o Options) *cache.Reflector {
 // run lists and watches until the stream ends.
 func (s *stream) run(r *cache.Reflector) {
 	defer s.store.empty()
-	flood := wait.Backoff{Duration: floodFirst, Factor: 2, Steps: 10, Cap: retryDenied}
-	restFlooded := flood.DelayWithReset(clock.RealClock{}, floodForgotten)
 	for failures := 0; s.ctx.Err() == nil; {
 		listed, ended, err := s.round(r)
 		if failures++; listed {
@@ -142,9 +134,10 @@ func (s *stream) run(r *cache.Reflector) {
 			s.source.begun.Store(false) // We have ended the watch, or the server has for what we renew it for.
 			continue
 		case ended != nil: // The list was too long.
-			rest = restFlooded()
-			s.source.late.Store(true) // The next list comes in pages.
-			s.settle(ended, false)    // First, so that nobody takes what is forgotten for gone.
+			s.source.late.Store(true)    // The next list comes in pages.
+			if !s.settle(ended, false) { // First, so that nobody takes what is forgotten for gone.
+				rest = retryDenied
+			}
 			s.store.empty()
 		case refused(err) && (s.key.Stream < StreamAllWorkspaces || !isUnserved(err)):
 			if !s.settle(err, false) {

@@ -93,8 +93,6 @@ type Options struct {
 	// PageSize is how many resources a page of a list has. Zero asks for whole lists, which API servers keep at hand,
 	// while most read pages from etcd. The requests for all pages of a list share its ListSize.
 	PageSize int64
-	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
-	Interner *Interner
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.

@@ -9,7 +9,7 @@
 //
 // New compiles a spec into a Syncer, once for each generation. Sync is one pass over one object: it reads the caches of
 // both sides, writes what differs, and says in its Result what the consumer is to be told, which related objects it has
-// resolved, and what it waits for. To call it again is free if nothing has changed. The caller
+// resolved. To call it again is free if nothing has changed. The caller
 //
 //   - calls Sync for an object when it, its copy (SourceOf tells whose it is), its state, its namespace if labels of
 //     namespaces are filtered, or an object that it has looked at changes, and never for one object twice at a time;

@@ -227,12 +227,12 @@ func TestUnlabelledCopyKeepsState(t *testing.T) {
 	workspaceOf(w.input).drop(things.Workspace.GroupVersionResource, w.input.Object)
 	u := w.theCopy(w.cluster)
 	below.set(things.Service.GroupVersionResource, u.GetNamespace(), u.GetName(), map[string]any{}, "metadata", "labels")
-	_, err := s.Release(t.Context(), unseen(w.input))
+	err := s.Release(t.Context(), unseen(w.input))
 	if states := below.secretNames("states"); !apierrors.IsConflict(err) || len(states) != 1 {
 		t.Errorf("want the state kept for the copy, got %v, %v", states, err)
 	}
 	below.drop(things.Service.GroupVersionResource, client.ObjectKeyFromObject(u))
-	_, err = s.Release(t.Context(), unseen(w.input))
+	err = s.Release(t.Context(), unseen(w.input))
 	if states := below.secretNames("states"); err != nil || len(states) != 0 {
 		t.Errorf("want nothing left, got %v, %v", states, err)
 	}

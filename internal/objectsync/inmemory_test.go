@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,6 +70,30 @@ func TestRelatedIsReadOnce(t *testing.T) {
 		t.Errorf("want more refused than can be remembered, got %v", err)
 	}
 	m.copies(many)
+}
+
+// A vanishing server has nothing more of what a cache shows.
+type vanishing struct{ objectsync.Writer }
+
+// Live is that of a writer.
+func (vanishing) Live(_ context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	return nil, apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
+}
+
+// TestRelatedVanishes shows that a related object that the server has no more is not gone before the cache tells.
+func TestRelatedVanishes(t *testing.T) {
+	m := newManyRelated(t)
+	m.name(1)
+	m.fill(1, "b25l")
+	m.pass(1)
+	in := m.input
+	in.Workspace.Writer = vanishing{in.Workspace.Writer}
+	in.Workspace.Side = tap(in.Workspace.Side, writesNothing(t))
+	in.Service = tap(in.Service, writesNothing(t))
+	if _, err := m.syncer.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	m.copies(1)
 }
 
 // TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy

@@ -80,7 +80,7 @@ func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 // versions returns what a related object and its copy, which are there, are in step by.
 func (p *pass) versions(c *copySync) Versions {
 	return Versions{
-		Origin: c.origin.GetResourceVersion(), Copy: c.copied.GetResourceVersion(),
+		Origin: c.origin.GetResourceVersion(), Copy: c.copied.GetResourceVersion(), Path: p.view.workspace.Path,
 		Remembered: sha256.Sum256(p.state.contents[p.state.contentKey(c)]),
 	}
 }

@@ -26,7 +26,6 @@ func (p *pass) end(ctx context.Context) error {
 	if slices.ContainsFunc(p.view.source.GetFinalizers(), func(f string) bool {
 		return f != Finalizer && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents
 	}) {
-		p.result.Waiting = "the finalizers of the object"
 		return p.syncStatus(ctx)
 	}
 	return p.leave(ctx)
@@ -187,11 +186,7 @@ func (p *pass) remove(ctx context.Context, side Side, o Ref, u *unstructured.Uns
 			return false, err
 		}
 	}
-	if now == nil || now.GetUID() != u.GetUID() {
-		return true, nil
-	}
-	p.result.Waiting = "the deletion of " + o.String()
-	return false, nil
+	return now == nil || now.GetUID() != u.GetUID(), nil
 }
 
 // removeCopy deletes the copy, and reports whether it is gone. One that was recorded and never seen may not be shown

@@ -34,11 +34,11 @@ type Input struct {
 	InStep map[Record]Versions
 }
 
-// Versions are what a related object and its copy were when they were in step: their resource versions, and a hash of
-// what is remembered.
+// Versions are what a related object and its copy were when they were in step: their resource versions, a hash of what
+// is remembered, and the path of the workspace, which mutation may use.
 type Versions struct {
-	Origin, Copy string
-	Remembered   [sha256.Size]byte
+	Origin, Copy, Path string
+	Remembered         [sha256.Size]byte
 }
 
 // A Result is what one pass has found out.
@@ -51,8 +51,6 @@ type Result struct {
 	Copy types.NamespacedName
 	// Rests reports whether the object has left the filter, and its copy is an orphan.
 	Rests bool
-	// Waiting says what is waited for, empty if nothing is. Its change is a reason to sync the object again.
-	Waiting string
 }
 
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches
@@ -69,13 +67,13 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 }
 
 // Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
-// again until nothing is waited for.
-func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+// again until nothing is left.
+func (s *Syncer) Release(ctx context.Context, in Input) error {
 	p, err := s.begin(in, true)
 	if err == nil {
 		_, err = p.release(ctx)
 	}
-	return p.result, err
+	return err
 }
 
 // Left returns what is left of an object that is gone: its copy, nil if there is none, and whether there is a state.
@@ -158,8 +156,7 @@ func (p *pass) run(ctx context.Context) error {
 		p.result.tell(ReasonAccepted, "The provider of the service has accepted the object")
 	}
 	if v.copied != nil && v.copied.GetDeletionTimestamp() != nil {
-		p.result.Waiting = "the deletion of the copy"
-		return p.syncStatus(ctx)
+		return p.syncStatus(ctx) // Its end is waited for.
 	}
 	var errs []error
 	if v.copied == nil && HasFinalizer(v.source) { // A new copy is not ready before its operator says so.

@@ -237,7 +237,7 @@ func (w *world) restsBeside(one, another *objectsync.Syncer) {
 		if !errors.Is(err, objectsync.ErrForeign) || reasons(all) != objectsync.ReasonNameTaken {
 			w.Errorf("want ErrForeign and a warning, got %v, %q", err, reasons(all))
 		}
-		_, released := another.Release(w.Context(), w.input)
+		released := another.Release(w.Context(), w.input)
 		for _, err := range []error{
 			released, another.Abandon(w.Context(), w.input), another.RemoveFinalizers(w.Context(), w.input),
 		} {

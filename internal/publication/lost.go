@@ -60,8 +60,7 @@ func (p *pass) giveUp(copied *unstructured.Unstructured) error {
 	case o.unseenSince.IsZero() || !o.deleted && time.Since(o.unseenSince) < unseenFor:
 		return errUnknown
 	case o.deleted || copied == nil:
-		_, err := w.syncer.Release(p.ctx, p.input)
-		return err
+		return w.syncer.Release(p.ctx, p.input)
 	}
 	return w.syncer.Abandon(p.ctx, p.input)
 }
