@@ -34,11 +34,19 @@ func TestManyRelatedAreRefused(t *testing.T) {
 }
 
 // TestRelatedIsReadOnce shows that the content of a related object is read once for each of its states, and that of its
-// copy only for a change of that, and that no more is held than can be remembered.
+// copy only for a change of that, that several which come at one time are remembered by one write before their copies
+// are made and one after that, and that no more is held than can be remembered.
 func TestRelatedIsReadOnce(t *testing.T) {
 	const many = 3
 	m := newManyRelated(t)
 	m.input.InStep = map[objectsync.Record]objectsync.Versions{}
+	remembered := 0
+	m.input.Service = tap(m.input.Service, func(w *write) error {
+		if w.namespace == "states" {
+			remembered++
+		}
+		return w.send()
+	})
 	want := func(what string, above, below int) {
 		t.Helper()
 		if m.above.reads != above || m.below.reads != below {
@@ -50,8 +58,11 @@ func TestRelatedIsReadOnce(t *testing.T) {
 	want("an object without related ones", 0, 0)
 	m.name(many)
 	m.fill(many, "b25l")
+	remembered = 0
 	m.pass(many)
-	want("new ones", many, 0)
+	if want("new ones", many, 0); remembered != 2 {
+		t.Errorf("want new ones remembered by two writes, got %d", remembered)
+	}
 	m.pass(many)
 	want("nothing new", 0, 0)
 	m.fill(1, "dHdv")

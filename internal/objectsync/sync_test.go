@@ -224,7 +224,9 @@ func TestMutation(t *testing.T) {
 		Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{
 			Path: "spec.secretName", Template: "{{ .Value }}-{{ .RemoteObject.metadata.name }}",
 		}}},
-		Status: []v1alpha1.ResourceMutation{byCEL("status.secret", "other.spec.secretName")},
+		Status: []v1alpha1.ResourceMutation{{
+			CEL: &v1alpha1.CELMutation{Path: "status.secret", Expression: "other.spec.secretName"},
+		}},
 	}})
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)

@@ -17,13 +17,9 @@ func located(spec v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceOb
 	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: spec}
 }
 
-// Steps of mutation.
+// byTemplate is a step of mutation.
 func byTemplate(path v1alpha1.MutationPath, text string) v1alpha1.ResourceMutation {
 	return v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: path, Template: text}}
-}
-
-func byCEL(path v1alpha1.MutationPath, text string) v1alpha1.ResourceMutation {
-	return v1alpha1.ResourceMutation{CEL: &v1alpha1.CELMutation{Path: path, Expression: text}}
 }
 
 // TestToldWhatToDo shows that a consumer who alone can cure a failure, or has to ask, is not told that it is tried
