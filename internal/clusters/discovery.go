@@ -154,7 +154,7 @@ func (k *kinds) ask(ctx context.Context, gvk schema.GroupVersionKind,
 		if m, settled := k.mapping(gvk); settled {
 			return m, nil
 		}
-		err := k.discover(gvk, wanted)
+		err := k.discover(gvk.GroupVersion(), wanted)
 		m, _ := k.mapping(gvk)
 		return m, err
 	})
@@ -174,10 +174,10 @@ func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (
 	}
 }
 
-// discover asks for the resources of the group and version of a kind, and keeps those of the kinds that are wanted.
+// discover asks for the resources of a group and version, and keeps those of the kinds that are wanted.
 // None is served if the list of groups confirms that.
-func (k *kinds) discover(gvk schema.GroupVersionKind, wanted []schema.GroupVersionKind) error {
-	gv, list := gvk.GroupVersion(), &metav1.APIResourceList{}
+func (k *kinds) discover(gv schema.GroupVersion, wanted []schema.GroupVersionKind) error {
+	list := &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
 		served, gerr := k.Versions(gv.Group)
@@ -191,18 +191,34 @@ func (k *kinds) discover(gvk schema.GroupVersionKind, wanted []schema.GroupVersi
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
+	if k.keep(gv, list.APIResources, wanted) {
+		k.found()
+	}
+	return nil
+}
+
+// keep takes in what a target serves of the kinds that are wanted of a group and version, and reports whether one of
+// them was not served before.
+func (k *kinds) keep(gv schema.GroupVersion, served []metav1.APIResource,
+	wanted []schema.GroupVersionKind,
+) (late bool) {
 	k.lock.Lock()
-	_, late := k.known[gvk] // It was not served.
+	defer k.lock.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(k.known, func(_ schema.GroupVersionKind, a answer) bool {
 		return a.Mapping == (Mapping{}) && now.Sub(a.at) > forgetAfter
 	})
+	var missing []schema.GroupVersionKind
 	for _, w := range wanted {
+		if a, asked := k.known[w]; asked && a.Mapping == (Mapping{}) && a.at.Before(now) {
+			missing = append(missing, w)
+		}
 		k.known[w] = answer{at: now}
 	}
-	for _, r := range list.APIResources {
+	for _, r := range served {
 		is := gv.WithKind(r.Kind)
 		if slices.Contains(wanted, is) && !strings.Contains(r.Name, "/") { // It is no subresource.
+			late = late || slices.Contains(missing, is)
 			k.known[is] = answer{at: now, Mapping: Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,
@@ -211,12 +227,7 @@ func (k *kinds) discover(gvk schema.GroupVersionKind, wanted []schema.GroupVersi
 			}}
 		}
 	}
-	late = late && k.known[gvk].Mapping != (Mapping{})
-	k.lock.Unlock()
-	if late {
-		k.found()
-	}
-	return nil
+	return late
 }
 
 // groupsPath returns the path that tells whether a group is served.

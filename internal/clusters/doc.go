@@ -74,6 +74,8 @@
 // Kinds are discovered one group and version at a time, as manifests name them, and only those named are kept: a server
 // may serve any number. We rejected a mapper that discovers a whole cluster: it costs megabytes and seconds on targets
 // with many CRDs: https://github.com/crossplane-contrib/provider-kubernetes/issues/541
+// The lazy one of controller-runtime does that, too, where a server has aggregated discovery, and knows no verbs. Who
+// waits for a kind asks again when it is retried.
 //
 // # Credentials
 //
