@@ -11,7 +11,7 @@ import (
 
 // Owns reports whether a resource of ours is in the slot of this replica.
 func Owns(r *clusters.Registry, o client.Object) bool {
-	return r.Slots().Owns(scope.Holder(o))
+	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
 }
 
 // Owned returns Owns for a Registry, nil if it is true for all resources.
