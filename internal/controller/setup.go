@@ -95,7 +95,9 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	s := &starter{manager: mgr, log: log, owned: handlers.Owned(o.Registry)}
+	s := &starter{
+		manager: mgr, log: log, owned: func(r client.Object) bool { return handlers.Owns(o.Registry, r) },
+	}
 	return s.start(append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
