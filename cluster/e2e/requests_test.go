@@ -48,11 +48,6 @@ func awaitSilence(t *testing.T) {
 	})
 }
 
-// that returns the requests of a verb.
-func that(r kube.Requests, verb string) kube.Requests {
-	return r.That(func(e audit.AuditEvent) bool { return e.Verb == verb })
-}
-
 // checkMadeOnce checks that no resource of the target was created twice since a mark.
 func (m marks) checkMadeOnce(t *testing.T) {
 	t.Helper()

@@ -69,9 +69,9 @@ func (c Client) Withdraw(ctx context.Context, live *unstructured.Unstructured) (
 	return c.Update(ctx, bare, live.GetUID())
 }
 
-// Introduce applies a manifest whose resource does not exist. The answer is a conflict if somebody makes the resource at
-// this moment with other values. A creation by POST was rejected, although the server would refuse any then: the creator
-// of a resource owns its defaults too, and would later fight over them.
+// Introduce applies a manifest whose resource does not exist. The answer is a conflict if somebody makes the resource
+// at this moment with other values. A creation by POST was rejected, although the server would refuse any then: the
+// creator of a resource owns its defaults too, and would later fight over them.
 func (c Client) Introduce(ctx context.Context,
 	manifest *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {

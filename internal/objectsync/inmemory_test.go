@@ -174,13 +174,6 @@ func (m *manyRelated) fill(n int, value string) {
 	}
 }
 
-// end deletes the object.
-func (m *manyRelated) end() {
-	m.Helper()
-	m.above.end(things.Workspace.GroupVersionResource, m.input.Object)
-	m.pass(0)
-}
-
 // pass syncs the object once. Then so many copies are to be there.
 func (m *manyRelated) pass(copies int) {
 	m.Helper()

@@ -266,7 +266,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	if v.stored, err = secret.read(found); err != nil {
 		return v, secret, err
 	}
-	v.copied, err = v.findCopy(s, in.Service.Cache(s.primary.to.GroupVersionResource), secret.exists)
+	v.copied, err = v.findCopy(in.Service.Cache(s.primary.to.GroupVersionResource), secret.exists)
 	if err == nil && v.copied != nil && isForeign {
 		err = secret.notOurs()
 	}
@@ -280,7 +280,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 // findCopy returns the copy, nil if there is none. It is where the state says and, without a state, where naming has
 // it: what says elsewhere that it is the copy was written by somebody else. Only a state that does not say where, as
 // that of api-syncagent, lets a copy that an earlier rule has named be found by what it says.
-func (v *view) findCopy(s *Syncer, copies Cache, hasState bool) (*unstructured.Unstructured, error) {
+func (v *view) findCopy(copies Cache, hasState bool) (*unstructured.Unstructured, error) {
 	if at := v.place(); at.Name != "" {
 		if u, err := copies.Get(at); err != nil || u != nil && v.isCopy(u) {
 			return u, err

@@ -99,25 +99,26 @@ type Cause struct {
 // causes are what errors mean, the first that one is decides. A request may fail of itself although its target answers,
 // so that nobody wakes the owner.
 var causes = []struct {
-	is func(error) bool
 	Cause
+
+	is func(error) bool
 }{
-	{by(managedadapter.ErrFinalizerContested), Cause{commonv1.ReasonFinalizerContested, true}}, // It rests; nobody tells.
-	{IsOfControlPlane, Cause{}},
-	{clusters.IsUnreachable, Cause{commonv1.ReasonTargetUnreachable, false}},
-	{clusters.IsNamespaceNotAllowed, Cause{commonv1.ReasonNamespaceNotAllowed, true}},
-	{clusters.IsInvalidConnection, Cause{commonv1.ReasonInvalidConnection, true}},
-	{by(scope.ErrNoConfig), Cause{commonv1.ReasonInvalidConnection, true}},
-	{clusters.IsNoKind, Cause{commonv1.ReasonUnknownKind, false}},
-	{isNamespaceTerminating, Cause{commonv1.ReasonNamespaceTerminating, false}},
-	{apply.IsKindTerminating, Cause{commonv1.ReasonUnknownKind, false}},
-	{apply.IsQuotaExceeded, Cause{commonv1.ReasonQuotaExceeded, false}},
-	{apierrors.IsForbidden, Cause{commonv1.ReasonForbidden, false}},
-	{apierrors.IsUnauthorized, Cause{commonv1.ReasonUnauthorized, false}},
-	{isNamespaceMissing, Cause{commonv1.ReasonNamespaceMissing, false}},
-	{IsSchemaError, Cause{commonv1.ReasonInvalidManifest, false}},
-	{apierrors.IsInvalid, Cause{commonv1.ReasonInvalidManifest, false}},
-	{apierrors.IsBadRequest, Cause{commonv1.ReasonInvalidManifest, false}},
+	{Cause{commonv1.ReasonFinalizerContested, true}, by(managedadapter.ErrFinalizerContested)}, // It rests; nobody tells.
+	{Cause{}, IsOfControlPlane},
+	{Cause{commonv1.ReasonTargetUnreachable, false}, clusters.IsUnreachable},
+	{Cause{commonv1.ReasonNamespaceNotAllowed, true}, clusters.IsNamespaceNotAllowed},
+	{Cause{commonv1.ReasonInvalidConnection, true}, clusters.IsInvalidConnection},
+	{Cause{commonv1.ReasonInvalidConnection, true}, by(scope.ErrNoConfig)},
+	{Cause{commonv1.ReasonUnknownKind, false}, clusters.IsNoKind},
+	{Cause{commonv1.ReasonNamespaceTerminating, false}, isNamespaceTerminating},
+	{Cause{commonv1.ReasonUnknownKind, false}, apply.IsKindTerminating},
+	{Cause{commonv1.ReasonQuotaExceeded, false}, apply.IsQuotaExceeded},
+	{Cause{commonv1.ReasonForbidden, false}, apierrors.IsForbidden},
+	{Cause{commonv1.ReasonUnauthorized, false}, apierrors.IsUnauthorized},
+	{Cause{commonv1.ReasonNamespaceMissing, false}, isNamespaceMissing},
+	{Cause{commonv1.ReasonInvalidManifest, false}, IsSchemaError},
+	{Cause{commonv1.ReasonInvalidManifest, false}, apierrors.IsInvalid},
+	{Cause{commonv1.ReasonInvalidManifest, false}, apierrors.IsBadRequest},
 }
 
 // by returns what reports whether an error is caused by another one.

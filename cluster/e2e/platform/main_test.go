@@ -79,7 +79,8 @@ func newBed(t *testing.T) *bed {
 // workspace.
 func (b *bed) prepareShell(t *testing.T) {
 	t.Helper()
-	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join("testdata", "granted.yaml"))
+	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"),
+		filepath.Join("testdata", "granted.yaml"))
 	for name, cfg := range map[string]*rest.Config{
 		"eu": target.User(t, "eu", admins),
 		"platform": kcp.ServiceAccount(t, workspaces.WorkspaceAt(t, platformPath), "platform",

@@ -19,8 +19,9 @@ import (
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
-var errConflict = targetresource.Because(commonv1.ReasonNameTaken, "name another resource in the template, or hand this one over by annotation "+
-	workloadv1alpha1.AnnotationKeyResourceUID)
+var errConflict = targetresource.Because(commonv1.ReasonNameTaken,
+	"name another resource in the template, or hand this one over by annotation "+
+		workloadv1alpha1.AnnotationKeyResourceUID)
 
 // errSecretMissing is the cause of errors about Secrets that do not exist.
 var errSecretMissing = targetresource.Because(workloadv1alpha1.ReasonWaitingForSecret,

@@ -53,7 +53,8 @@ func newConnectionSecret(local *clusters.Cluster, o informer.Owner, n types.Name
 func (d *connectionSecret) see(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := d.See(ctx, informer.StreamByName)
 	if err != nil && !informer.IsNotSynced(err) {
-		return nil, errors.Wrapf(targetresource.ErrControlPlane, "cannot get Secret %s: %v", targetresource.Name(d.Manifest), err)
+		return nil, errors.Wrapf(targetresource.ErrControlPlane, "cannot get Secret %s: %v",
+			targetresource.Name(d.Manifest), err)
 	}
 	return u, err
 }
@@ -70,7 +71,8 @@ func (r *reconciliation) publish(ctx context.Context, s *corev1.Secret) error {
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
 		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
 		// once.
-		err = errors.Wrapf(targetresource.ErrControlPlane, "cannot write Secret %s: %v", targetresource.Name(r.connection.Manifest), err)
+		err = errors.Wrapf(targetresource.ErrControlPlane, "cannot write Secret %s: %v",
+			targetresource.Name(r.connection.Manifest), err)
 	}
 	return r.fail(err)
 }

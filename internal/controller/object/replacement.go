@@ -66,7 +66,8 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	case apierrors.IsConflict(err):
 		return false, err
 	case err != nil:
-		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is dealt with: %v", describe(seen), err)
+		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is dealt with: %v",
+			describe(seen), err)
 	}
 	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
 	e.arrive()

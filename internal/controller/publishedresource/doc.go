@@ -57,8 +57,8 @@
 //
 // An endpoint that does not answer is reported and does not fail a pass: the others serve, and schemas can be
 // published. Each publication and each APIBinding has an endpoint that does not serve the API yet, or a workspace in
-// which kcp has not established it yet, for a moment: conditions say so until it does. Conditions alone tell, and events
-// do not repeat them.
+// which kcp has not established it yet, for a moment: conditions say so until it does. Conditions alone tell, and
+// events do not repeat them.
 //
 // A status is written each second at most, and not for two seconds after a publication: each write makes everyone who
 // has read the PublishedResource and then updates it start again.

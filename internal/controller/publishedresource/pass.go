@@ -178,7 +178,8 @@ func isSyncStopped(o *v1alpha1.PublishedResource) bool {
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.
-var errConsumersLeft = targetresource.Because(v1alpha1.ReasonConsumersLeft, "waiting for consumers to delete their objects")
+var errConsumersLeft = targetresource.Because(v1alpha1.ReasonConsumersLeft,
+	"waiting for consumers to delete their objects")
 
 // errSourceMissing is the cause of the error if a service cluster does not have an API.
 var errSourceMissing = errors.New("service cluster does not have the API: install it, or correct spec.resource")

@@ -95,8 +95,8 @@ func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, er
 	return c, nil
 }
 
-// describe records in the status what has become of the objects of consumers, and reports whether that is known. If not,
-// it stays as it was.
+// describe records in the status what has become of the objects of consumers, and reports whether that is known. If
+// not, it stays as it was.
 func (s *syncing) describe(p *pass) (known bool) {
 	now, denied := s.publications.Status(p.resource.GetName())
 	if now == nil {

@@ -8,8 +8,8 @@
 //	s.Heal()
 //
 // A Mode is one kind of fault, a Verb is one kind of request. A mode of a connection replaces all answers, any other
-// mode those to the verbs it is set for. What a Server invents holds its canary: tests look for the canary where nothing
-// of a foreign answer may appear. A Sink records who follows a redirect.
+// mode those to the verbs it is set for. What a Server invents holds its canary: tests look for the canary where
+// nothing of a foreign answer may appear. A Sink records who follows a redirect.
 //
 // # Decisions
 //
