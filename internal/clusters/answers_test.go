@@ -164,33 +164,6 @@ func TestUnknownWorkspace(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed shows that no request and no token goes where a server redirects it.
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	reached := make(chan string, 100)
-	internal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached <- r.Method + " " + r.URL.Path
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, foreign)
-	}))
-	defer internal.Close()
-	for _, code := range []int{301, 302, 303, 307, 308} {
-		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, internal.URL+"/latest/meta-data", code)
-		})
-		for verb, ask := range requests() {
-			if err := ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), errRedirect.Error()) {
-				t.Errorf("%s, %d: the error says that it is a redirect: got %v", verb, code, err)
-			}
-		}
-		if _, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{}); err == nil {
-			t.Errorf("%d: a watch is not redirected", code)
-		}
-	}
-	if len(reached) > 0 {
-		t.Errorf("The internal server is not reached: got %s", <-reached)
-	}
-}
-
 // TestRealAnswersPass shows that answers of API servers arrive as they are.
 func TestRealAnswersPass(t *testing.T) {
 	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound",` +

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
@@ -52,23 +50,6 @@ func send(ctx context.Context, t *testing.T, b *breaker, url string) error {
 		_ = res.Body.Close()
 	}
 	return err
-}
-
-func TestBreakerConnects(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	defer s.Close()
-	b, up, _ := newTestBreaker(t, s.URL)
-	if err := send(t.Context(), t, b, s.URL); !apierrors.IsConflict(err) {
-		t.Errorf("Before the first probe a request is requeued silently: got %v", err)
-	}
-	b.suspect()
-	await(t, "the first probe", up)
-	if err := b.ready(t.Context()); err != nil {
-		t.Errorf("Any answer to a probe will do: got %v", err)
-	}
-	if err := send(t.Context(), t, b, s.URL); err != nil {
-		t.Errorf("A request to a target that answers passes: got %v", err)
-	}
 }
 
 // TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the

@@ -117,29 +117,6 @@ func TestHealth(t *testing.T) {
 	assertReadyConfigs(t, r, 0, 0)
 }
 
-// TestHealthWithoutCredentials shows that a missing Secret is reported, and so is the connection that follows.
-func TestHealthWithoutCredentials(t *testing.T) {
-	const config = "config"
-	s := httptest.NewServer(http.NotFoundHandler())
-	defer s.Close()
-	r, reported := newHealthRegistry(t, s.URL)
-	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
-	r.Bind(o, config)
-	spec := &commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceSecret}}
-	if _, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec}); !IsInvalidConnection(err) {
-		t.Fatalf("Connect without a Secret: want an invalid connection, got %v", err)
-	}
-	awaitReport(t, reported, config)
-	if h := r.Health(config); !IsInvalidConnection(h.Err) || h.Known {
-		t.Errorf("Health: want an invalid connection, got %+v", h)
-	}
-	connectAs(t, r, o, "somebody")
-	awaitReport(t, reported, config)
-	if h := r.Health(config); h.Err != nil || !h.Known {
-		t.Errorf("Health with credentials: want no error, got %+v", h)
-	}
-}
-
 // injectedAs describes the provider's own cluster, seen by a user.
 func injectedAs(user string) commonv1.Connection {
 	return commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{

@@ -2,11 +2,9 @@ package clusters
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 )
@@ -86,39 +84,6 @@ func TestRESTConfig(t *testing.T) {
 			}
 			if diff := cmp.Diff("https://127.0.0.1:6443", cfg.Host); diff != "" {
 				t.Errorf("%s\nhost: -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestPluginsAreRunBy shows that the credential plugin of a kubeconfig is run by a command, which it and its arguments
-// follow. One that is not there stays, so that client-go names it.
-func TestPluginsAreRunBy(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := []string{"/provider", "plugin"}
-	for name, tc := range map[string]struct {
-		by     []string
-		plugin string
-		want   []string
-	}{
-		"Run":     {by, "sh", []string{"/provider", "plugin", sh, "-c"}},
-		"Missing": {by, "missing", []string{"missing", "-c"}},
-		"AsItIs":  {nil, "sh", []string{"sh", "-c"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			content := kubeconfigOf(`server: "https://127.0.0.1"`,
-				"exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [-c], command: "+tc.plugin+"}")
-			o := Options{Injected: &rest.Config{}, AllowExec: true, RunPlugins: tc.by}
-			a, err := o.access(credentials{kubeconfig: document{source: xpv2.CredentialsSourceSecret, content: content}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := append([]string{a.config.ExecProvider.Command}, a.config.ExecProvider.Args...)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("command: -want, +got:\n%s", diff)
 			}
 		})
 	}

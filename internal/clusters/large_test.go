@@ -1,17 +1,13 @@
 package clusters
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -23,44 +19,6 @@ const mebibyte = 1 << 20
 func configMapOf(size int) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` +
 		strings.Repeat("a", size) + `"}}`
-}
-
-// TestLargeEventsWait shows that large events of watches count among the large bodies that are read at a time.
-func TestLargeEventsWait(t *testing.T) {
-	large := make(chan struct{}, largeBodies)
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("watch") == "" {
-			_, _ = io.WriteString(w, configMapOf(mebibyte))
-			return
-		}
-		_, _ = io.WriteString(w, `{"type":"ADDED","object":`+configMapOf(mebibyte)[:mebibyte])
-		_ = http.NewResponseController(w).Flush()
-		large <- struct{}{}
-		<-r.Context().Done()
-	})
-	var watches []interface{ Stop() }
-	for range largeBodies {
-		w, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		watches = append(watches, w)
-	}
-	for range largeBodies {
-		<-large
-	}
-	get := requests()["Get"]
-	short := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		return get(ctx, c)
-	}
-	eventually(t, "no large body to be read beside as many large events as may be", func() bool { return short() != nil })
-	for _, w := range watches {
-		w.Stop()
-	}
-	eventually(t, "a large body to be read after the watches", func() bool { return short() == nil })
 }
 
 // TestPages shows that the list of a tenant's server comes in pages, and that one without an end is not read for ever.

@@ -49,33 +49,6 @@ func TestIsBrief(t *testing.T) {
 	}
 }
 
-// TestBreakerTellsOutages shows that an error tells since when the target does not answer, and that a request whose
-// connection breaks while the target answers is no outage.
-func TestBreakerTellsOutages(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/breaks" {
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				_ = conn.Close()
-			}
-		}
-	}))
-	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
-	await(t, "the first probe", up)
-	if err := send(t.Context(), t, b, s.URL+"/breaks"); !IsUnreachable(err) || IsBrief(err) {
-		t.Errorf("a target that breaks one connection answers: got %v, brief %t", err, IsBrief(err))
-	}
-	s.Close()
-	if err := send(t.Context(), t, b, s.URL); !IsUnreachable(err) || !IsBrief(err) {
-		t.Errorf("the first request that fails: got %v, brief %t", err, IsBrief(err))
-	}
-	await(t, "the breaker to open", down)
-	if err := b.look().err; !IsBrief(err) {
-		t.Errorf("a target that has gone may be back soon: got %v", err)
-	}
-}
-
 // TestOutageWakesUsersLate shows that an outage is told of the ProviderConfig at once, but to the users only when it
 // lasts, and that all hear that it is over.
 func TestOutageWakesUsersLate(t *testing.T) {

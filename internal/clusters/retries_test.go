@@ -5,13 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
-
-var errBoom = errors.New("boom")
 
 func owner(n int) informer.Owner {
 	return informer.Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
