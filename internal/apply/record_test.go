@@ -105,16 +105,6 @@ func TestHashOwnedOfNothing(t *testing.T) {
 	}
 }
 
-func TestHashManifest(t *testing.T) {
-	a := Hash(map[string]any{"x": "1", "y": int64(2)})
-	if b := Hash(map[string]any{"y": int64(2), "x": "1"}); a != b {
-		t.Errorf("The order of keys must not matter: %q, %q", a, b)
-	}
-	if b := Hash(map[string]any{"x": "1", "y": int64(3)}); a == b {
-		t.Error("Another value must have another hash")
-	}
-}
-
 func TestCurrent(t *testing.T) {
 	const (
 		manifest = `{"kind":"Secret","metadata":{"name":"s","labels":{"ours":"true"}},"data":{"a":"1","b":"2"}}`

@@ -2,7 +2,6 @@ package gotemplate
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -247,25 +246,6 @@ func TestErrorsTellThePlace(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
-}
-
-func TestRenderConcurrently(t *testing.T) {
-	tpl, err := Parse(`{{ range 100 }}{{ $.ClusterName | upper | lower }}{{ end }}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Repeat("1084s8ceexsehjm2", 100)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 50 {
-				if got, err := tpl.Render(data()); got != want || err != nil {
-					t.Errorf("want the name a hundred times, got %q, %v", got, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func FuzzRender(f *testing.F) {

@@ -1,25 +1,13 @@
 package reference
 
 import (
-	"context"
-	"encoding/json"
-	"math/rand/v2"
-	"runtime"
-	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/client-go/dynamic"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -82,131 +70,5 @@ func TestNewest(t *testing.T) {
 	}
 	if got := newEditor(nil).newest(resource{}, nil); got != nil {
 		t.Errorf("want nothing known of a resource that nobody has seen, got %v", got)
-	}
-}
-
-// A server holds a few resources with finalizers, whose requests fail sometimes.
-type server struct {
-	dynamic.ResourceInterface
-
-	mu      sync.Mutex
-	random  *rand.Rand
-	version int
-	all     map[string]*unstructured.Unstructured
-	busy    map[string]bool // a request for it is in flight
-	clashes int
-}
-
-// Get returns a resource.
-func (s *server) Get(_ context.Context, name string, _ metav1.GetOptions,
-	_ ...string,
-) (*unstructured.Unstructured, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if u, ok := s.all[name]; ok {
-		return u.DeepCopy(), nil
-	}
-	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
-}
-
-// Patch changes the finalizers of a resource. Sometimes it fails, or only the answer is lost.
-func (s *server) Patch(_ context.Context, name string, _ types.PatchType, body []byte, _ metav1.PatchOptions,
-	_ ...string,
-) (*unstructured.Unstructured, error) {
-	s.begin(name)
-	runtime.Gosched()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy[name] = false
-	fails := s.random.IntN(4)
-	if fails == 0 {
-		return nil, apierrors.NewInternalError(errors.New("boom"))
-	}
-	var patch metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &patch); err != nil {
-		return nil, err
-	}
-	u := s.all[name]
-	if u.GetResourceVersion() != patch.ResourceVersion {
-		return nil, apierrors.NewConflict(schema.GroupResource{}, name, nil)
-	}
-	s.change(u, patch.Finalizers)
-	if fails == 1 {
-		return nil, errors.Wrap(context.DeadlineExceeded, "no answer")
-	}
-	return u.DeepCopy(), nil
-}
-
-// begin begins a patch of a resource, which must be the only one.
-func (s *server) begin(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.busy[name] {
-		s.clashes++
-	}
-	s.busy[name] = true
-}
-
-func (s *server) change(u *unstructured.Unstructured, finalizers []string) {
-	s.version++
-	u.SetFinalizers(finalizers)
-	u.SetResourceVersion(strconv.Itoa(s.version))
-}
-
-// foreign adds the finalizer of somebody else, if it is not there.
-func (s *server) foreign(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if u := s.all[name]; !slices.Contains(u.GetFinalizers(), "theirs") {
-		s.change(u, append(u.GetFinalizers(), "theirs"))
-	}
-}
-
-// TestEditor has owners change their minds at random about finalizers on a few resources, through a server that fails
-// and loses answers, while somebody else changes finalizers, too. It shows that each resource is as its owner has
-// wanted it last, that foreign finalizers stay, and that there is one patch at a time for each.
-func TestEditor(t *testing.T) {
-	const resources, owners, steps = 4, 6, 100
-	s := &server{
-		random: rand.New(rand.NewPCG(3, 4)), all: map[string]*unstructured.Unstructured{}, busy: map[string]bool{},
-	}
-	for i := range resources {
-		u := &unstructured.Unstructured{Object: map[string]any{}}
-		u.SetName(strconv.Itoa(i))
-		u.SetUID(types.UID(strconv.Itoa(i)))
-		u.SetResourceVersion("0")
-		s.all[u.GetName()] = u
-	}
-	e := newEditor(func(schema.GroupVersionResource, string) dynamic.ResourceInterface { return s })
-	var all sync.WaitGroup
-	for owner := range owners {
-		all.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(owner)))
-			for range steps {
-				name := strconv.Itoa(random.IntN(resources))
-				at := resource{name: types.NamespacedName{Name: name}, uid: types.UID(name)}
-				c := change{finalizer: "of-" + strconv.Itoa(owner), add: random.IntN(2) == 0}
-				if random.IntN(20) == 0 {
-					s.foreign(name)
-				}
-				var err error
-				for again := true; again; again = err != nil {
-					_, err = e.set(t.Context(), at, c, nil)
-				}
-				u, _ := s.Get(t.Context(), name, metav1.GetOptions{})
-				if slices.Contains(u.GetFinalizers(), c.finalizer) != c.add {
-					t.Errorf("%s of %s: want it to be there: %t, got %v", c.finalizer, name, c.add, u.GetFinalizers())
-				}
-			}
-		})
-	}
-	all.Wait()
-	for name, u := range s.all {
-		if n := len(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f != "theirs" })); n != 1 {
-			t.Errorf("foreign finalizers of %s: got %d", name, n)
-		}
-	}
-	if s.clashes > 0 || len(e.open) > 0 {
-		t.Errorf("want one request at a time and nothing remembered, got %d at once; %v", s.clashes, e.open)
 	}
 }
