@@ -154,18 +154,6 @@ func TestScheduleWaits(t *testing.T) {
 	}
 }
 
-// TestScheduleHeals shows that a cluster is chosen as soon as it knows the credentials, though nothing on the control
-// plane has changed.
-func TestScheduleHeals(t *testing.T) {
-	w := unconnected(t)
-	w.connect(t, "stranger", stranger(t, w.tns))
-	app := w.application("web", w.settings("web"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
-	kube.Create(t, w.tc, build.Administrators(w.tns, build.User(w.tns)))
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-}
-
 // TestScheduleBesideStalled shows that clusters which answer nothing but probes delay no application of another
 // namespace: all of them together take longer than is waited for here.
 func TestScheduleBesideStalled(t *testing.T) {

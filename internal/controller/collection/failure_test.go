@@ -1,7 +1,6 @@
 package collection_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,14 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -265,39 +259,6 @@ func TestSchema(t *testing.T) {
 		got, _, _ := unstructured.NestedMap(bare.Object, "spec", "providerConfigRef")
 		if diff := cmp.Diff(ref, got); diff != "" {
 			t.Errorf("default of providerConfigRef: -want, +got:\n%s", diff)
-		}
-	})
-}
-
-// deleteMember does what a pass does to a member that is to be deleted.
-func (w world) deleteMember(ctx context.Context, of client.Object, name string, uid types.UID) error {
-	if c, ok := of.(*collectionv1alpha1.ObservedObjectCollection); ok {
-		return collection.DeleteMember(ctx, w.c, scope.ClusterCollection(w.c), c, name, uid)
-	}
-	return collection.DeleteMember(ctx, w.c, scope.NamespacedCollection(w.c),
-		of.(*mcollectionv1alpha1.ObservedObjectCollection), name, uid)
-}
-
-// TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its
-// successor of the same name is not deleted in its place. A defect of provider-kubernetes: that it is not found is an
-// error, with which the collection is not synced.
-func TestMemberThatHasGone(t *testing.T) {
-	forScopesBeside(t, func(t *testing.T, w world) {
-		oc := w.collect()
-		first := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		kube.Create(t, w.c, first)
-		kube.Remove(t, w.c, first)
-		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); err != nil {
-			t.Errorf("deletion of a member that has gone: want no error, got %v", err)
-		}
-		second := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		kube.Create(t, w.c, second)
-		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); !apierrors.IsConflict(err) {
-			t.Errorf("deletion of a member that has a successor: want a conflict, got %v", err)
-		}
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil ||
-			second.GetDeletionTimestamp() != nil {
-			t.Errorf("the successor must stay, got %v, deleted %v", err, second.GetDeletionTimestamp())
 		}
 	})
 }

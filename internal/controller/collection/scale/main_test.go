@@ -2,8 +2,6 @@
 package scale_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,31 +138,6 @@ func awaitUses(t *testing.T, c client.Client, s build.CollectionScope, config st
 			users := pc.(resource.ProviderConfig).GetUsers()
 			return users == many+1, fmt.Sprintf("%d users", users)
 		})
-}
-
-// memberName returns the name of a ConfigMap's member.
-func memberName(collection, namespace, name string) string {
-	sum := sha256.Sum256([]byte("/v1, Kind=ConfigMap/" + namespace + "/" + name))
-	return collection + "-" + hex.EncodeToString(sum[:])[:7]
-}
-
-// awaitExistence waits until an Object exists, and awaitAbsence until it does not. They return how long it took.
-func awaitExistence(t *testing.T, c client.Client, o client.Object) time.Duration {
-	t.Helper()
-	began := time.Now()
-	kube.Eventually(t, "a member", func() (bool, string) {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil, "there is none"
-	})
-	return time.Since(began)
-}
-
-func awaitAbsence(t *testing.T, c client.Client, o client.Object) time.Duration {
-	t.Helper()
-	began := time.Now()
-	kube.Eventually(t, "no member", func() (bool, string) {
-		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "there is one"
-	})
-	return time.Since(began)
 }
 
 // requests counts the requests of the provider on both servers.
