@@ -52,11 +52,6 @@ func TestRender(t *testing.T) {
 			text:   "{{ sha3short .Object.metadata.name 65 }}",
 			want:   want{err: ErrFailed},
 		},
-		"SHA3Sum": {
-			reason: "All digits.",
-			text:   "{{ sha3sum .Object.metadata.name | len }}",
-			want:   want{text: "64"},
-		},
 		"ShortHash": {
 			reason: "SHA-1, as older names have it.",
 			text:   `{{ shortHash "abc" }}`,
@@ -77,25 +72,10 @@ func TestRender(t *testing.T) {
 			text:   `{{ keys .Object.metadata.labels | join "," }}{{ values .Object.metadata.labels | join "," }}`,
 			want:   want{text: "a,b1,2"},
 		},
-		"And": {
-			reason: "A condition stops early.",
-			text:   `{{ if and .Object.spec.none (index .Object.spec.none "x") }}y{{ else }}n{{ end }}`,
-			want:   want{text: "n"},
-		},
-		"Printf": {
-			reason: "printf is what it is.",
-			text:   `{{ printf "%s-%03d" .ClusterName 7 }}`,
-			want:   want{text: "1084s8ceexsehjm2-007"},
-		},
 		"NoValue": {
 			reason: "What is missing shows.",
 			text:   `{{ .Object.spec.none }}`,
 			want:   want{text: "<no value>"},
-		},
-		"Number": {
-			reason: "A number is no text.",
-			text:   `{{ upper .Object.spec.replicas }}`,
-			want:   want{err: ErrFailed},
 		},
 		"Syntax": {reason: "What is no template is invalid.", text: "{{ .Object", want: want{err: ErrInvalid}},
 		"TooLongText": {
@@ -108,8 +88,7 @@ func TestRender(t *testing.T) {
 			text:   `{{ env "PATH" }}`,
 			want:   want{err: ErrInvalid},
 		},
-		"Now":    {reason: "There is no clock.", text: "{{ now }}", want: want{err: ErrInvalid}},
-		"Random": {reason: "There is no chance.", text: "{{ randInt 0 9 }}", want: want{err: ErrInvalid}},
+		"Now": {reason: "There is no clock.", text: "{{ now }}", want: want{err: ErrInvalid}},
 		"Repeat": {
 			reason: "A text cannot be made too long.",
 			text:   `{{ repeat 9223372036854775807 "xxxxxxxxxx" }}`,

@@ -145,91 +145,51 @@ func TestUnrepaired(t *testing.T) {
 
 // TestAnyFields shows that what had no schema, or kept all fields beside it, keeps them.
 func TestAnyFields(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		schema *apiextensionsv1.CustomResourceValidation
-		want   string
-	}{
-		"NoSchema": {
-			reason: "Without a schema an object may have any fields.",
-			schema: nil,
-			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
-		"EmptySchema": {
-			reason: "An empty schema is none.",
-			schema: &apiextensionsv1.CustomResourceValidation{},
-			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
-		"Schema": {
-			reason: "With preserveUnknownFields, too.",
-			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t,
-				"{type: object, properties: {spec: {type: object}}}")},
-			want: "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
+	for name, schema := range map[string]*apiextensionsv1.CustomResourceValidation{
+		"NoSchema":    nil,
+		"EmptySchema": {},
+		"Schema":      {OpenAPIV3Schema: parseSchema(t, "{type: object, properties: {spec: {type: object}}}")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			crd := widgets(t, "v1", "v1")
-			crd.Spec.PreserveUnknownFields = true
-			crd.Spec.Versions[0].Schema = tc.schema
-			p := mustProject(t, crd, nil)
-			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-			if len(p.Repairs) != 1 {
-				t.Errorf("%s\nit is told, got %q", tc.reason, p.Repairs)
-			}
-		})
+		crd := widgets(t, "v1", "v1")
+		crd.Spec.PreserveUnknownFields = true
+		crd.Spec.Versions[0].Schema = schema
+		p := mustProject(t, crd, nil)
+		want := parseSchema(t, "{type: object, x-kubernetes-preserve-unknown-fields: true}")
+		if diff := cmp.Diff(want, p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", name, diff)
+		}
+		if len(p.Repairs) != 1 {
+			t.Errorf("%s: want it told, got %q", name, p.Repairs)
+		}
 	}
 }
 
+// TestSize shows that descriptions of a schema go if it is too large with them, and that one which is too large without
+// them cannot be published.
 func TestSize(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason      string
-		description int
-		pattern     int
-		described   bool
-		want        Reason
+		description, title int
+		described          bool
+		want               Reason
 	}{
-		"Small": {
-			reason:      "A schema that fits keeps its descriptions.",
-			description: 1_000_000,
-			pattern:     0,
-			described:   true,
-			want:        "",
-		},
-		"Descriptions": {
-			reason:      "Descriptions go if the schema is too large with them.",
-			description: 2_000_000,
-			pattern:     0,
-			described:   false,
-			want:        "",
-		},
-		"TooLarge": {
-			reason:      "What is too large without descriptions cannot be published.",
-			description: 10,
-			pattern:     2_000_000,
-			described:   false,
-			want:        TooLarge,
-		},
+		"Small":        {description: 1_000_000, described: true},
+		"Descriptions": {description: 2_000_000},
+		"TooLarge":     {description: 10, title: 2_000_000, want: TooLarge},
 	} {
-		t.Run(name, func(t *testing.T) {
-			crd := widgets(t, "v1", "v1")
-			s := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-			s.Properties["a"] = apiextensionsv1.JSONSchemaProps{
-				Type: "string", Description: strings.Repeat("d", tc.description),
-				Title: strings.Repeat("t", tc.pattern),
-			}
-			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-			if got := ReasonOf(err); got != tc.want {
-				t.Fatalf("%s\nwant %q, got %q: %v", tc.reason, tc.want, got, err)
-			}
-			if p == nil {
-				return
-			}
-			described := p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["a"].Description != ""
-			if described != tc.described || (len(p.Repairs) == 0) != tc.described {
-				t.Errorf("%s\ndescribed %t, repairs %q", tc.reason, described, p.Repairs)
-			}
-		})
+		crd := widgets(t, "v1", "v1")
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["a"] = apiextensionsv1.JSONSchemaProps{
+			Type: "string", Description: strings.Repeat("d", tc.description), Title: strings.Repeat("t", tc.title),
+		}
+		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+		if got := ReasonOf(err); got != tc.want {
+			t.Errorf("%s: want %q, got %q: %v", name, tc.want, got, err)
+		}
+		if p == nil {
+			continue
+		}
+		described := p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["a"].Description != ""
+		if described != tc.described || (len(p.Repairs) == 0) != tc.described {
+			t.Errorf("%s: described %t, repairs %q", name, described, p.Repairs)
+		}
 	}
 }
