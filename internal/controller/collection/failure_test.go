@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -194,7 +193,7 @@ func TestInvalidSelection(t *testing.T) {
 	})
 }
 
-// TestSchema shows what the control plane refuses, what it fills in, and how it prints a collection.
+// TestSchema shows what the control plane refuses, and what it fills in.
 func TestSchema(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		for name, tc := range map[string]struct {
@@ -220,33 +219,9 @@ func TestSchema(t *testing.T) {
 				t.Errorf("%s: want an error with %q, got %v", name, tc.want, err)
 			}
 		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
 		group := map[string]string{
 			"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io",
 		}[w.scope.Name]
-		kube.Get(t, w.c, client.ObjectKey{Name: "observedobjectcollections." + group}, crd)
-		if diff := cmp.Diff([]string{"crossplane", "managed", "kubernetes"}, crd.Spec.Names.Categories); diff != "" {
-			t.Errorf("categories: -want, +got:\n%s", diff)
-		}
-		columns := map[string]string{}
-		for _, c := range crd.Spec.Versions[0].AdditionalPrinterColumns {
-			columns[c.Name] = c.JSONPath
-		}
-		want := map[string]string{
-			"KIND": ".spec.observeObjects.kind", "APIVERSION": ".spec.observeObjects.apiVersion",
-			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
-			"SYNCED":  ".status.conditions[?(@.type=='Synced')].status",
-			"READY":   ".status.conditions[?(@.type=='Ready')].status",
-			"REASON":  ".status.conditions[?(@.message)].reason",
-			"MESSAGE": ".status.conditions[?(@.message)].message",
-			"MEMBERS": ".status.members",
-		}
-		if w.scope.Name == "Namespaced" {
-			want["PROVIDERCONFIG-KIND"] = ".spec.providerConfigRef.kind"
-		}
-		if diff := cmp.Diff(want, columns); diff != "" {
-			t.Errorf("columns: -want, +got:\n%s", diff)
-		}
 		bare := build.Resource(group+"/v1alpha1", "ObservedObjectCollection", w.namespace(), w.tns+"-bare")
 		bare.Object["spec"] = map[string]any{"observeObjects": map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{}, "namespace": w.tns,
