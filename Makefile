@@ -54,8 +54,8 @@ LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
 SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity)
-CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
-	TestShortOutageIsNotShown TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync
+CROWDED  := TestLifecycle TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate TestOutageIsShownLate \
+	TestDeadTargetDelaysNoOther TestSeveral TestSync
 
 .PHONY: race
 race: tools ## Run the tests of what shares memory with the race detector. It needs a C compiler.
@@ -130,9 +130,8 @@ ifdef REGISTRY
 endif
 
 .PHONY: bench
-bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work, BENCH=figures prints what tests measure.
-	$(if $(filter-out figures,$(BENCH)),go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(filter-out figures,$(BENCH)))
-	$(if $(filter figures,$(BENCH)),hack/figures.sh)
+bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work.
+	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and gotestsum, once.

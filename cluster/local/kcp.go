@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/pkg/errors"
@@ -71,16 +70,6 @@ func (k *KCP) StartServer(ctx context.Context) error { return k.program.Start(ct
 
 // StopServer ends kcp and returns when it is gone. Its ports refuse connections until StartServer.
 func (k *KCP) StopServer() error { return k.program.Stop() }
-
-// Freeze stops the process where it is: connections stay, and nothing is answered until Thaw.
-func (k *KCP) Freeze() error {
-	return errors.Wrap(k.program.process.cmd.Process.Signal(syscall.SIGSTOP), "cannot freeze kcp")
-}
-
-// Thaw lets the process go on after Freeze.
-func (k *KCP) Thaw() error {
-	return errors.Wrap(k.program.process.cmd.Process.Signal(syscall.SIGCONT), "cannot thaw kcp")
-}
 
 // prepare makes the folder and chooses ports, and thus the flags of kcp start.
 func (k *KCP) prepare() error {

@@ -197,36 +197,6 @@ func TestMigrated(t *testing.T) {
 	}
 }
 
-// TestMigratedVersion shows that what a manager has applied in another version of the API becomes its own in that of
-// the manifest, and that entries of others stay as they are.
-func TestMigratedVersion(t *testing.T) {
-	const port = `{"f:spec":{"f:port":{}}}`
-	ours, theirs := entry(manager, applied, port), entry("other", applied, port)
-	ours.APIVersion, theirs.APIVersion = "example.org/v1beta1", "example.org/v1beta1"
-	m := Migration{
-		Live: object(t, `{}`), Manifest: object(t, `{"apiVersion":"example.org/v1"}`), Manager: manager,
-	}
-	m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{ours, theirs})
-	if holds, err := m.Needed(); err != nil || !holds {
-		t.Errorf("Needed: want true, got %t and error %v", holds, err)
-	}
-	entries, _, err := m.migrated()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, e := range entries {
-		got[e.Manager] = e.APIVersion
-	}
-	if diff := cmp.Diff(map[string]string{manager: "example.org/v1", "other": "example.org/v1beta1"}, got); diff != "" {
-		t.Errorf("versions: -want, +got:\n%s", diff)
-	}
-	m.Live.SetManagedFields(entries)
-	if holds, err := m.Needed(); err != nil || holds {
-		t.Errorf("Needed after the migration: want false, got %t and error %v", holds, err)
-	}
-}
-
 // TestMigratedIfRefused shows which fields of others are in the way of a manifest that a server has refused.
 func TestMigratedIfRefused(t *testing.T) {
 	const (
@@ -341,22 +311,5 @@ func TestMigratedIfRefused(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestMigratedFromKnown shows that a resource which has lost all managed fields gets those again that it had last, but
-// for those of other managers that are in another version.
-func TestMigratedFromKnown(t *testing.T) {
-	ours, theirs := entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`)
-	older := entry("older", update, `{"f:status":{}}`)
-	ours.APIVersion, older.APIVersion = "v1beta1", "v1beta1"
-	m := Migration{
-		Live: object(t, `{"data":{"a":"1","b":"2"}}`), Manifest: object(t, `{"apiVersion":"v1","data":{}}`), Manager: manager,
-		Known: []metav1.ManagedFieldsEntry{ours, theirs, older},
-	}
-	got, changed, err := m.migrated()
-	want := map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`}
-	if diff := cmp.Diff(want, fieldsByManager(t, got)); err != nil || !changed || diff != "" {
-		t.Errorf("changed %t, error %v, -want, +got:\n%s", changed, err, diff)
 	}
 }

@@ -128,18 +128,3 @@ func TestTokensOfTenants(t *testing.T) {
 		}
 	}
 }
-
-// TestConnectionsAreNotShared shows that a tenant who has an operator's kubeconfig does not get the operator's
-// connection.
-func TestConnectionsAreNotShared(t *testing.T) {
-	tenant := credentials{kubeconfig: document{content: []byte("k")}, writer: identity.WriterTenant}
-	operator := tenant
-	operator.writer = identity.WriterOperator
-	if tenant.digest() == operator.digest() {
-		t.Error("their digests are the same")
-	}
-	routes := newRoutes(Addresses{}, nil)
-	if routes[identity.WriterTenant].dialer == routes[identity.WriterOperator].dialer {
-		t.Error("they share connections")
-	}
-}

@@ -1,60 +1,21 @@
 package clusters
 
 import (
-	"bytes"
-	"compress/gzip"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
-
-// bomb returns much JSON in few bytes: a value over and over, compressed.
-func bomb(value string, size int) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = io.WriteString(z, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"a":`)
-	part := []byte(strings.Repeat(value, 1<<20/len(value)))
-	for n := 0; n < size; n += len(part) {
-		_, _ = z.Write(part)
-	}
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// TestBombs shows that an answer is read up to the limit and no further, whatever it is compressed to.
-func TestBombs(t *testing.T) {
-	for name, content := range map[string][]byte{
-		"LongString": bomb(`aaaaaaaaaaaaaaaa`, 200<<20),
-		"ManyValues": bomb(`[{},{},{},{},{},`, 200<<20),
-		"Whitespace": bomb("                ", 200<<20),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				w.Header().Set("Content-Encoding", "gzip")
-				_, _ = w.Write(content)
-			})
-			for verb, ask := range requests() {
-				ctx, cancel := context.WithTimeout(t.Context(), deadline)
-				err := ask(ctx, c)
-				cancel()
-				if err == nil || !strings.Contains(err.Error(), "server answers with more than") {
-					t.Errorf("%s: the error says that the answer is too large: got %.300v", verb, err)
-				}
-			}
-		})
-	}
-}
 
 // TestBombInWatch shows that one event of a watch is bounded, even with line breaks in it, and that their number is
 // not.
@@ -98,55 +59,99 @@ func TestBombInWatch(t *testing.T) {
 	}
 }
 
-// TestStalls shows that a request whose answer stops at any point is given up with its context, and that all are once a
-// probe is not answered either.
-func TestStalls(t *testing.T) {
-	for name, stall := range map[string]func(w http.ResponseWriter){
-		"Headers": func(http.ResponseWriter) {},
-		"Body": func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
-			_ = http.NewResponseController(w).Flush()
-		},
-		"Refusal": func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, `{"kind":"Status",`)
-			_ = http.NewResponseController(w).Flush()
-		},
-	} {
-		for verb, ask := range requests() {
-			t.Run(name+verb, func(t *testing.T) {
-				t.Parallel()
-				dead := make(chan struct{})
-				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					// Until it is read, net/http does not notice that a client has gone.
-					_, _ = io.Copy(io.Discard, r.Body)
-					if r.URL.Path != "/version" {
-						stall(w)
-						<-r.Context().Done()
-					}
-					select {
-					case <-dead:
-						stall(w)
-						<-r.Context().Done()
-					default:
-					}
-				}))
-				t.Cleanup(s.Close)
-				c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
-				awaitUp(t, c)
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				if err := ask(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("it ends with its context: got %v", err)
-				}
-				close(dead)
-				err := ask(t.Context(), c)
-				late := strings.Contains(fmt.Sprint(err), errSlow.Error())
-				if !IsUnreachable(err) || late && verb != "Discovery" && verb != "Find" { // These wait for 2 s only.
-					t.Errorf("it ends with the target, and not with its own time: got %v", err)
-				}
-			})
+const mebibyte = 1 << 20
+
+// configMapOf returns JSON of a ConfigMap of about so many bytes.
+func configMapOf(size int) string {
+	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` +
+		strings.Repeat("a", size) + `"}}`
+}
+
+// TestPages shows that the list of a tenant's server comes in pages, and that one without an end is not read for ever.
+func TestPages(t *testing.T) {
+	const perPage = 20 // of 100 KiB each
+	asked := make(chan url.Values, 1000)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
 		}
+		w.Header().Set("Content-Type", "application/json")
+		select {
+		case asked <- r.URL.Query():
+		default:
+		}
+		item := configMapOf(100 << 10)
+		_, _ = fmt.Fprintf(w,
+			`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[%s]}`,
+			strings.TrimSuffix(strings.Repeat(item+",", perPage), ","))
+	})
+	owner := informer.Owner{Controller: "c"}
+	i := informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
+	c.Watches().Track(owner, "test", i)
+	var err error
+	eventually(t, "a refusal", func() bool {
+		_, err = c.Watches().Get(t.Context(), owner, i)
+		return informer.IsDenied(err)
+	})
+	if err == nil || !strings.Contains(err.Error(), "server lists more than 32 MiB") || len(asked) == 0 {
+		t.Fatalf("want the limit of lists, got %v after %d requests", err, len(asked))
+	}
+	first := <-asked
+	if first.Get("limit") != strconv.Itoa(tenantPage) || first.Get("resourceVersion") != "" {
+		t.Errorf("want a page of %d resources in the newest state, got %v", tenantPage, first)
+	}
+}
+
+// A flood is a server of a tenant that shows one resource after another, without an end, as a list that comes as a
+// stream.
+type flood struct {
+	most  atomic.Int64 // how many bytes one stream has been read at most
+	ended atomic.Int64 // how many streams were left
+	lists atomic.Int64
+}
+
+func (f *flood) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case q.Get("watch") == "":
+		f.lists.Add(1)
+		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+	case q.Get("sendInitialEvents") == "true":
+		f.most.Store(max(f.most.Load(), f.pour(w)))
+		f.ended.Add(1)
+	default:
+		<-r.Context().Done()
+	}
+}
+
+// pour shows resources until the client leaves, and returns how many bytes it was sent.
+func (*flood) pour(w http.ResponseWriter) int64 {
+	filling, sent := strings.Repeat("a", 100<<10), int64(0)
+	for i := 2; ; i++ {
+		metadata := fmt.Sprintf(`{"namespace":"n","name":"c%d","resourceVersion":"%d"}`, i, i)
+		n, err := fmt.Fprintf(w,
+			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":%s,"data":{"a":%q}}}`+"\n",
+			metadata, filling)
+		if sent += int64(n); err != nil {
+			return sent
+		}
+	}
+}
+
+// TestFlood shows that no more than so many bytes of a list that comes as a stream are read of a tenant's server: the
+// stream is left, and listed again.
+func TestFlood(t *testing.T) {
+	const most = maxTenantList + 16*mebibyte // with what is on its way
+	f := &flood{}
+	c := serve(t, f.ServeHTTP)
+	c.Watches().Track(informer.Owner{Controller: "c"}, "test", informer.Interest{
+		Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
+	})
+	eventually(t, "the stream to be left and listed again",
+		func() bool { return f.ended.Load() > 0 && f.lists.Load() > 0 })
+	if got := f.most.Load(); got < mebibyte || got > most {
+		t.Errorf("a stream was read for %d MiB, want at most %d", got>>20, most>>20)
 	}
 }

@@ -1,7 +1,6 @@
 package clusters
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -73,23 +72,5 @@ func TestFence(t *testing.T) {
 	}
 	if n := writes.Load(); n > 0 {
 		t.Errorf("writes that arrived: want none, got %d", n)
-	}
-}
-
-// TestFenceSharesConnections shows that clusters with the same TLS settings share one connection.
-func TestFenceSharesConnections(t *testing.T) {
-	var conns atomic.Int64
-	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			conns.Add(1)
-		}
-	}
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	connected(t, s, fence.New(nil))
-	if n := conns.Load(); n > 1 {
-		t.Errorf("connections of three clusters: want 1, got %d", n)
 	}
 }

@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -117,29 +116,6 @@ func TestHealth(t *testing.T) {
 	assertReadyConfigs(t, r, 0, 0)
 }
 
-// TestHealthWithoutCredentials shows that a missing Secret is reported, and so is the connection that follows.
-func TestHealthWithoutCredentials(t *testing.T) {
-	const config = "config"
-	s := httptest.NewServer(http.NotFoundHandler())
-	defer s.Close()
-	r, reported := newHealthRegistry(t, s.URL)
-	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
-	r.Bind(o, config)
-	spec := &commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceSecret}}
-	if _, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec}); !IsInvalidConnection(err) {
-		t.Fatalf("Connect without a Secret: want an invalid connection, got %v", err)
-	}
-	awaitReport(t, reported, config)
-	if h := r.Health(config); !IsInvalidConnection(h.Err) || h.Known {
-		t.Errorf("Health: want an invalid connection, got %+v", h)
-	}
-	connectAs(t, r, o, "somebody")
-	awaitReport(t, reported, config)
-	if h := r.Health(config); h.Err != nil || !h.Known {
-		t.Errorf("Health with credentials: want no error, got %+v", h)
-	}
-}
-
 // injectedAs describes the provider's own cluster, seen by a user.
 func injectedAs(user string) commonv1.Connection {
 	return commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
@@ -205,4 +181,78 @@ func assertReadyConfigs(t *testing.T, r *Registry, series int, value float64) {
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	kube.Eventually(t, what, func() (bool, string) { return is(), "not yet" })
+}
+
+// TestTryCredentials shows that credentials are tried until the target has accepted them, and not again.
+func TestTryCredentials(t *testing.T) {
+	var tried atomic.Int32
+	var accepts atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Impersonate-User") != "" { // It is no probe.
+			tried.Add(1)
+			if !accepts.Load() {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+		}
+		fmt.Fprint(w, `{"gitVersion":"v1.36.1"}`)
+	}))
+	defer s.Close()
+	r, _ := newHealthRegistry(t, s.URL)
+	c := connectAs(t, r, informer.Owner{Controller: "c"}, "somebody")
+	if err := c.TryCredentials(t.Context()); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("refused credentials: want ErrUnauthorized, got %v", err)
+	}
+	accepts.Store(true)
+	for range 3 {
+		if err := c.TryCredentials(t.Context()); err != nil {
+			t.Errorf("accepted credentials: want no error, got %v", err)
+		}
+	}
+	if n := tried.Load(); n != 2 {
+		t.Errorf("want 2 requests with credentials, got %d", n)
+	}
+}
+
+// TestAuthorized shows that a target is asked each time, and that only what it serves is an answer.
+func TestAuthorized(t *testing.T) {
+	type answer struct {
+		code int
+		body string
+	}
+	const refusal = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"%s","code":%d}`
+	var next atomic.Pointer[answer]
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			fmt.Fprint(w, `{"gitVersion":"v1.36.1"}`)
+			return
+		}
+		w.WriteHeader(next.Load().code)
+		fmt.Fprint(w, next.Load().body)
+	}))
+	defer s.Close()
+	r, _ := newHealthRegistry(t, s.URL)
+	c := connectAs(t, r, informer.Owner{Controller: "c"}, "somebody")
+	unknown := answer{http.StatusUnauthorized, fmt.Sprintf(refusal, "Unauthorized", http.StatusUnauthorized)}
+	stranger := answer{http.StatusForbidden, fmt.Sprintf(refusal, "Forbidden", http.StatusForbidden)}
+	shown := answer{http.StatusOK, `{"kind":"APIVersions","versions":["v1"]}`}
+	for _, tc := range []struct {
+		reason string
+		answer answer
+		want   bool
+	}{
+		{"It does not know the credentials.", unknown, false},
+		{"It knows the user, and shows nothing.", stranger, false},
+		{"It is no API server.", answer{http.StatusOK, `{"Code":"Success"}`}, false},
+		{"It shows what it serves.", shown, true},
+		{"The credentials have been revoked.", unknown, false},
+		{"It knows them again.", shown, true},
+	} {
+		next.Store(&tc.answer)
+		if err := c.Authorized(t.Context(), informer.Owner{}); (err == nil) != tc.want {
+			t.Errorf("%s want authorized %t, got %v", tc.reason, tc.want, err)
+		}
+	}
 }

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -46,33 +49,6 @@ func TestIsBrief(t *testing.T) {
 				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-// TestBreakerTellsOutages shows that an error tells since when the target does not answer, and that a request whose
-// connection breaks while the target answers is no outage.
-func TestBreakerTellsOutages(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/breaks" {
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				_ = conn.Close()
-			}
-		}
-	}))
-	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
-	await(t, "the first probe", up)
-	if err := send(t.Context(), t, b, s.URL+"/breaks"); !IsUnreachable(err) || IsBrief(err) {
-		t.Errorf("a target that breaks one connection answers: got %v, brief %t", err, IsBrief(err))
-	}
-	s.Close()
-	if err := send(t.Context(), t, b, s.URL); !IsUnreachable(err) || !IsBrief(err) {
-		t.Errorf("the first request that fails: got %v, brief %t", err, IsBrief(err))
-	}
-	await(t, "the breaker to open", down)
-	if err := b.look().err; !IsBrief(err) {
-		t.Errorf("a target that has gone may be back soon: got %v", err)
 	}
 }
 
@@ -144,4 +120,78 @@ func TestOutageWakesUsersLate(t *testing.T) {
 func awaitHealth(t *testing.T, r *Registry, key, what string, is func(Health) bool) {
 	t.Helper()
 	eventually(t, what, func() bool { return is(r.Health(key)) })
+}
+
+// deadline is how long a test waits for what must happen.
+const deadline = 2 * time.Minute
+
+// newTestBreaker returns a breaker in front of a server, and channels that tell when it opens and closes.
+func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{}) {
+	t.Helper()
+	up, down = make(chan struct{}, 10), make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	server, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = newBreaker(ctx, server, func() { up <- struct{}{} }, func() { down <- struct{}{} }, func() {})
+	b.next = &http.Transport{DisableKeepAlives: true}
+	return b, up, down
+}
+
+func await(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(deadline):
+		t.Fatalf("gave up waiting for %s", what)
+	}
+}
+
+func send(ctx context.Context, t *testing.T, b *breaker, url string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := b.RoundTrip(req)
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	return err
+}
+
+// TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the
+// error says what to write.
+func TestBreakerTellsOfTLS(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	plain := strings.Replace(s.URL, "https://", "http://", 1)
+	b, _, _ := newTestBreaker(t, plain)
+	b.next = newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths, b.next)
+	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
+		t.Errorf("want an error that names https://, got %v", err)
+	}
+}
+
+func TestBreakerKeepsSlowButAlive(t *testing.T) {
+	slow := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-slow
+		}
+	}))
+	defer s.Close()
+	b, up, down := newTestBreaker(t, s.URL)
+	b.suspect()
+	await(t, "the first probe", up)
+	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
+	defer timer.Stop()
+	if err := send(t.Context(), t, b, s.URL+"/slow"); err != nil {
+		t.Errorf("A slow request to a target that answers probes may take its time: got %v", err)
+	}
+	if len(down) > 0 {
+		t.Error("The breaker must not open")
+	}
 }

@@ -35,7 +35,7 @@ type part struct {
 type starter struct {
 	manager ctrl.Manager
 	log     logging.Logger
-	owned   func(client.Object) bool             // reports whether a resource is this replica's
+	owned   func(client.Object) bool             // reports whether a resource is this replica's, nil if all are
 	logged  map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
 }
 
@@ -113,7 +113,7 @@ func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error
 	_, err := i.AddEventHandler(failureLog(s.log, k.GroupKind(), func(o client.Object) bool {
 		select {
 		case <-s.manager.Elected():
-			return s.owned(o)
+			return s.owned == nil || s.owned(o)
 		default:
 			return false
 		}

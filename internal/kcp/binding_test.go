@@ -56,47 +56,42 @@ func TestConsumersOf(t *testing.T) {
 			"type": "BindingUpToDate", "status": "False", "reason": "NamingConflicts", "message": "naming conflict",
 		},
 	}}
-	type args struct {
+	bound := []any{boundBy("v1")}
+	for name, tc := range map[string]struct {
+		reason   string
 		bindings []*unstructured.Unstructured
 		claims   []kcp.Claim
-	}
-	cases := map[string]struct {
-		reason string
-		args   args
-		want   []kcp.Consumer
+		want     []kcp.Consumer
 	}{
 		"None": {reason: "Without bindings there are no consumers."},
 		"Bound": {
 			reason: "Consumers are sorted by their paths, and known by their logical clusters if these are not there.",
-			args: args{bindings: []*unstructured.Unstructured{
-				bindingOf("c2", "root:b", []any{boundBy("v1")}, nil), bindingOf("c3", "", []any{boundBy("v1")},
-					nil), bindingOf("c1", "root:a", nil, nil),
-			}},
+			bindings: []*unstructured.Unstructured{
+				bindingOf("c2", "root:b", bound, nil), bindingOf("c3", "", bound, nil), bindingOf("c1", "root:a", nil, nil),
+			},
 			want: []kcp.Consumer{
-				{Cluster: "c3", Bound: true}, {Cluster: "c1", Path: "root:a"}, {
-					Cluster: "c2", Path: "root:b", Bound: true,
-				},
+				{Cluster: "c3", Bound: true}, {Cluster: "c1", Path: "root:a"}, {Cluster: "c2", Path: "root:b", Bound: true},
 			},
 		},
 		"Twice": {
 			reason: "A workspace that binds twice is one consumer, and what it can use counts.",
-			args: args{bindings: []*unstructured.Unstructured{
-				bindingOf("c1", "root:a", nil, nil), bindingOf("c1", "root:a", []any{boundBy("v1")},
-					nil), bindingOf("c1", "root:a", nil, nil),
-			}},
+			bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", nil, nil), bindingOf("c1", "root:a", bound, nil), bindingOf("c1", "root:a", nil, nil),
+			},
 			want: []kcp.Consumer{{Cluster: "c1", Path: "root:a", Bound: true}},
 		},
 		"Conflict": {
-			reason: "Why a consumer cannot use a resource is what kcp says.",
-			args:   args{bindings: []*unstructured.Unstructured{conflict}},
-			want:   []kcp.Consumer{{Cluster: "c1", Path: "root:a", Problem: "naming conflict"}},
+			reason:   "Why a consumer cannot use a resource is what kcp says.",
+			bindings: []*unstructured.Unstructured{conflict},
+			want:     []kcp.Consumer{{Cluster: "c1", Path: "root:a", Problem: "naming conflict"}},
 		},
 		"Accepted": {
 			reason: "A claim is accepted with all its verbs, or with any.",
-			args: args{claims: []kcp.Claim{some}, bindings: []*unstructured.Unstructured{
-				bindingOf("c1", "root:a", []any{boundBy("v1")}, []any{decided("Accepted", "events", "list", "get")}),
-				bindingOf("c2", "root:b", []any{boundBy("v1")}, []any{decided("Accepted", "events", "*")}),
-			}},
+			claims: []kcp.Claim{some},
+			bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", bound, []any{decided("Accepted", "events", "list", "get")}),
+				bindingOf("c2", "root:b", bound, []any{decided("Accepted", "events", "*")}),
+			},
 			want: []kcp.Consumer{
 				{Cluster: "c1", Path: "root:a", Bound: true, Accepted: []kcp.Claim{some}},
 				{Cluster: "c2", Path: "root:b", Bound: true, Accepted: []kcp.Claim{some}},
@@ -105,11 +100,12 @@ func TestConsumersOf(t *testing.T) {
 		"Open": {
 			reason: "A claim that is rejected, accepted with less, or of another identity is not accepted: " +
 				"kcp compares verbs literally.",
-			args: args{claims: []kcp.Claim{all, foreign}, bindings: []*unstructured.Unstructured{
-				bindingOf("c1", "root:a", []any{boundBy("v1")}, []any{decided("Rejected", "events", "*")}),
-				bindingOf("c2", "root:b", []any{boundBy("v1")}, []any{decided("Accepted", "events", "get", "list")}),
-				bindingOf("c3", "root:c", []any{boundBy("v1")}, []any{decided("Accepted", "events", "*")}),
-			}},
+			claims: []kcp.Claim{all, foreign},
+			bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", bound, []any{decided("Rejected", "events", "*")}),
+				bindingOf("c2", "root:b", bound, []any{decided("Accepted", "events", "get", "list")}),
+				bindingOf("c3", "root:c", bound, []any{decided("Accepted", "events", "*")}),
+			},
 			want: []kcp.Consumer{
 				{Cluster: "c1", Path: "root:a", Bound: true, Open: []kcp.Claim{all, foreign}},
 				{Cluster: "c2", Path: "root:b", Bound: true, Open: []kcp.Claim{all, foreign}},
@@ -118,23 +114,20 @@ func TestConsumersOf(t *testing.T) {
 		},
 		"Whole": {
 			reason: "All objects are shown if the claim is accepted for all, and kcp says that this is applied.",
-			args: args{bindings: []*unstructured.Unstructured{
+			bindings: []*unstructured.Unstructured{
 				applied(bindingOf("c1", "root:a", nil, []any{decided("Accepted", "events", "*")}), true),
 				applied(bindingOf("c2", "root:b", nil, []any{decided("Accepted", "events", "*")}), false),
 				applied(bindingOf("c3", "root:c", nil, []any{decided("Rejected", "events", "*")}), true),
 				bindingOf("c4", "root:d", nil, []any{decided("Accepted", "events", "*")}),
-			}},
+			},
 			want: []kcp.Consumer{
 				{Cluster: "c1", Path: "root:a", Whole: []schema.GroupResource{{Resource: "events"}}},
-				{Cluster: "c2", Path: "root:b"},
-				{Cluster: "c3", Path: "root:c"},
-				{Cluster: "c4", Path: "root:d"},
+				{Cluster: "c2", Path: "root:b"}, {Cluster: "c3", Path: "root:c"}, {Cluster: "c4", Path: "root:d"},
 			},
 		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := kcp.ConsumersOf(tc.args.bindings, hats, tc.args.claims)
+			got, err := kcp.ConsumersOf(tc.bindings, hats, tc.claims)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,66 +33,53 @@ func TestChange(t *testing.T) {
 				func(kcp.Claim) bool { return kept })
 		}
 	}
-	type args struct {
-		base   *unstructured.Unstructured
-		change kcp.Change
-	}
 	claims := func(identity string) []kcp.Claim {
 		return []kcp.Claim{{GroupResource: boats, IdentityHash: identity, Verbs: []string{"*"}}}
 	}
-	type want struct {
+	nothing := func(*kcp.Draft) error { return nil }
+	for name, tc := range map[string]struct {
+		reason  string
+		base    *unstructured.Unstructured
+		change  kcp.Change
 		changed bool
 		claims  []kcp.Claim
 		err     error
-	}
-	cases := map[string]struct {
-		reason string
-		args   args
-		want   want
 	}{
 		"Nothing": {
-			reason: "What changes nothing needs not be written.",
-			args:   args{base: exportOf("", map[string]any{}), change: func(*kcp.Draft) error { return nil }},
+			reason: "What changes nothing needs not be written.", base: exportOf("", map[string]any{}), change: nothing,
 		},
 		"New": {
-			reason: "An APIExport that does not exist is written whatever it holds.",
-			args:   args{change: func(*kcp.Draft) error { return nil }},
-			want:   want{changed: true},
+			reason: "An APIExport that does not exist is written whatever it holds.", change: nothing, changed: true,
 		},
 		"Virtual": {
 			reason: "A resource of virtual storage is not ours to replace.",
-			args: args{
-				base: exportOf("", map[string]any{"resources": []any{map[string]any{
-					"group": group, "name": "hats", "schema": "v1.hats." + group,
-					"storage": map[string]any{"virtual": map[string]any{}},
-				}}}),
-				change: func(d *kcp.Draft) error { return d.SetSchema(hats, "v2.hats."+group) },
-			},
-			want: want{err: cmpopts.AnyError},
+			base: exportOf("", map[string]any{"resources": []any{map[string]any{
+				"group": group, "name": "hats", "schema": "v1.hats." + group,
+				"storage": map[string]any{"virtual": map[string]any{}},
+			}}}),
+			change: func(d *kcp.Draft) error { return d.SetSchema(hats, "v2.hats."+group) }, err: cmpopts.AnyError,
 		},
 		"IdentityOfStranger": {
 			reason: "An APIExport claims a resource with one identity, and a stranger's is not changed.",
-			args:   args{base: exportOf("", claimed), change: claim(false)},
-			want:   want{claims: claims("old"), err: cmpopts.AnyError},
+			base:   exportOf("", claimed), change: claim(false), claims: claims("old"), err: cmpopts.AnyError,
 		},
 		"IdentityKept": {
 			reason: "Nor is one that another of us needs.",
-			args:   args{base: exportOf(boats.String(), claimed), change: claim(true)},
-			want:   want{claims: claims("old"), err: cmpopts.AnyError},
+			base:   exportOf(boats.String(), claimed), change: claim(true), claims: claims("old"), err: cmpopts.AnyError,
 		},
 		"IdentityOurs": {
 			reason: "A claim that was added here follows the identity, and stays the only one to its resource.",
-			args:   args{base: exportOf(boats.String(), claimed), change: claim(false)},
-			want:   want{changed: true, claims: claims("new")},
+			base:   exportOf(boats.String(), claimed), change: claim(false), changed: true, claims: claims("new"),
 		},
 		"ForeignClaim": {
 			reason: "A claim of a stranger is not taken back.",
-			args:   args{base: exportOf("", claimed), change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) }},
-			want:   want{claims: claims("old")},
+			base:   exportOf("", claimed), claims: claims("old"),
+			change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) },
 		},
 		"Sorted": {
 			reason: "Claims are written as api-syncagent writes them: sorted by group and resource.",
-			args: args{base: exportOf("", claimed), change: func(d *kcp.Draft) error {
+			base:   exportOf("", claimed),
+			change: func(d *kcp.Draft) error {
 				for _, r := range []string{"secrets", "events"} {
 					c := kcp.Claim{GroupResource: schema.GroupResource{Resource: r}, Verbs: []string{"*"}}
 					if err := d.AddClaim(c, nil); err != nil {
@@ -100,64 +87,43 @@ func TestChange(t *testing.T) {
 					}
 				}
 				return nil
-			}},
-			want: want{changed: true, claims: []kcp.Claim{
+			},
+			changed: true,
+			claims: []kcp.Claim{
 				events(), {GroupResource: schema.GroupResource{Resource: "secrets"}, Verbs: []string{"*"}}, claims("old")[0],
-			}},
+			},
 		},
 		"Policy": {
 			reason: "A policy that is there is left.",
-			args: args{
-				base:   exportOf("", map[string]any{"maximalPermissionPolicy": map[string]any{"local": map[string]any{}}}),
-				change: func(d *kcp.Draft) error { return d.SetLocalPolicy() },
-			},
+			base:   exportOf("", map[string]any{"maximalPermissionPolicy": map[string]any{"local": map[string]any{}}}),
+			change: func(d *kcp.Draft) error { return d.SetLocalPolicy() },
 		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			d := kcp.NewDraft("shop", tc.args.base)
-			err := tc.args.change(d)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s\nChange: -want error, +got error:\n%s", tc.reason, diff)
+			d := kcp.NewDraft("shop", tc.base)
+			if err := tc.change(d); !cmp.Equal(tc.err, err, cmpopts.EquateErrors()) {
+				t.Errorf("%s\nChange: want error %v, got %v", tc.reason, tc.err, err)
 			}
-			if got := d.Changed(); got != tc.want.changed {
-				t.Errorf("%s\nChanged: want %t, got %t", tc.reason, tc.want.changed, got)
+			if got := d.Changed(); got != tc.changed {
+				t.Errorf("%s\nChanged: want %t, got %t", tc.reason, tc.changed, got)
 			}
-			if diff := cmp.Diff(tc.want.claims, d.Claims()); diff != "" {
+			if diff := cmp.Diff(tc.claims, d.Claims()); diff != "" {
 				t.Errorf("%s\nClaims: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
+// TestResourceOf shows of which resource a schema is, by its name of three parts.
 func TestResourceOf(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		name   string
-		want   schema.GroupResource
-		ok     bool
-	}{
-		"Grouped": {
-			reason: "A group may have dots.",
-			name:   "v1.hats.shop.example.com",
-			want:   schema.GroupResource{Group: "shop.example.com", Resource: "hats"},
-			ok:     true,
-		},
-		"Core": {
-			reason: "The core group has a name of its own.",
-			name:   "v1.pods.core",
-			want:   schema.GroupResource{Resource: "pods"},
-			ok:     true,
-		},
-		"Short": {reason: "Without three parts it is no name of a schema.", name: "v1.hats"},
-		"Empty": {reason: "Nothing is published yet.", name: ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, ok := kcp.ResourceOf(tc.name)
-			if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
-				t.Errorf("%s\nResourceOf: ok %t, -want, +got:\n%s", tc.reason, ok, diff)
-			}
-		})
+	for name, want := range map[string]schema.GroupResource{
+		"v1.hats.shop.example.com": {Group: "shop.example.com", Resource: "hats"},
+		"v1.pods.core":             {Resource: "pods"},
+		"v1.hats":                  {},
+		"":                         {}, // Nothing is published yet.
+	} {
+		if got, ok := kcp.ResourceOf(name); got != want || ok != (want.Resource != "") {
+			t.Errorf("%q: want %v, got %v, %t", name, want, got, ok)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	testkcp "github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
@@ -174,99 +171,6 @@ func merged(a, b map[string]string) map[string]string {
 	}
 	maps.Copy(a, b)
 	return a
-}
-
-// TestClaimsInBothVersions shows that a claim of ours means the same to clients of both versions, that one written by a
-// stranger in either version stays what it is to both, and that making the Change again changes nothing.
-func TestClaimsInBothVersions(t *testing.T) {
-	_, cfg, place := workspace(t, "shop", "hats")
-	c := testkcp.Client(t, cfg)
-	stranger := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	stranger.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create"}},
-	}
-	kube.Create(t, c, stranger)
-	w := &kcp.Writer{}
-	change := func(d *kcp.Draft) error {
-		settings := kcp.Claim{
-			GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"},
-		}
-		if err := d.AddClaim(settings, func(kcp.Claim) bool { return false }); err != nil {
-			return err
-		}
-		return publish("hats", "v1.hats."+group)(d)
-	}
-	u, err := w.Write(t.Context(), place, change)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := kcp.NewDraft("shop", u)
-	if err := change(again); err != nil || again.Changed() {
-		t.Errorf("a Change that is made already: changed %t, %v", again.Changed(), err)
-	}
-	wantNew := []apisv1alpha2.PermissionClaim{
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}},
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create", "*"}},
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
-	}
-	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
-		t.Errorf("claims in v1alpha2: -want, +got:\n%s", diff)
-	}
-	old := &apisv1alpha1.APIExport{}
-	kube.Get(t, c, client.ObjectKey{Name: "shop"}, old)
-	wantOld := []apisv1alpha1.PermissionClaim{
-		{GroupResource: apisv1alpha1.GroupResource{Resource: "configmaps"}, All: true},
-		{GroupResource: apisv1alpha1.GroupResource{Resource: "events"}, All: true},
-		{GroupResource: apisv1alpha1.GroupResource{Resource: "secrets"}},
-	}
-	if diff := cmp.Diff(wantOld, old.Spec.PermissionClaims); diff != "" {
-		t.Errorf("claims in v1alpha1: -want, +got:\n%s", diff)
-	}
-
-	// A client of v1alpha1 that adds a claim of its own leaves ours as they are.
-	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // kcp writes the APIExport, too.
-		if err := c.Get(t.Context(), client.ObjectKey{Name: "shop"}, old); err != nil {
-			return err
-		}
-		old.Spec.PermissionClaims[2].All = true
-		old.Spec.PermissionClaims = append(old.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{
-			GroupResource: apisv1alpha1.GroupResource{Resource: "namespaces"}, All: true,
-		})
-		return c.Update(t.Context(), old)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	wantNew = append(wantNew, apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Resource: "namespaces"}, Verbs: []string{"*"},
-	})
-	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
-		t.Errorf("claims in v1alpha2 after a write in v1alpha1: -want, +got:\n%s", diff)
-	}
-	silent := place
-	silent.Put = func(*unstructured.Unstructured) { t.Error("something is written that is so already") }
-	if _, err := w.Write(t.Context(), silent, change); err != nil {
-		t.Fatal(err)
-	}
-
-	// Withdrawn is what was added here, and nothing else.
-	if _, err := w.Write(t.Context(), place, func(d *kcp.Draft) error {
-		for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
-			if err := d.RemoveClaim(schema.GroupResource{Resource: r}); err != nil {
-				return err
-			}
-		}
-		return d.RemoveResource(schema.GroupResource{Group: group, Resource: "hats"})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	e := getExport(t, cfg, "shop")
-	if diff := cmp.Diff(slices.Delete(wantNew, 0, 1), e.Spec.PermissionClaims); diff != "" {
-		t.Errorf("claims after withdrawal: -want, +got:\n%s", diff)
-	}
-	if len(e.Spec.Resources) != 0 || e.Annotations[kcp.AnnotationAddedClaims] != "" {
-		t.Errorf("after withdrawal: resources %v, annotations %v", e.Spec.Resources, e.Annotations)
-	}
 }
 
 // TestWriteFails shows that a Change that fails does not spoil those of others at the same time, and that an APIExport

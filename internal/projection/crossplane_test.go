@@ -240,32 +240,3 @@ x-kubernetes-validations:
 		t.Errorf("want each rule that is left out to be told, got %q", p.Repairs)
 	}
 }
-
-// TestHide shows what goes with a field: whatever asks for it, wherever that stands, and nothing else.
-func TestHide(t *testing.T) {
-	for name, tc := range map[string]struct{ reason, schema, want string }{
-		"Alone": {
-			reason: "Other fields stay, as do those of its name elsewhere.",
-			schema: "{properties: {a: {properties: {b: {}, c: {}}}, b: {}}, required: [b]}",
-			want:   "{properties: {a: {properties: {c: {}}}, b: {}}, required: [b]}",
-		},
-		"Missing": {
-			reason: "A schema that does not have it stays.",
-			schema: "{properties: {c: {}}}",
-			want:   "{properties: {c: {}}}",
-		},
-		"Required": {
-			reason: "Nobody has to give it.",
-			schema: "{properties: {a: {required: [b, c]}}}",
-			want:   "{properties: {a: {required: [c]}}}",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := parseSchema(t, tc.schema)
-			hide(got, []string{"a", "b"})
-			if diff := cmp.Diff(parseSchema(t, tc.want), got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}

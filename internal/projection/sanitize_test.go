@@ -145,39 +145,21 @@ func TestUnrepaired(t *testing.T) {
 
 // TestAnyFields shows that what had no schema, or kept all fields beside it, keeps them.
 func TestAnyFields(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		schema *apiextensionsv1.CustomResourceValidation
-		want   string
-	}{
-		"NoSchema": {
-			reason: "Without a schema an object may have any fields.",
-			schema: nil,
-			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
-		"EmptySchema": {
-			reason: "An empty schema is none.",
-			schema: &apiextensionsv1.CustomResourceValidation{},
-			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
-		"Schema": {
-			reason: "With preserveUnknownFields, too.",
-			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t,
-				"{type: object, properties: {spec: {type: object}}}")},
-			want: "{type: object, x-kubernetes-preserve-unknown-fields: true}",
-		},
+	for name, schema := range map[string]*apiextensionsv1.CustomResourceValidation{
+		"NoSchema":    nil,
+		"EmptySchema": {},
+		"Schema":      {OpenAPIV3Schema: parseSchema(t, "{type: object, properties: {spec: {type: object}}}")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			crd := widgets(t, "v1", "v1")
-			crd.Spec.PreserveUnknownFields = true
-			crd.Spec.Versions[0].Schema = tc.schema
-			p := mustProject(t, crd, nil)
-			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-			if len(p.Repairs) != 1 {
-				t.Errorf("%s\nit is told, got %q", tc.reason, p.Repairs)
-			}
-		})
+		crd := widgets(t, "v1", "v1")
+		crd.Spec.PreserveUnknownFields = true
+		crd.Spec.Versions[0].Schema = schema
+		p := mustProject(t, crd, nil)
+		want := parseSchema(t, "{type: object, x-kubernetes-preserve-unknown-fields: true}")
+		if diff := cmp.Diff(want, p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", name, diff)
+		}
+		if len(p.Repairs) != 1 {
+			t.Errorf("%s: want it told, got %q", name, p.Repairs)
+		}
 	}
 }

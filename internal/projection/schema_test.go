@@ -68,45 +68,6 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaName shows that a name stands for a projected definition, so that what is undone has the name it had.
-func TestSchemaName(t *testing.T) {
-	name := func(change func(*apiextensionsv1.CustomResourceDefinition), to *publishedv1alpha1.ResourceProjection) string {
-		crd := widgets(t, "v1", "v1")
-		change(crd)
-		n, err := mustProject(t, crd, to).SchemaName()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	none := func(*apiextensionsv1.CustomResourceDefinition) {}
-	original := name(none, nil)
-	for reason, same := range map[string]string{
-		"Nothing changed.":             name(none, nil),
-		"An empty projection is none.": name(none, &publishedv1alpha1.ResourceProjection{}),
-		"kcp does not convert as well.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
-		}, nil),
-		"Metadata and status say nothing about the API.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Generation, c.Labels, c.Status.StoredVersions = 99, map[string]string{"a": "b"}, []string{"v1"}
-		}, nil),
-	} {
-		if same != original {
-			t.Errorf("%s Want %s, got %s", reason, original, same)
-		}
-	}
-	for reason, other := range map[string]string{
-		"The projection changed.": name(none, &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}}),
-		"The schema changed.": name(func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new"
-		}, nil),
-	} {
-		if other == original {
-			t.Errorf("%s Want another name than %s", reason, original)
-		}
-	}
-}
-
 func TestSchemaParticulars(t *testing.T) {
 	project := func(crd *apiextensionsv1.CustomResourceDefinition,
 		to *publishedv1alpha1.ResourceProjection,

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -54,33 +53,6 @@ func TestPauses(t *testing.T) {
 			t.Errorf("the last waits %s, and one of another workspace %s", last, other)
 		}
 	})
-}
-
-// TestSpecChanges shows that what is known of objects stays when another spec takes over, and that all of them are
-// tried by that one at once.
-func TestSpecChanges(t *testing.T) {
-	p := newTestPublication(t)
-	failed, synced := in("a", "failed"), in("a", "synced")
-	p.worker.objects.note(synced, nil)
-	p.worker.objects.note(failed, objectsync.ErrForeign)
-	p.worker.workspaces.follow(Consumers{Workspaces: boundTo("url", []string{"a"})})
-	before := p.status()
-	next, err := newPublication(t.Name(), p.worker.config, p, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer next.cancel()
-	defer next.worker.objects.queue.ShutDown()
-	next.worker.objects.resume()
-	if diff := cmp.Diff([]string{"failed", "synced"}, drain(next.worker.objects.queue)); diff != "" {
-		t.Errorf("tried: -want, +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(before, next.status()); diff != "" || before.Failed != 1 || before.Synced != 1 {
-		t.Errorf("counts before were %v: -want, +got:\n%s", before, diff)
-	}
-	if w := next.worker.workspaces.get("a"); !w.Bound || w.objects != 2 {
-		t.Errorf("want the workspace known with its objects, got %+v", w)
-	}
 }
 
 // TestOrphansOfKinds shows that only copies of objects of our own kind count as orphans, where others have copies of
@@ -130,22 +102,6 @@ func TestFailuresByReason(t *testing.T) {
 		if err := failures.WithLabelValues(t.Name(), reason).Write(m); err != nil || m.GetCounter().GetValue() != want {
 			t.Errorf("%s: want %v, got %v, %v", reason, want, m.GetCounter().GetValue(), err)
 		}
-	}
-}
-
-// TestStreamOfGoneEndpoint shows that what is looked at through an endpoint that has just gone is not known yet, and
-// that nothing keeps it from being known when the endpoint is back.
-func TestStreamOfGoneEndpoint(t *testing.T) {
-	p := newTestPublication(t)
-	e := &endpoint{url: "gone"}
-	at := &pass{worker: p.worker, item: in("a", "1"), needs: set[need]{}}
-	c := reader{side: &side{pass: at, endpoint: e, cluster: "a"}, resource: objectsync.Secrets}
-	_, err := c.Get(types.NamespacedName{Namespace: "default", Name: "key"})
-	if !errors.Is(err, errEndpointGone) || !isEarly(err) {
-		t.Errorf("want %v, got %v", errEndpointGone, err)
-	}
-	if len(p.worker.streams.related) != 0 {
-		t.Errorf("it keeps %v", p.worker.streams.related)
 	}
 }
 

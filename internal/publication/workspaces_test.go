@@ -50,43 +50,6 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestManyWorkspaces shows that further workspaces cost neither a stream nor looks at the objects of all others, and
-// that a change in one is no reason for that, either.
-func TestManyWorkspaces(t *testing.T) {
-	const many, further, few = 500, 5, 10
-	s := &server{events: make(chan any)}
-	var workspaces []string
-	for i := range many + further {
-		workspaces = append(workspaces, fmt.Sprintf("c%d", i))
-		s.objects = append(s.objects, webIn(workspaces[i], "1"))
-	}
-	p, consumers := newThings(t, s, workspaces[:many]...)
-	open(t, p)
-	changes := 1
-	looks := func() (bool, string) { // for a change
-		changes++
-		s.events <- webIn(workspaces[0], strconv.Itoa(changes))
-		kube.Eventually(t, "a look", func() (bool, string) { return p.worker.objects.queue.Len() > 0, "" })
-		n := len(drain(p.worker.objects.queue))
-		return n <= few, strconv.Itoa(n)
-	}
-	for range 3 { // All that there was has been looked at by then.
-		kube.Eventually(t, "few looks for a change", looks)
-	}
-	streams := s.streams.Load()
-	consumers.Workspaces = boundTo(consumers.Endpoints[0].URL, workspaces)
-	p.adapt(consumers)
-	if got := len(drain(p.worker.objects.queue)); got < further || got > few {
-		t.Errorf("want looks at the objects of %d new workspaces, got %d", further, got)
-	}
-	if ok, got := looks(); !ok {
-		t.Errorf("want few looks for a change, got %s", got)
-	}
-	if now := s.streams.Load(); now != streams {
-		t.Errorf("with %d workspaces more: want %d streams, got %d", further, streams, now)
-	}
-}
-
 // sizes returns how much a publication knows of workspaces and objects.
 func sizes(p *publication) map[string]int {
 	out := map[string]int{}

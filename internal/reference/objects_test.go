@@ -18,7 +18,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -194,32 +193,5 @@ func bump(change func(client.Object)) func(*mobjectv1alpha1.Object) {
 	return func(o *mobjectv1alpha1.Object) {
 		o.SetResourceVersion("2")
 		change(o)
-	}
-}
-
-// TestKeys shows under which keys the index of the cache has an Object. They must not depend on which kinds are served,
-// as nobody makes them anew when one more is.
-func TestKeys(t *testing.T) {
-	cluster := schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}
-	r := NewResolver(Options{Cluster: &clusters.Cluster{}, CrossNamespace: true, Kinds: []Kind{
-		{GVK: cluster}, {GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true},
-	}})
-	o := named("a",
-		reading("metadata.uid", "b", nil), reading("metadata.uid", "", map[string]string{"app": "web"}),
-		commonv1.Reference{DependsOn: &commonv1.DependsOn{
-			APIVersion: "kubernetes.crossplane.io/v1alpha1", Kind: "Object", Name: "c",
-		}},
-		commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "ConfigMap", Name: "d"}},
-		commonv1.Reference{DependsOn: &commonv1.DependsOn{}})
-	o.Observed().References = []commonv1.PinnedReference{{
-		APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object", Namespace: "default", Name: "e",
-	}}
-	want := []string{
-		"Object.kubernetes.m.crossplane.io/default/b", "Object.kubernetes.m.crossplane.io/default/?app=web",
-		"Object.kubernetes.crossplane.io//c", "Object.kubernetes.m.crossplane.io/default/e",
-	}
-	got := r.keys(Kind{GVK: mobjectv1alpha1.ObjectGroupVersionKind}.referrer(o))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("keys: -want, +got:\n%s", diff)
 	}
 }

@@ -3,6 +3,14 @@ package reference
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -37,5 +45,180 @@ func TestTake(t *testing.T) {
 				t.Errorf("%s\ntake: got %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestWrite shows that null gives way, that nothing else does, and that what was read does not change with the copy.
+func TestWrite(t *testing.T) {
+	shared := map[string]any{"b": "c"}
+	content := map[string]any{"a": nil, "text": "x"}
+	for path, value := range map[string]any{"a.b": "c", "copy": shared} {
+		if err := write(content, path, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write(content, "copy.b", "changed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(content, "text.b", "c"); err == nil {
+		t.Error("a text has no fields")
+	}
+	want := map[string]any{"a": map[string]any{"b": "c"}, "copy": map[string]any{"b": "changed"}, "text": "x"}
+	if diff := cmp.Diff(want, content) + cmp.Diff(map[string]any{"b": "c"}, shared); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestCheckPath shows which paths are fine: indexes are limited, each and together.
+func TestCheckPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"": true, "spec.containers[0].image": true, "a[1024]": true, "a[1025]": false, "a[1000][25]": false,
+		"[0].b": false, "a[0": false, "a[*].b": false, ".": false,
+	} {
+		if err := checkPath(path); (err == nil) != want {
+			t.Errorf("checkPath(%q): want it to be fine: %t, got %v", path, want, err)
+		}
+	}
+}
+
+func FuzzPath(f *testing.F) {
+	for _, p := range []string{
+		"metadata.name", "a[0].b", "a[example.org/b]", "spec.x[*]", "a[99999999999999999999]", "[[", "[0]", "",
+	} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if checkPath(path) != nil || path == "" {
+			return
+		}
+		content := map[string]any{}
+		if err := write(content, path, "value"); err != nil {
+			t.Fatalf("a path that is fine can be written to an empty object: %v", err)
+		}
+		if v, ok, err := read(content, path); err != nil || !ok || v != "value" {
+			t.Fatalf("what is written at %q can be read: %v, %t, %v", path, v, ok, err)
+		}
+	})
+}
+
+// TestWaysBack shows which Objects are found to be in a cycle with one, and the way back from each, and that each is
+// looked at once. Each edge is written as two letters, of the Object that refers and of the one it refers to.
+func TestWaysBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		edges  string
+		want   map[string]string // the next Object on the way to a
+	}{
+		"Alone":   {reason: "An Object without references is in no cycle."},
+		"Chain":   {reason: "Nor is one at the begin of a chain.", edges: "ab bc"},
+		"End":     {reason: "What leads to an Object does not count if that does not lead there.", edges: "ba cb"},
+		"Self":    {reason: "An Object may refer to itself.", edges: "aa", want: map[string]string{"a": "a"}},
+		"Two":     {reason: "Two may refer to each other.", edges: "ab ba", want: map[string]string{"a": "b", "b": "a"}},
+		"Beside":  {reason: "A cycle that only others are in is none.", edges: "ab bc cb", want: nil},
+		"Diamond": {reason: "Two ways to one Object are no cycle.", edges: "ab ac bd cd", want: nil},
+		"Three": {
+			reason: "Those who are not on a way back are left out.", edges: "ab bc ca bd de",
+			want: map[string]string{"a": "b", "b": "c", "c": "a"},
+		},
+		"Shortest": {
+			reason: "The shortest way counts.", edges: "ab bc cd da ca",
+			want: map[string]string{"a": "b", "b": "c", "c": "a", "d": "a"},
+		},
+		"Overlapping": {
+			reason: "An Object may be in several cycles.", edges: "ab ba ac ca cb",
+			want: map[string]string{"a": "b", "b": "a", "c": "a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looked := map[node]bool{}
+			next, err := waysBack(lettered("a"), func(n node) ([]node, error) {
+				if looked[n] {
+					t.Errorf("%s is looked at again", n.name)
+				}
+				looked[n] = true
+				var there []node
+				for e := range strings.FieldsSeq(tc.edges) {
+					if e[:1] == n.name.Name {
+						there = append(there, lettered(e[1:]))
+					}
+				}
+				return there, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for from, to := range next {
+				got[from.name.Name] = to.name.Name
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nwaysBack: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// lettered returns the node of an Object with a letter as its name.
+func lettered(l string) node { return node{name: types.NamespacedName{Name: l}} }
+
+// TestNewest shows which of an answer and what a cache holds is taken for the state of a resource.
+func TestNewest(t *testing.T) {
+	state := func(uid types.UID, version string, finalizers ...string) *metav1.ObjectMeta {
+		return &metav1.ObjectMeta{Name: "a", UID: uid, ResourceVersion: version, Finalizers: finalizers}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		answer *metav1.ObjectMeta
+		age    time.Duration
+		cached *metav1.ObjectMeta
+		want   []string
+		gone   bool
+	}{
+		"Behind": {
+			reason: "A cache that lags behind is not believed.",
+			answer: state("1", "7", "ours"), cached: state("1", "5"), want: []string{"ours"},
+		},
+		"CaughtUp": {
+			reason: "One that has caught up is.", answer: state("1", "7", "ours"), cached: state("1", "7", "ours"),
+			want: []string{"ours"},
+		},
+		"Ahead": {
+			reason: "So is one that knows more.", answer: state("1", "7", "ours"), cached: state("1", "9", "other"),
+			want: []string{"other"},
+		},
+		"Namesake": {
+			reason: "A namesake tells that the resource is gone.", cached: state("2", "5", "other"), gone: true,
+		},
+		"Gone": {
+			reason: "What the server does not have any more is gone, whatever a cache shows.",
+			answer: gone(), cached: state("1", "5", "ours"), gone: true,
+		},
+		"Restored": {
+			reason: "An old answer is from a history that may be gone.",
+			answer: state("1", "7", "ours"), age: 2 * answerMost, cached: state("1", "5"),
+		},
+		"Uncached": {reason: "An answer is enough.", answer: state("1", "7", "ours"), want: []string{"ours"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Now())
+			e := newEditor(nil)
+			e.answers = cache.NewExpiringWithClock(clock)
+			at := resource{uid: "1"}
+			if tc.answer != nil {
+				e.answers.Set(at, tc.answer, answerMost)
+			}
+			clock.Step(tc.age)
+			var known metav1.Object
+			if tc.cached != nil {
+				known = tc.cached
+			}
+			got := e.newest(at, known)
+			if diff := cmp.Diff(tc.want, got.GetFinalizers()); diff != "" || tc.gone != (got.GetDeletionTimestamp() != nil) {
+				t.Errorf("%s\ngone: %t, -want, +got:\n%s", tc.reason, got.GetDeletionTimestamp() != nil, diff)
+			}
+		})
+	}
+	if got := newEditor(nil).newest(resource{}, nil); got != nil {
+		t.Errorf("want nothing known of a resource that nobody has seen, got %v", got)
 	}
 }

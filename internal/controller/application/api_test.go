@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,71 +56,6 @@ func named(name string) workloadv1alpha1.ResourceTemplate {
 	return build.ResourceTemplate(name, build.ConfigMap("d", "settings"))
 }
 
-// TestApplicationIsRefused shows what the API server refuses of a new application.
-func TestApplicationIsRefused(t *testing.T) {
-	c, ns := provide(t), local.Namespace(t)
-	without := func(field string) func(*application) {
-		m := build.ConfigMap("d", "settings")
-		delete(m, field)
-		return func(app *application) {
-			raw, _ := json.Marshal(m)
-			app.Spec.ResourceTemplates[0].Spec.Template.Raw = raw
-		}
-	}
-	for name, tc := range map[string]struct {
-		change func(*application)
-		want   string
-	}{
-		"NoCluster": {
-			change: func(app *application) { app.Spec.ClusterSelector = nil },
-			want:   "one of clusterSelector and clusterRef must be set",
-		},
-		"NoTemplates": {
-			change: func(app *application) { app.Spec.ResourceTemplates = nil },
-			want:   "spec.resourceTemplates",
-		},
-		"SameName": {
-			change: func(app *application) {
-				app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, app.Spec.ResourceTemplates[0])
-			},
-			want: "metadata.name must be unique among resourceTemplates",
-		},
-		"TooMany": {
-			change: func(app *application) { app.Spec.ResourceTemplates = many(129) },
-			want:   "must have at most 128 items",
-		},
-		"NoAPIVersion": {change: without("apiVersion"), want: "template.apiVersion: Required"},
-		"NoKind":       {change: without("kind"), want: "template.kind: Required"},
-		"NoMetadata":   {change: without("metadata"), want: "template.metadata: Required"},
-		"ConfigKind": {
-			change: func(app *application) {
-				app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "KubernetesCluster", Name: "x"}
-			},
-			want: "Unsupported value",
-		},
-		"BadName": {
-			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" },
-			want:   "metadata.name",
-		},
-		"SameSecret": {
-			change: func(app *application) {
-				app.Spec.ResourceTemplates[0].Spec.Secrets = []workloadv1alpha1.SecretReference{
-					{Name: "sql"}, {Name: "sql"},
-				}
-			},
-			want: "Duplicate value",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			app := build.Application(ns, "refused", "none", named("one"))
-			tc.change(app)
-			if err := c.Create(t.Context(), app); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("want an error that contains %q, got: %v", tc.want, err)
-			}
-		})
-	}
-}
-
 // TestMostTemplates shows that as many templates as are allowed can be checked and changed.
 func TestMostTemplates(t *testing.T) {
 	c, ns := provide(t), local.Namespace(t)
@@ -130,105 +66,101 @@ func TestMostTemplates(t *testing.T) {
 	})
 }
 
-// TestApplicationIsImmutable shows what cannot be changed of an application, and what can.
-func TestApplicationIsImmutable(t *testing.T) {
-	c := provide(t)
-	identity := "group, kind, name and namespace of a template are immutable"
-	template := func(change func(build.Manifest)) func(*application) {
-		return func(app *application) {
-			m := build.ConfigMap("d", "settings")
-			change(m)
-			app.Spec.ResourceTemplates[0].Spec.Template = build.Template(m)
-		}
-	}
-	metadata := func(key, value string) func(build.Manifest) {
-		return func(m build.Manifest) { m["metadata"].(map[string]any)[key] = value }
-	}
-	for name, tc := range map[string]struct {
-		change func(*application)
-		want   string // empty if the change is allowed
-	}{
-		"Selector": {
-			change: func(app *application) { app.Spec.ClusterSelector.MatchLabels["tier"] = "other" },
-			want:   "clusterSelector is immutable",
-		},
-		"SelectorRemoved": {
-			change: func(app *application) { app.Spec.ClusterSelector = nil },
-			want:   "clusterSelector is immutable",
-		},
-		"Cluster": {
-			change: func(app *application) { app.Spec.ClusterRef.Name = "other" },
-			want:   "clusterRef is immutable",
-		},
-		"ClusterRemoved": {
-			change: func(app *application) { app.Spec.ClusterRef = nil },
-			want:   "clusterRef is immutable",
-		},
-		"APIVersion": {change: template(func(m build.Manifest) { m["apiVersion"] = "v2" }), want: identity},
-		"Kind":       {change: template(func(m build.Manifest) { m["kind"] = "Secret" }), want: identity},
-		"Name":       {change: template(metadata("name", "other")), want: identity},
-		"Namespace":  {change: template(metadata("namespace", "other")), want: identity},
-		"NamespaceRemoved": {
-			change: template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }),
-			want:   identity,
-		},
-		"Content": {
-			change: template(func(m build.Manifest) { m["data"] = map[string]any{"color": "red"} }),
-		},
-		"OtherName": {change: func(app *application) { app.Spec.ResourceTemplates[0] = named("other") }},
-		"Ending":    {change: func(app *application) { app.Spec.UnreachableTarget = "Orphan" }},
-		"MoreMetadata": {
-			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Labels["more"] = "labels" },
-		},
-	} {
+// A patch is an operation of a JSON patch, and what an API server says of it, nothing if it is allowed.
+type patch struct{ operation, want string }
+
+// set returns the operation that sets a field, and drop the one that removes it.
+func set(path, value string) string {
+	return `{"op":"add","path":"` + path + `","value":` + value + `}`
+}
+func drop(path string) string { return `{"op":"remove","path":"` + path + `"}` }
+
+// checkPatches makes a resource, and tries to patch it.
+func checkPatches(t *testing.T, c client.Client, o client.Object, patches map[string]patch) {
+	t.Helper()
+	kube.Create(t, c, o)
+	for name, p := range patches {
 		t.Run(name, func(t *testing.T) {
-			app := build.Application(local.Namespace(t), "fixed", "none", named("one"))
-			app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
-			kube.Create(t, c, app)
-			before := app.DeepCopy()
-			tc.change(app)
-			err := c.Patch(t.Context(), app, client.MergeFrom(before))
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("want an error that contains %q, got: %v", tc.want, err)
+			body := []byte("[" + p.operation + "]")
+			err := c.Patch(t.Context(), o.DeepCopyObject().(client.Object), client.RawPatch(types.JSONPatchType, body),
+				client.DryRunAll)
+			if p.want == "" && err != nil || p.want != "" && (err == nil || !strings.Contains(err.Error(), p.want)) {
+				t.Errorf("want an error that contains %q, got: %v", p.want, err)
 			}
 		})
 	}
 }
 
+// TestApplicationIsRefused shows what cannot be said of an application, what cannot be changed of it, and what can.
+func TestApplicationIsRefused(t *testing.T) {
+	c, ns := provide(t), local.Namespace(t)
+	app := build.Application(ns, "refused", "none", named("one"))
+	app.Spec.ClusterSelector = nil
+	if err := c.Create(t.Context(), app); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "one of clusterSelector and clusterRef must be set") {
+		t.Errorf("an application without a cluster: want it refused, got %v", err)
+	}
+	tooMany, err := json.Marshal(many(129))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		all      = "/spec/resourceTemplates"
+		first    = all + "/0"
+		template = first + "/spec/template"
+		identity = "group, kind, name and namespace of a template are immutable"
+		selector = "clusterSelector is immutable"
+		cluster  = "clusterRef is immutable"
+	)
+	app = build.Application(ns, "fixed", "none", named("one"))
+	app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
+	checkPatches(t, c, app, map[string]patch{
+		"NoTemplates":  {set(all, `[]`), "spec.resourceTemplates"},
+		"SameName":     {`{"op":"copy","from":"` + first + `","path":"` + all + `/-"}`, "must be unique among resourceTemplates"},
+		"TooMany":      {set(all, string(tooMany)), "must have at most 128 items"},
+		"NoAPIVersion": {drop(template + "/apiVersion"), "template.apiVersion: Required"},
+		"NoKind":       {drop(template + "/kind"), "template.kind: Required"},
+		"NoMetadata":   {drop(template + "/metadata"), "template.metadata: Required"},
+		"ConfigKind":   {set("/spec/clusterRef/kind", `"KubernetesCluster"`), "Unsupported value"},
+		"BadName":      {set(first+"/metadata/name", `"Not_A_Name"`), "metadata.name"},
+		"SameSecret":   {set(first+"/spec/secrets", `[{"name":"sql"},{"name":"sql"}]`), "Duplicate value"},
+
+		"Selector":         {set("/spec/clusterSelector/matchLabels/tier", `"other"`), selector},
+		"SelectorRemoved":  {drop("/spec/clusterSelector"), selector},
+		"Cluster":          {set("/spec/clusterRef/name", `"other"`), cluster},
+		"ClusterRemoved":   {drop("/spec/clusterRef"), cluster},
+		"APIVersion":       {set(template+"/apiVersion", `"v2"`), identity},
+		"Kind":             {set(template+"/kind", `"Secret"`), identity},
+		"Name":             {set(template+"/metadata/name", `"other"`), identity},
+		"Namespace":        {set(template+"/metadata/namespace", `"other"`), identity},
+		"NamespaceRemoved": {drop(template + "/metadata/namespace"), identity},
+
+		"Content":      {set(template+"/data", `{"color":"red"}`), ""},
+		"OtherName":    {set(first+"/metadata/name", `"other"`), ""},
+		"Ending":       {set("/spec/unreachableTarget", `"Orphan"`), ""},
+		"MoreMetadata": {set(first+"/metadata/labels", `{"more":"labels"}`), ""},
+	})
+}
+
 // TestResourceIsImmutable shows what cannot be changed of a resource that is nobody's.
 func TestResourceIsImmutable(t *testing.T) {
-	c := provide(t)
-	for name, tc := range map[string]struct{ patch, want string }{
-		"Group": {
-			patch: `{"spec":{"template":{"apiVersion":"other/v1"}}}`, want: "the group in template.apiVersion is immutable",
-		},
-		"Kind": {patch: `{"spec":{"template":{"kind":"Secret"}}}`, want: "template.kind is immutable"},
-		"Name": {
-			patch: `{"spec":{"template":{"metadata":{"name":"other"}}}}`,
-			want:  "template.metadata.name is immutable",
-		},
-		"Namespace": {
-			patch: `{"spec":{"template":{"metadata":{"namespace":"other"}}}}`,
-			want:  "template.metadata.namespace is immutable",
-		},
-		"NamespaceRemoved": {
-			patch: `{"spec":{"template":{"metadata":{"namespace":null}}}}`,
-			want:  "template.metadata.namespace is immutable",
-		},
-		"Cluster":        {patch: `{"spec":{"clusterRef":{"name":"other"}}}`, want: "clusterRef is immutable"},
-		"ClusterRemoved": {patch: `{"spec":{"clusterRef":null}}`, want: "clusterRef is immutable"},
-		"Content":        {patch: `{"spec":{"template":{"data":{"color":"red"}}}}`},
-		"Secrets":        {patch: `{"spec":{"secrets":[{"name":"sql"}]}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &resource{ObjectMeta: build.Meta(local.Namespace(t), "fixed")}
-			r.Spec.Template = build.Template(build.ConfigMap("d", "settings"))
-			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
-			kube.Create(t, c, r)
-			err := c.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, []byte(tc.patch)))
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("want an error that contains %q, got: %v", tc.want, err)
-			}
-		})
-	}
+	r := &resource{ObjectMeta: build.Meta(local.Namespace(t), "fixed")}
+	r.Spec.Template = build.Template(build.ConfigMap("d", "settings"))
+	r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
+	const (
+		template = "/spec/template"
+		cluster  = "clusterRef is immutable"
+		space    = "template.metadata.namespace is immutable"
+	)
+	checkPatches(t, provide(t), r, map[string]patch{
+		"Group":            {set(template+"/apiVersion", `"other/v1"`), "the group in template.apiVersion is immutable"},
+		"Kind":             {set(template+"/kind", `"Secret"`), "template.kind is immutable"},
+		"Name":             {set(template+"/metadata/name", `"other"`), "template.metadata.name is immutable"},
+		"Namespace":        {set(template+"/metadata/namespace", `"other"`), space},
+		"NamespaceRemoved": {drop(template + "/metadata/namespace"), space},
+		"Cluster":          {set("/spec/clusterRef/name", `"other"`), cluster},
+		"ClusterRemoved":   {drop("/spec/clusterRef"), cluster},
+		"Content":          {set(template+"/data", `{"color":"red"}`), ""},
+		"Secrets":          {set("/spec/secrets", `[{"name":"sql"}]`), ""},
+	})
 }

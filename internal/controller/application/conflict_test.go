@@ -7,14 +7,10 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -44,72 +40,6 @@ func TestTwoApplicationsOneName(t *testing.T) {
 	if got := w.configMap(t, "cool").Data["of"]; got != "second" {
 		t.Errorf("want the resource of the second, got that of %q", got)
 	}
-}
-
-// TestOrphanIsNotAdopted shows that a resource which nobody controls is left alone.
-func TestOrphanIsNotAdopted(t *testing.T) {
-	w := newWorld(t)
-	orphan := &resource{ObjectMeta: build.Meta(w.ns, "cool")}
-	orphan.Spec.ResourceTemplateSpec = w.settings("cool", "of", "nobody").Spec
-	orphan.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: w.ns}
-	kube.Create(t, w.c, orphan)
-	w.awaitResource(t, "cool", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
-	usages := &mpcv1alpha1.ProviderConfigUsageList{}
-	if err := w.c.List(t.Context(), usages, client.InNamespace(w.ns)); err != nil || len(usages.Items) != 1 ||
-		usages.Items[0].ResourceReference.Name != "cool" {
-		t.Errorf("a resource on its own records the use of its cluster, got %v, %v", usages.Items, err)
-	}
-	app := w.application("web", w.settings("cool", "of", "web"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateFailed)
-	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != commonv1.ReasonNameTaken {
-		t.Errorf("want reason Conflict: %s", said(app))
-	}
-	kube.Remove(t, w.c, app)
-	if r := w.resource(t, "cool"); len(r.GetOwnerReferences()) > 0 || r.GetDeletionTimestamp() != nil {
-		t.Errorf("the orphan must be left alone: %v", r)
-	}
-	if got := w.configMap(t, "cool").Data["of"]; got != "nobody" {
-		t.Errorf("want the resource of nobody, got that of %q", got)
-	}
-	kube.Remove(t, w.c, orphan)
-	if w.configMap(t, "cool") != nil {
-		t.Error("a resource on its own deletes what it has made, too")
-	}
-}
-
-// TestTwoResourcesOneTarget shows that of two resources with one remote target only one has it, without a race, and the
-// other takes its place when it is gone.
-func TestTwoResourcesOneTarget(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	template := func(name string) workloadv1alpha1.ResourceTemplate {
-		return build.ResourceTemplate(name, build.ConfigMap(w.tns, "one", "of", name))
-	}
-	app := w.application("web", template("cool"), template("lame"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
-	winner, loser := "cool", "lame"
-	kube.Eventually(t, "one to have it and the other to say so", func() (bool, string) {
-		a, b := w.resource(t, "cool"), w.resource(t, "lame")
-		if b.Status.State == workloadv1alpha1.StateSubmitted {
-			a, b, winner, loser = b, a, "lame", "cool"
-		}
-		return a.Status.State == workloadv1alpha1.StateSubmitted && b.Status.State == workloadv1alpha1.StateFailed &&
-				b.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonNameTaken, conditions(a) + "; " +
-				conditions(b)
-	})
-	kube.Holds(t, "the remote resource stays that of the winner", func() (bool, string) {
-		return w.configMap(t, "one").Data["of"] == winner, winner
-	}, func() { passQueues(t) })
-	change(t, w.c, app, func(app *application) {
-		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{template(loser)}
-	})
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	kube.Eventually(t, "the remote resource to be that of the other", func() (bool, string) {
-		cm := w.configMap(t, "one")
-		return cm != nil && cm.Data["of"] == loser, loser
-	})
 }
 
 // TestForeignResourceIsRefused shows that a resource on the cluster which nobody of ours has made is neither changed
@@ -142,35 +72,6 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	if w.configMap(t, "one") == nil {
 		t.Error("who does not have a resource must not delete it")
 	}
-}
-
-// TestLostResource shows that a KubernetesApplicationResource which is gone although the server has accepted its
-// finalizer leaves nothing on the cluster: neither its resource nor the copy of a Secret.
-func TestLostResource(t *testing.T) {
-	w := newWorld(t)
-	group := schema.GroupResource{
-		Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources",
-	}
-	held := local.HoldDeletion(t, group, func(n types.NamespacedName) bool {
-		now := &resource{}
-		return w.c.Get(t.Context(), n, now) == nil && now.Status.Submitted != nil
-	})
-	o := &resource{ObjectMeta: build.Meta(w.ns, "settings")} // Without a cluster it gets no finalizer.
-	o.SetLabels(held.Labels)
-	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings",
-		build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
-	kube.Create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
-	awaitEnd := held.Delete(t, w.c, o)
-	change(t, w.c, o, func(o *resource) {
-		o.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: w.ns}
-	})
-	awaitEnd()
-	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: "settings"},
-		o); !apierrors.IsNotFound(err) {
-		t.Fatalf("it must be gone without its finalizer having been removed: %v", err)
-	}
-	kube.AwaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")},
-		&corev1.Secret{ObjectMeta: build.Meta(w.tns, "settings-password")})
 }
 
 // awaitSynced waits until condition Synced of an application has a reason and a message that holds some words.

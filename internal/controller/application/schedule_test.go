@@ -154,18 +154,6 @@ func TestScheduleWaits(t *testing.T) {
 	}
 }
 
-// TestScheduleHeals shows that a cluster is chosen as soon as it knows the credentials, though nothing on the control
-// plane has changed.
-func TestScheduleHeals(t *testing.T) {
-	w := unconnected(t)
-	w.connect(t, "stranger", stranger(t, w.tns))
-	app := w.application("web", w.settings("web"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
-	kube.Create(t, w.tc, build.Administrators(w.tns, build.User(w.tns)))
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-}
-
 // TestScheduleBesideStalled shows that clusters which answer nothing but probes delay no application of another
 // namespace: all of them together take longer than is waited for here.
 func TestScheduleBesideStalled(t *testing.T) {
@@ -262,29 +250,21 @@ func TestScheduleIsFinal(t *testing.T) {
 // resources deletable.
 func TestClusterInUseStays(t *testing.T) {
 	t.Parallel()
-	for name, connect := range map[string]func(*testing.T, world) client.Object{
-		"ProviderConfig":        func(t *testing.T, w world) client.Object { return w.connect(t, "a", good(t)) },
-		"ClusterProviderConfig": func(t *testing.T, w world) client.Object { return w.shared(t, "a-"+w.ns, good(t)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := unconnected(t)
-			pc := connect(t, w)
-			app := w.application("web", w.settings("web"))
-			w.submit(t, app)
-			kube.Delete(t, w.c, pc)
-			kube.Holds(t, "the ProviderConfig stays", func() (bool, string) {
-				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)
-				return err == nil, "it is gone"
-			}, func() { passQueues(t) })
-			late := w.application("late", w.settings("late"))
-			kube.Create(t, w.c, late)
-			awaitState(t, w.c, late, workloadv1alpha1.StatePending)
-			kube.Delete(t, w.c, app)
-			kube.AwaitGone(t, w.c, app, pc)
-			if w.configMap(t, "web") != nil {
-				t.Error("the resource must be deleted before the ProviderConfig goes")
-			}
-		})
+	w := unconnected(t)
+	pc := w.shared(t, "a-"+w.ns, good(t))
+	app := w.application("web", w.settings("web"))
+	w.submit(t, app)
+	kube.Delete(t, w.c, pc)
+	kube.Holds(t, "the ProviderConfig stays", func() (bool, string) {
+		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)
+		return err == nil, "it is gone"
+	}, func() { passQueues(t) })
+	late := w.application("late", w.settings("late"))
+	kube.Create(t, w.c, late)
+	awaitState(t, w.c, late, workloadv1alpha1.StatePending)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app, pc)
+	if w.configMap(t, "web") != nil {
+		t.Error("the resource must be deleted before the ProviderConfig goes")
 	}
 }

@@ -2,7 +2,6 @@ package application_test
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,51 +85,15 @@ func TestSecretOfAnotherNamespace(t *testing.T) {
 	w.awaitCopy(t, "a-sql", map[string]string{"password": "own"})
 }
 
-// bundle returns 50 templates of the kinds that the design document counts in GitLab, the rest ServiceAccounts. Nothing
-// in them runs, so that their status comes to rest.
-func (w world) bundle() []workloadv1alpha1.ResourceTemplate {
-	var out []workloadv1alpha1.ResourceTemplate
-	add := func(n int, kind string, manifest func(name string) build.Manifest) {
-		for i := range n {
-			name := fmt.Sprintf("%s-%d", kind, i)
-			out = append(out, build.ResourceTemplate(name, manifest(name)))
-		}
-	}
-	of := func(version, kind, name string, more build.Manifest) build.Manifest {
-		m := build.Manifest{
-			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": w.tns},
-		}
-		maps.Copy(m, more)
-		return m
-	}
-	pods := func(name string, more map[string]any) map[string]any {
-		spec := build.Deployment(w.tns, name)["spec"].(map[string]any)
-		maps.Copy(spec, more)
-		return spec
-	}
-	add(14, "deployment", func(n string) build.Manifest { return build.Deployment(w.tns, n) })
-	add(1, "statefulset", func(n string) build.Manifest {
-		return of("apps/v1", "StatefulSet", n, build.Manifest{"spec": pods(n, map[string]any{"serviceName": n})})
-	})
-	add(3, "job", func(n string) build.Manifest {
-		template := pods(n, nil)["template"].(map[string]any)
-		template["spec"].(map[string]any)["restartPolicy"] = "Never"
-		return of("batch/v1", "Job", n, build.Manifest{"spec": map[string]any{"suspend": true, "template": template}})
-	})
-	add(9, "service", func(n string) build.Manifest {
-		return of("v1", "Service", n, build.Manifest{"spec": map[string]any{
-			"ports": []any{map[string]any{"port": 80}}, "selector": map[string]any{"app": n},
-		}})
-	})
-	add(16, "configmap", func(n string) build.Manifest { return build.ConfigMap(w.tns, n, "color", "blue") })
-	add(7, "serviceaccount", func(n string) build.Manifest { return of("v1", "ServiceAccount", n, nil) })
-	return out
-}
-
-// TestBundle shows that an application of the size of GitLab is submitted, and that at rest it costs no request.
+// TestBundle shows that an application of many resources is submitted, and that at rest it costs no request.
 func TestBundle(t *testing.T) {
 	w := newWorld(t)
-	w.submit(t, w.application("gitlab", w.bundle()...))
+	var all []workloadv1alpha1.ResourceTemplate
+	for i := range 25 {
+		name := fmt.Sprintf("web-%d", i)
+		all = append(all, w.settings(name), build.ResourceTemplate("deployed-"+name, build.Deployment(w.tns, name)))
+	}
+	w.submit(t, w.application("gitlab", all...))
 	w.atRest(t)
 }
 

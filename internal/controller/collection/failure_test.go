@@ -1,25 +1,18 @@
 package collection_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -200,7 +193,7 @@ func TestInvalidSelection(t *testing.T) {
 	})
 }
 
-// TestSchema shows what the control plane refuses, what it fills in, and how it prints a collection.
+// TestSchema shows what the control plane refuses, and what it fills in.
 func TestSchema(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		for name, tc := range map[string]struct {
@@ -226,33 +219,9 @@ func TestSchema(t *testing.T) {
 				t.Errorf("%s: want an error with %q, got %v", name, tc.want, err)
 			}
 		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
 		group := map[string]string{
 			"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io",
 		}[w.scope.Name]
-		kube.Get(t, w.c, client.ObjectKey{Name: "observedobjectcollections." + group}, crd)
-		if diff := cmp.Diff([]string{"crossplane", "managed", "kubernetes"}, crd.Spec.Names.Categories); diff != "" {
-			t.Errorf("categories: -want, +got:\n%s", diff)
-		}
-		columns := map[string]string{}
-		for _, c := range crd.Spec.Versions[0].AdditionalPrinterColumns {
-			columns[c.Name] = c.JSONPath
-		}
-		want := map[string]string{
-			"KIND": ".spec.observeObjects.kind", "APIVERSION": ".spec.observeObjects.apiVersion",
-			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
-			"SYNCED":  ".status.conditions[?(@.type=='Synced')].status",
-			"READY":   ".status.conditions[?(@.type=='Ready')].status",
-			"REASON":  ".status.conditions[?(@.message)].reason",
-			"MESSAGE": ".status.conditions[?(@.message)].message",
-			"MEMBERS": ".status.members",
-		}
-		if w.scope.Name == "Namespaced" {
-			want["PROVIDERCONFIG-KIND"] = ".spec.providerConfigRef.kind"
-		}
-		if diff := cmp.Diff(want, columns); diff != "" {
-			t.Errorf("columns: -want, +got:\n%s", diff)
-		}
 		bare := build.Resource(group+"/v1alpha1", "ObservedObjectCollection", w.namespace(), w.tns+"-bare")
 		bare.Object["spec"] = map[string]any{"observeObjects": map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{}, "namespace": w.tns,
@@ -265,39 +234,6 @@ func TestSchema(t *testing.T) {
 		got, _, _ := unstructured.NestedMap(bare.Object, "spec", "providerConfigRef")
 		if diff := cmp.Diff(ref, got); diff != "" {
 			t.Errorf("default of providerConfigRef: -want, +got:\n%s", diff)
-		}
-	})
-}
-
-// deleteMember does what a pass does to a member that is to be deleted.
-func (w world) deleteMember(ctx context.Context, of client.Object, name string, uid types.UID) error {
-	if c, ok := of.(*collectionv1alpha1.ObservedObjectCollection); ok {
-		return collection.DeleteMember(ctx, w.c, scope.ClusterCollection(w.c), c, name, uid)
-	}
-	return collection.DeleteMember(ctx, w.c, scope.NamespacedCollection(w.c),
-		of.(*mcollectionv1alpha1.ObservedObjectCollection), name, uid)
-}
-
-// TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its
-// successor of the same name is not deleted in its place. A defect of provider-kubernetes: that it is not found is an
-// error, with which the collection is not synced.
-func TestMemberThatHasGone(t *testing.T) {
-	forScopesBeside(t, func(t *testing.T, w world) {
-		oc := w.collect()
-		first := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		kube.Create(t, w.c, first)
-		kube.Remove(t, w.c, first)
-		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); err != nil {
-			t.Errorf("deletion of a member that has gone: want no error, got %v", err)
-		}
-		second := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		kube.Create(t, w.c, second)
-		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); !apierrors.IsConflict(err) {
-			t.Errorf("deletion of a member that has a successor: want a conflict, got %v", err)
-		}
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil ||
-			second.GetDeletionTimestamp() != nil {
-			t.Errorf("the successor must stay, got %v, deleted %v", err, second.GetDeletionTimestamp())
 		}
 	})
 }

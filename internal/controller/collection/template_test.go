@@ -100,62 +100,6 @@ func TestInvalidTemplate(t *testing.T) {
 	})
 }
 
-// TestChangedMember shows that a member which somebody changes, deletes or takes the label from is made again what it
-// was.
-func TestChangedMember(t *testing.T) {
-	forScopesBeside(t, func(t *testing.T, w world) {
-		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
-		oc := w.collect()
-		kube.Create(t, w.c, oc)
-		want := map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"}
-		m := w.awaitNamed(t, want)[memberName(w.tns, w.tns, "first")]
-		for name, body := range map[string]string{
-			"Manifest": `{"spec":{"forProvider":{"manifest":{"metadata":{"name":"another"}}}}}`,
-			"Data":     `{"spec":{"forProvider":{"manifest":{"metadata":{"labels":{"a":"b"}}}}}}`,
-			"Policy":   `{"spec":{"managementPolicies":["Observe","Delete"]}}`,
-			"Config":   `{"spec":{"providerConfigRef":{"name":"another"}}}`,
-			"Label":    `{"metadata":{"labels":{"kubernetes.crossplane.io/owned-by-collection":null}}}`,
-			"Owner":    `{"metadata":{"ownerReferences":null}}`,
-		} {
-			t.Run(name, func(t *testing.T) {
-				kube.Patch(t, w.c, m, body)
-				changed := m.GetGeneration()
-				kube.Await(t, w.c, m, "the member to be as before", func() (bool, string) {
-					diff := cmp.Diff(want, observes(t, map[string]build.Object{m.GetName(): m})) +
-						cmp.Diff(oc.GetName(), m.GetLabels()["kubernetes.crossplane.io/owned-by-collection"]) +
-						cmp.Diff(1, len(m.GetOwnerReferences())) +
-						cmp.Diff(w.ns, configOf(t, m))
-					policies := m.(interface {
-						GetManagementPolicies() xpv2.ManagementPolicies
-					}).GetManagementPolicies()
-					diff += cmp.Diff(xpv2.ManagementPolicies{xpv2.ManagementActionObserve}, policies)
-					return diff == "" && m.GetGeneration() >= changed, diff
-				})
-			})
-		}
-		uid := m.GetUID()
-		kube.Delete(t, w.c, m)
-		kube.Await(t, w.c, m, "a new member", func() (bool, string) {
-			return m.GetUID() != uid, "the old one or none"
-		})
-	})
-}
-
-// configOf returns the name of an Object's ProviderConfig.
-func configOf(t *testing.T, o build.Object) string {
-	t.Helper()
-	switch o := o.(type) {
-	case interface{ GetProviderConfigReference() *xpv2.Reference }:
-		return o.GetProviderConfigReference().Name
-	case interface {
-		GetProviderConfigReference() *xpv2.ProviderConfigReference
-	}:
-		return o.GetProviderConfigReference().Name
-	}
-	t.Fatalf("%T has no ProviderConfig", o)
-	return ""
-}
-
 // TestNamesake shows that an Object of a user which has the name of a member is left alone and named, that other
 // members are made nevertheless, and that the member is made when the Object is gone.
 func TestNamesake(t *testing.T) {

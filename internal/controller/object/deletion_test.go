@@ -3,15 +3,12 @@ package object_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,92 +185,4 @@ func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
 		t.Fatal(err)
 	}
 	return left
-}
-
-// lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
-// the Object is as far as a function wants it to be. It returns when the Object is gone.
-func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
-	t.Helper()
-	held := local.HoldDeletion(t, w.scope.Resource, func(n types.NamespacedName) bool {
-		now := w.scope.New()
-		return w.c.Get(t.Context(), n, now) == nil && far(now)
-	})
-	o.SetLabels(held.Labels)
-	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
-	kube.Create(t, w.c, o)
-	awaitEnd := held.Delete(t, w.c, o)
-	kube.Edit(t, w.c, o, func() { setConfig(o, w.config) })
-	awaitEnd()
-	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), w.scope.New()); !apierrors.IsNotFound(err) {
-		t.Fatalf("the Object must be gone without its finalizer having been removed: %v", err)
-	}
-}
-
-// TestLostObject shows what becomes of an Object that is gone although the server has accepted its finalizer: what it
-// has made, or makes after that, goes, unless its policies do not let it delete that. One of its name is reconciled
-// then.
-func TestLostObject(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		pinned := func(o build.Object) bool { return len(o.Observed().References) > 0 }
-		settled := func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue }
-		for name, tc := range map[string]struct {
-			far      func(build.Object) bool
-			policies xpv2.ManagementPolicies
-			stays    bool
-		}{
-			"InFirstPass": {far: pinned},
-			"Settled":     {far: settled},
-			"Orphan":      {far: settled, policies: neverDelete, stays: true},
-		} {
-			t.Run(name, func(t *testing.T) {
-				w := newWorld(t, c, s)
-				source := w.source(t, "source", nil)
-				o := w.keeper("settings", w.onConfigMap("source"))
-				o.SetManagementPolicies(tc.policies)
-				lose(t, w, o, tc.far)
-				awaitPinned(t, c, o, source, false)
-				w.exists(t, w.kept("settings"), tc.stays)
-				next := w.keeper("settings")
-				next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
-				createReady(t, c, next)
-				w.awaitData(t, "others", "color", "red")
-			})
-		}
-	})
-}
-
-// TestReplacedNamesake shows that an Object which is made in place of one whose finalizer somebody has taken off,
-// while a write for that one is under way, gets nothing of its record: it would delete what that one has left.
-func TestReplacedNamesake(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		var armed atomic.Bool
-		held, passed := make(chan struct{}), make(chan struct{})
-		w := newWorldOf(t, c, s, kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
-			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPatch && armed.CompareAndSwap(true, false) {
-					close(held)
-					<-passed
-				}
-				server.ServeHTTP(rw, r)
-			})
-		}))
-		o := w.object(build.ConfigMap(w.target, "left", "color", "blue"))
-		o.SetManagementPolicies(neverDelete)
-		createReady(t, c, o)
-		armed.Store(true)
-		setManifest(t, c, o, build.ConfigMap(w.target, "left", "color", "green"))
-		<-held
-		kube.Delete(t, c, o)
-		kube.Patch(t, c, o, `{"metadata":{"finalizers":null}}`)
-		kube.AwaitGone(t, c, o)
-		next := w.object(build.ConfigMap(w.target, "next"))
-		kube.Create(t, c, next)
-		close(passed)
-		awaitReady(t, c, next)
-		w.awaitData(t, "next")
-		w.awaitData(t, "left", "color", "green")
-		kube.Remove(t, c, next)
-	})
 }

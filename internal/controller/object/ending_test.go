@@ -51,33 +51,17 @@ func TestAdopted(t *testing.T) {
 }
 
 // TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be
-// left.
-//
-// provider-kubernetes fails on a kind it does not find, for ever.
+// left. provider-kubernetes fails on a kind it does not find, for ever.
 func TestKindIsGone(t *testing.T) {
-	t.Parallel()
-	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
-		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			kube.Remove(t, w.tc, crd)
-			awaitCondition(t, w.c, o, failed(commonv1.ReasonUnknownKind))
-			kube.Delete(t, w.c, o)
-		},
-		"ObjectFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
-			kube.Delete(t, w.c, o)
-			kube.Delete(t, w.tc, crd)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forWorldsBeside(t, func(t *testing.T, w world) {
-				group := w.target + ".example.org"
-				crd := build.Definition(group, "gadgets")
-				kube.Create(t, w.tc, crd)
-				o := w.keep(t, gadget(group, w.target))
-				inOrder(t, w, o, crd)
-				kube.AwaitGone(t, w.c, o)
-			})
-		})
-	}
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		group := w.target + ".example.org"
+		crd := build.Definition(group, "gadgets")
+		kube.Create(t, w.tc, crd)
+		o := w.keep(t, gadget(group, w.target))
+		kube.Remove(t, w.tc, crd)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonUnknownKind))
+		kube.Remove(t, w.c, o)
+	})
 }
 
 // TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other,
@@ -226,6 +210,57 @@ func TestUnreachableTarget(t *testing.T) {
 					})
 				})
 			}
+		})
+	}
+}
+
+// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
+// ready, and the first is pinned.
+func grower(t *testing.T, w world) (maker, made build.Object) {
+	t.Helper()
+	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
+	made.SetManagementPolicies(observeDelete)
+	kube.Create(t, w.tc, w.kept("made"))
+	createReady(t, w.c, maker, made)
+	awaitPinned(t, w.c, made, maker, true)
+	return maker, made
+}
+
+// TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
+// refers to is gone: that may be what makes it, as a Subscription of OLM does. While it waits, it writes nothing.
+func TestMadeAgain(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, w world, made build.Object, goes func()){
+		// The Object waits to be told, and goes at once.
+		"Told": func(_ *testing.T, _ world, _ build.Object, goes func()) { goes() },
+		// What was made before the other Object had gone is looked for once more.
+		"MadeAtLast": func(t *testing.T, w world, made build.Object, goes func()) {
+			pause(t, w.c, made)
+			kube.Create(t, w.tc, w.kept("made"))
+			goes()
+			unpause(t, w.c, made)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world) {
+				maker, made := grower(t, w)
+				release := hold(t, w.tc, w.kept("maker"))
+				kube.Delete(t, w.c, maker)
+				kube.Delete(t, w.c, made)
+				awaitPinned(t, w.c, made, maker, false)
+				for range 3 {
+					kube.AwaitGone(t, w.tc, w.kept("made"))
+					kube.Create(t, w.tc, w.kept("made"))
+				}
+				kube.AwaitGone(t, w.tc, w.kept("made"))
+				awaitCondition(t, w.c, made, failed(commonv1.ReasonWaitingForReference), maker.GetName())
+				staysUnwritten(t, w.c, made)
+				end(t, w, made, func() {
+					release()
+					kube.AwaitGone(t, w.c, maker)
+				})
+				kube.AwaitGone(t, w.c, made)
+				w.exists(t, w.kept("made"), false)
+			})
 		})
 	}
 }

@@ -64,14 +64,6 @@ func staysUnwritten(t *testing.T, c client.Client, objs ...build.Object) {
 	}, objs...)
 }
 
-// checkUnwritten checks that the provider has not written Objects since a mark.
-func checkUnwritten(t *testing.T, mark kube.Mark, objs ...build.Object) {
-	t.Helper()
-	if written := writes(t, mark, objs...); len(written) > 0 {
-		t.Errorf("want no writes of Objects, got:\n%s", strings.Join(written, "\n"))
-	}
-}
-
 // writes returns what the provider has written of Objects since a mark.
 func writes(t *testing.T, mark kube.Mark, objs ...build.Object) []string {
 	t.Helper()

@@ -205,20 +205,6 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// TestApplicable shows that of a resource neither the status counts nor what a server or the label of ours decides.
-func TestApplicable(t *testing.T) {
-	u := parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","uid":"u","resourceVersion":"1","generation":1,
-		"managedFields":[{}],"labels":{"kubernetes.crossplane.io/managed":"true"}},"spec":{"a":1},"status":{"a":1}}`)
-	before := u.DeepCopy()
-	want := parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":1}}`).Object
-	if diff := cmp.Diff(want, applicable(u)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(before, u); diff != "" {
-		t.Errorf("the resource belongs to the watch: -before, +after:\n%s", diff)
-	}
-}
-
 const (
 	secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"type":"Opaque",
 		"data":{"user":"YWRtaW4=","tls.crt":"Y2VydA==","empty":""}}`

@@ -148,33 +148,6 @@ func TestPreviewOfAnObserver(t *testing.T) {
 	}
 }
 
-// TestPreviewFollowsSpec shows that an Object which only says what to look at says nothing of changes, and one with a
-// full manifest does; that one which may apply after all does, and says nothing of changes any more; and that one which
-// may no longer says it again.
-func TestPreviewFollowsSpec(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		kube.Create(t, w.tc, blue(w.target))
-		identity := nameOf("v1", "ConfigMap", w.target, "settings")
-		o := w.object(identity)
-		o.SetManagementPolicies(observeOnly)
-		createReady(t, w.c, o)
-		awaitNoPreview(t, w.c, o)
-		setManifest(t, w.c, o, build.ConfigMap(w.target, "settings", "color", "red"))
-		awaitFields(t, w.c, o, "data.color")
-		setManifest(t, w.c, o, identity)
-		awaitNoPreview(t, w.c, o)
-
-		kube.Edit(t, w.c, o, func() {
-			o.SetManagementPolicies(neverDelete)
-			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "settings", "color", "red"))
-		})
-		w.awaitData(t, "settings", "color", "red")
-		awaitNoPreview(t, w.c, o)
-		kube.Edit(t, w.c, o, func() { o.SetManagementPolicies(observeDelete) })
-		awaitCondition(t, w.c, o, noDifference)
-	})
-}
-
 // TestPreviewMasksSecrets shows that a preview of a Secret tells which values would change, and none of them; nor does
 // the answer of a target that refuses one.
 func TestPreviewMasksSecrets(t *testing.T) {
@@ -292,28 +265,6 @@ func TestDryRunForAnotherResource(t *testing.T) {
 		kube.Delete(t, w.c, o)
 		kube.AwaitGone(t, w.tc, ours)
 		w.exists(t, theirs, true)
-	})
-}
-
-// TestDryRunForgetsWhatItOnlySaw shows that a dry run leaves no claim to a resource that was never applied.
-func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		kube.Create(t, w.tc, blue(w.target))
-		o := onDryRun(w.object(build.ConfigMap(w.target, "settings", "color", "red")))
-		kube.Create(t, w.c, o)
-		awaitFields(t, w.c, o, "data.color")
-		if observed(t, o).Name != "settings" {
-			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
-		}
-		setManifest(t, w.c, o, build.ConfigMap(w.target, "another", "color", "red"))
-		kube.Await(t, w.c, o, "the Object to forget the resource", func() (bool, string) {
-			raw := string(o.Observed().Manifest.Raw)
-			return raw == "" || raw == "null", raw
-		})
-		setDryRun(t, w.c, o, "null")
-		awaitReady(t, w.c, o)
-		kube.Remove(t, w.c, o)
-		w.awaitData(t, "settings", "color", "blue")
 	})
 }
 

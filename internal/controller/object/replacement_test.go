@@ -113,35 +113,6 @@ func TestReplacedByPolicy(t *testing.T) {
 	}
 }
 
-// TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What
-// it had done by then is done by the test, while the Object is paused: the old resource is deleted, the new one is
-// made, too, and that not recorded, or others have made another one of the old name, which is theirs.
-func TestInterruptedReplacement(t *testing.T) {
-	for name, done := range map[string]func(*testing.T, world, build.Object){
-		"OldIsGone": func(*testing.T, world, build.Object) {},
-		"NewIsMade": func(t *testing.T, w world, o build.Object) {
-			applyAs(t, w.tc, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
-		},
-		"OldIsRemade": func(t *testing.T, w world, _ build.Object) { kube.Create(t, w.tc, emptySettings(w.target)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			forWorlds(t, func(t *testing.T, w world) {
-				o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-				pause(t, w.c, o)
-				setManifest(t, w.c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
-				kube.Delete(t, w.tc, emptySettings(w.target))
-				done(t, w, o)
-				unpause(t, w.c, o)
-				w.awaitData(t, "renamed", "color", "blue")
-				awaitReady(t, w.c, o)
-				w.exists(t, emptySettings(w.target), name == "OldIsRemade")
-				kube.Remove(t, w.c, o)
-				w.exists(t, w.kept("renamed"), false)
-			})
-		})
-	}
-}
-
 // denied is what a policy of deny says.
 const denied = "kept for the auditors"
 
@@ -165,41 +136,6 @@ func applyAs(t *testing.T, tc client.Client, m build.Manifest, manager string) {
 		client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// beyond returns a world whose target is the control plane, which has a namespace of the name, too.
-func (w world) beyond(t *testing.T) world {
-	t.Helper()
-	w.tc = w.c
-	kube.Create(t, w.tc, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
-	return w
-}
-
-// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it
-// leaves, and makes its resource on the other one after that. The other target is the control plane.
-func TestMovesToOtherTarget(t *testing.T) {
-	forWorldsBeside(t, func(t *testing.T, w world) {
-		there := w.beyond(t)
-		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		old := observed(t, o)
-		release := hold(t, w.tc, old)
-
-		other := connectAs(t, w, local.User(t, user, "system:masters"))
-		kube.Edit(t, w.c, o, func() { setConfig(o, other) })
-		awaitCondition(t, w.c, o, replacing)
-		there.exists(t, emptySettings(w.target), false) // It must not be made before the old one is gone.
-		// Until then the old ProviderConfig is in use.
-		config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		kube.Delete(t, w.c, config)
-		staysThere(t, w.c, config, o)
-		release()
-		awaitReady(t, w.c, o)
-		there.awaitData(t, "settings", "color", "blue")
-		w.exists(t, old, false)
-		kube.AwaitGone(t, w.c, config)
-		kube.Remove(t, w.c, o)
-		kube.AwaitGone(t, there.tc, old)
-	})
 }
 
 // TestMovesFromLostTarget shows what an Object does that leaves a target which does not answer.
@@ -229,19 +165,5 @@ func TestMovesFromLostTarget(t *testing.T) {
 			t.Errorf("event: want it to name the resource, got %q", m)
 		}
 		kube.Remove(t, w.c, o)
-	})
-}
-
-// TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for
-// settled by what it has applied before, but by what the resource holds.
-func TestRetargetedObject(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
-		there := w.beyond(t)
-		o := w.keep(t, build.ConfigMap(w.target, "settings", "color", "blue"))
-		w.awaitData(t, "settings", "color", "blue")
-
-		setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, local.User(t, user, "system:masters")))
-		there.awaitData(t, "settings", "color", "blue")
-		awaitReady(t, w.c, o)
 	})
 }

@@ -2,7 +2,6 @@ package object_test
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -76,44 +75,6 @@ func TestNamesakesShareAResource(t *testing.T) {
 			kube.Remove(t, c, first)
 			kube.AwaitGone(t, tc, cm)
 		})
-	}
-}
-
-// TestNamesakesOnOneClusterByTwoURLs shows that Objects of one name which reach one cluster by two URLs, and are made
-// at the same time, do not take each other's fields away: both have their fields in the end, and nobody writes any
-// more.
-func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
-	const pairs = 10
-	c := provide(t)
-	first := newWorldAs(t, c, build.Namespaced(), "system:masters")
-	cfg := target.User(t, first.user, "system:masters")
-	second := newWorldOf(t, c, build.Namespaced(),
-		kube.Front(t, cfg, func(server http.Handler) http.Handler { return server }))
-	second.target = first.target
-	// What both have seen before is no reason to wait: their watches have begun.
-	createReady(t, c, first.keeper("warm-first"), second.keeper("warm-second"))
-	var all []build.Object
-	for i := range pairs {
-		for key, w := range map[string]world{"first": first, "second": second} {
-			o := w.keeper(strconv.Itoa(i))
-			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, strconv.Itoa(i), key, "yes"))
-			all = append(all, o)
-		}
-	}
-	kube.Create(t, c, plain(all)...)
-	for i := range pairs {
-		first.awaitData(t, strconv.Itoa(i), "first", "yes", "second", "yes")
-	}
-	for _, o := range all { // No write is due to an Object that shows what both have applied.
-		awaitReady(t, c, o)
-		awaitObserved(t, c, o, map[string]string{"first": "yes", "second": "yes"})
-	}
-	staysUnwritten(t, c, all...)
-	first.asksNothing(t, all...)
-	for i := 0; i < len(all); i += 2 {
-		if a, b := all[i].Observed().Applied.FieldManager, all[i+1].Observed().Applied.FieldManager; a == b {
-			t.Errorf("%s: want two field managers, both have %q", all[i].GetName(), a)
-		}
 	}
 }
 

@@ -1,29 +1,18 @@
 package object
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // TestRecord shows what of a resource a status shows.
@@ -136,19 +125,6 @@ func TestOmit(t *testing.T) {
 	}
 }
 
-// TestFits shows that a resource is left out which cannot fit beside the manifest, without a try.
-func TestFits(t *testing.T) {
-	o := &objectv1alpha2.Object{}
-	o.Desired().ForProvider.Manifest.Raw = []byte(`"` + strings.Repeat("x", 900_000) + `"`)
-	if err := record(o, sized("u", "1", 900_000), Options{}); err != nil || o.Observed().OmittedBytes < 900_000 {
-		t.Errorf("want it left out, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
-	}
-	o.Desired().ForProvider.Manifest.Raw = nil
-	if err := record(o, sized("v", "1", 900_000), Options{}); err != nil || o.Observed().OmittedBytes != 0 {
-		t.Errorf("want it shown, got omittedBytes %d, %v", o.Observed().OmittedBytes, err)
-	}
-}
-
 // TestOnlySeen shows which changes of a status may wait: what the resource contains and why it is not ready, and what a
 // deleted Object waits for.
 func TestOnlySeen(t *testing.T) {
@@ -195,68 +171,6 @@ func TestOnlySeen(t *testing.T) {
 			tc.change(is)
 			if got := onlySeen(was, is); got != tc.want {
 				t.Errorf("may wait: want %t, got %t", tc.want, got)
-			}
-		})
-	}
-}
-
-// TestComposite shows whose Objects share a budget of writes: those of a composite, as it has a circuit breaker.
-func TestComposite(t *testing.T) {
-	owner := []metav1.OwnerReference{{UID: "owner", Controller: new(true)}}
-	composed := map[string]string{labelComposite: "app"}
-	for name, tc := range map[string]struct {
-		meta metav1.ObjectMeta
-		want types.UID
-	}{
-		"Alone":    {want: "self"},
-		"Composed": {meta: metav1.ObjectMeta{Labels: composed, OwnerReferences: owner}, want: "owner"},
-		"Owned":    {meta: metav1.ObjectMeta{OwnerReferences: owner}, want: "self"},
-		"Labelled": {meta: metav1.ObjectMeta{Labels: composed}, want: "self"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := &mobjectv1alpha1.Object{ObjectMeta: tc.meta}
-			o.SetUID("self")
-			if got := composite(o); got != tc.want {
-				t.Errorf("want %q, got %q", tc.want, got)
-			}
-		})
-	}
-}
-
-// TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of
-// their target to those that fail.
-func TestWaitingCostsNoRetries(t *testing.T) {
-	const passes = 1000
-	for name, tc := range map[string]struct {
-		err     error
-		delayed bool
-	}{
-		"Waits": {err: apierrors.NewConflict(schema.GroupResource{}, "", errors.New("waiting"))}, // It was not seen yet.
-		"Fails": {err: errors.New("boom"), delayed: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			registry, err := clusters.NewRegistry(clusters.Options{Injected: &rest.Config{Host: "http://127.0.0.1:1"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer registry.Close()
-			r := &reconciler[*mobjectv1alpha1.Object]{
-				registry: registry,
-				early:    deletedearly.NewObjects[*mobjectv1alpha1.Object](""),
-				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-					p := reconciliationOf(ctx)
-					p.target = &targetresource.Resource{Cluster: registry.Local()}
-					_ = p.fail(tc.err)
-					return reconcile.Result{}, nil
-				}),
-			}
-			for range passes {
-				if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if delay := registry.Local().Retries().When(informer.Owner{}); (delay > time.Second) != tc.delayed {
-				t.Errorf("after %d passes the next retry waits for %s", passes, delay)
 			}
 		})
 	}

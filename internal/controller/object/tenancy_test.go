@@ -1,8 +1,6 @@
 package object_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -172,30 +170,6 @@ func TestImpersonatedUser(t *testing.T) {
 		kube.Patch(t, c, config, patch)
 		awaitReady(t, c, o)
 	})
-}
-
-// TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own
-// folder. A defect of provider-kubernetes: it ignores them.
-func TestFilesystemKubeconfig(t *testing.T) {
-	w := newWorld(t, provide(t), build.Cluster())
-	dir, cfg := t.TempDir(), targetUser(t)
-	for name, data := range map[string][]byte{
-		"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData,
-		"kubeconfig": kubeconfigOf(`server: "`+cfg.Host+`", certificate-authority: ca.crt`,
-			`client-certificate: client.crt, client-key: client.key`),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.config += "-file"
-	kube.Create(t, w.c, w.scope.Config("", w.config, commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
-		Source: xpv2.CredentialsSourceFilesystem,
-		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{
-			Fs: &xpv2.FsSelector{Path: filepath.Join(dir, "kubeconfig")},
-		},
-	}}))
-	w.keep(t, build.ConfigMap(w.target, "settings"))
 }
 
 // kubeconfigOf returns a kubeconfig with fields of a cluster and of a user.

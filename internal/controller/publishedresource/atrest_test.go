@@ -7,73 +7,15 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that
-// nothing is asked of the control plane, which is the service cluster too, or of kcp once they are published and bound.
-func TestManyAtOnce(t *testing.T) {
-	const many = 100
-	s := openShop(t)
-	var all []*v1alpha1.PublishedResource
-	watches := map[string]bool{}
-	for i := range many {
-		plural := fmt.Sprintf("thing%ds", i)
-		all = append(all, s.published(plural, kindOf(plural)))
-		watches["watch "+plural+"."+s.group] = true
-	}
-	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
-		kube.Create(t, s.c, definition(s.group, strings.ToLower(o.Spec.Resource.Kind)+"s"))
-	})
-	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
-	for _, o := range all {
-		awaitPublished(t, s.c, o)
-	}
-	if e := s.export(t); len(e.Spec.Resources) != many {
-		t.Errorf("want %d resources in the APIExport, got %v", many, e.Spec.Resources)
-	}
-
-	s.consumer(t, exportName)
-	for _, o := range all {
-		kube.Await(t, s.c, o, o.GetName()+" to be bound", func() (bool, string) {
-			return o.Status.Workspaces != nil && o.Status.Workspaces.Bound == 1 && o.Status.Objects != nil &&
-				o.GetCondition(v1alpha1.TypeEndpointsReady).Status == corev1.ConditionTrue &&
-				o.GetCondition(v1alpha1.TypeClaimsAccepted).Reason == v1alpha1.ReasonPending &&
-				o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, describe(o)
-		})
-	}
-	// All that a status has to say is said now. kcp serves an API some time after it calls it bound.
-	localAudit, kcpAudit := local.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
-	kube.Eventually(t, "all to be watched", func() (bool, string) {
-		for what := range kcpAudit.Watches(kube.Mark{}).By(agentUser).Count() {
-			delete(watches, what)
-		}
-		return len(watches) == 0, fmt.Sprint(watches)
-	})
-	var l, k kube.Mark
-	asked := func() (bool, string) {
-		r := append(localAudit.Since(l).By(user), kcpAudit.Since(k).By(agentUser)...)
-		return len(r) == 0, r.String()
-	}
-	pass := func() { lookAgain(t, s.c, all...) }
-	kube.Eventually(t, "rest", func() (bool, string) {
-		l, k = localAudit.Mark(), kcpAudit.Mark()
-		pass()
-		return asked()
-	})
-	kube.Holds(t, "nothing is asked", asked, pass)
-}
 
 // agentUser is whom a publisher is in kcp.
 const agentUser = "system:serviceaccount:default:agent"
@@ -106,33 +48,6 @@ func reconciles(t *testing.T) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// TestReconcilesOpenNoWatch shows that a PublishedResource that names only the APIExportEndpointSlice keeps its watches
-// from one reconcile to the next.
-func TestReconcilesOpenNoWatch(t *testing.T) {
-	const reconciles, account = 10, "reconciler"
-	s := openShop(t)
-	agent := kcp.ServiceAccount(t, s.admin, account, kcp.AgentRules(exportName)...)
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
-	setConfig(t, s.c, s.config, s.config,
-		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}})
-	o := s.publish(t, "hats")
-	audit := kube.AuditOf(t, workspaces.AuditLog())
-	user := "system:serviceaccount:default:" + account
-	if begun := audit.Watches(kube.Mark{}).By(user); len(begun) == 0 {
-		t.Fatalf("no watch of %s is in the audit log", user)
-	}
-	before := audit.Mark()
-	for range reconciles {
-		lookAgain(t, s.c, o)
-	}
-	begun := audit.Watches(before).By(user).Count()
-	for _, resource := range []string{"apiexports", "apiexportendpointslices", "apiresourceschemas"} {
-		if n := begun["watch "+resource+".apis.kcp.io"]; n > 0 {
-			t.Errorf("%d reconciles: want no watch begun, got %d of %s", reconciles, n, resource)
-		}
-	}
 }
 
 // An account is what is asked of both servers because of objects of consumers.

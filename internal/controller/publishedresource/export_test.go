@@ -2,7 +2,6 @@ package publishedresource_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -217,43 +216,4 @@ func TestTwoOfOnePlace(t *testing.T) {
 	if got := schemaOf(s.export(t), "hats"); got != name {
 		t.Errorf("schema of hats again: want %s, got %s", name, got)
 	}
-}
-
-// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one,
-// and that it follows the identity: an APIExport has one claim to a resource.
-func TestIdentity(t *testing.T) {
-	t.Parallel()
-	s, other := openShop(t), openShop(t)
-	other.offerBoats(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	o.Spec.Related = []v1alpha1.RelatedResource{{
-		Identifier: "boat", Origin: v1alpha1.OriginKCP, Group: "other.example.com", Version: "v1", Resource: "boats",
-		Object: byField("spec.size"),
-	}}
-	kube.Create(t, s.c, o)
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonIdentityHashMissing),
-		`related resource "boat" needs identityHash, which is status.identityHash of the APIExport that offers boats.other`)
-	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
-		return other.export(t).Status.IdentityHash != "", "none"
-	})
-	for _, hash := range []string{other.export(t).Status.IdentityHash, "of-yet-another"} {
-		update(t, s.c, o, func() { o.Spec.Related[0].IdentityHash = hash })
-		s.awaitClaim(t, "boats", hash)
-		awaitPublished(t, s.c, o)
-	}
-}
-
-// awaitClaim waits until the APIExport has one claim to a resource, of an identity.
-func (s *shop) awaitClaim(t *testing.T, resource, identity string) {
-	t.Helper()
-	kube.Eventually(t, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
-		var got []string
-		for _, c := range s.export(t).Spec.PermissionClaims {
-			if c.Resource == resource {
-				got = append(got, c.IdentityHash)
-			}
-		}
-		return slices.Equal(got, []string{identity}), strings.Join(got, ", ")
-	})
 }

@@ -4,34 +4,24 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-const (
-	// certNames and keyNames are how many names of Certs and of Secrets each tenant of a model uses.
-	certNames, keyNames = 8, 3
-	// insistence is how long a tenant of a model tries again while a server is away.
-	insistence = 4 * time.Minute
-)
+// certNames and keyNames are how many names of Certs and of Secrets each tenant of a model uses.
+const certNames, keyNames = 8, 3
 
 // A model is what both sides are to be after tenants have worked for a while, and nobody works any more.
 type model struct {
@@ -39,8 +29,6 @@ type model struct {
 	s    *shop
 	o    *v1alpha1.PublishedResource
 	down client.Client // of the service cluster
-	away atomic.Bool   // The service cluster is away, so that nobody works there.
-	pace time.Duration // between two turns of a tenant
 	all  []*player
 }
 
@@ -70,18 +58,13 @@ func (m *model) open(t *testing.T, tenants int, change ...func(*v1alpha1.Publish
 	}
 }
 
-// play has all tenants work at a time, each for a number of turns, or until it is told to end.
-func (m *model) play(t *testing.T, turns int, end <-chan struct{}) {
+// play has all tenants work at a time, each for a number of turns.
+func (m *model) play(t *testing.T, turns int) {
 	t.Helper()
 	var playing sync.WaitGroup
 	for _, p := range m.all {
 		playing.Go(func() {
 			for range turns {
-				select {
-				case <-end:
-					return
-				case <-time.After(m.pace):
-				}
 				if err := p.turn(t); err != nil {
 					t.Error(err)
 					return
@@ -96,7 +79,7 @@ func (m *model) play(t *testing.T, turns int, end <-chan struct{}) {
 func (m *model) settle(t *testing.T) {
 	t.Helper()
 	for turns := range 2 {
-		m.play(t, turns, nil)
+		m.play(t, turns)
 		for _, p := range m.all {
 			kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
 				diff := cmp.Diff(p.want(), p.got(t))
@@ -119,7 +102,7 @@ func (p *player) turn(t *testing.T) error {
 	switch dice := p.random.IntN(10); {
 	case dice < 2:
 		return p.playSecret(t, p, p.keys, secretIn(metav1.NamespaceDefault, key, value))
-	case dice < 5 && !p.away.Load():
+	case dice < 5:
 		return p.playSecret(t, p.down, p.issued, secretIn(p.cluster, name+"-tls", value))
 	case !exists:
 		there, err := p.make(t, p, cert)
@@ -155,43 +138,27 @@ func (p *player) playSecret(t *testing.T, c client.Client, known map[string]stri
 	return p.modify(t, c, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
 }
 
-// insist does something until its outcome is certain.
-func insist(t *testing.T, do func() error) error {
-	t.Helper()
-	for end := time.Now().Add(insistence); ; time.Sleep(100 * time.Millisecond) {
-		err := do()
-		// As a kcp says that has just started.
-		missing := apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "workspaces.tenancy.kcp.io")
-		if err == nil || apierrors.IsAlreadyExists(err) || missing || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
 // make creates an object, and reports whether it is there. It is not if one of the same name is still being deleted.
 func (p *player) make(t *testing.T, c client.Client, o client.Object) (bool, error) {
 	t.Helper()
-	err := insist(t, func() error {
-		o.SetResourceVersion("")
-		return c.Create(t.Context(), o)
-	})
+	o.SetResourceVersion("")
+	err := c.Create(t.Context(), o)
 	if !apierrors.IsAlreadyExists(err) {
 		return err == nil, err
 	}
-	err = insist(t, func() error { return c.Get(t.Context(), client.ObjectKeyFromObject(o), o) })
+	err = c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 	return err == nil && o.GetDeletionTimestamp() == nil, client.IgnoreNotFound(err)
 }
 
 func (p *player) modify(t *testing.T, c client.Client, o client.Object, body string) error {
 	t.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(body))
-	return insist(t, func() error { return c.Patch(t.Context(), o, patch) })
+	return c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body)))
 }
 
 // remove deletes an object as it is read: Kubernetes deletes one unseen that gets its first finalizer meanwhile.
 func (p *player) remove(t *testing.T, c client.Client, o client.Object) error {
 	t.Helper()
-	return client.IgnoreNotFound(insist(t, func() error {
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
@@ -266,51 +233,6 @@ func TestSyncModel(t *testing.T) {
 	ops, seed := kube.Setting(t, "SYNC_MODEL_OPS", 500), kube.Setting(t, "SYNC_MODEL_SEED", 1)
 	m := &model{seed: uint64(seed), down: local.Client(t)}
 	m.open(t, tenants)
-	m.play(t, ops/tenants, nil)
+	m.play(t, ops/tenants)
 	m.settle(t)
-}
-
-// TestSyncOutage takes kcp away while tenants work, which first refuses connections and then answers none, and after
-// that the service cluster. It shows that this is reported, and that nothing is lost, made twice, left behind or
-// withdrawn.
-func TestSyncOutage(t *testing.T) {
-	m := &model{seed: 1, down: service.Client(t), pace: 20 * time.Millisecond}
-	elsewhere := serviceCluster(t, provide(t), service.User(t, user, "system:masters"))
-	m.open(t, 2, func(o *v1alpha1.PublishedResource) {
-		kube.Create(t, m.down, definition(o.Spec.Resource.APIGroup, "certs", "secretName", "keyName"))
-		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
-	})
-	everything := []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
-		{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
-	}
-	for _, p := range m.all { // The administrator has other credentials after a restart.
-		p.Client = kcp.Client(t, kcp.ServiceAccount(t, p.cfg, "tenant", everything...))
-	}
-	m.play(t, 30, nil)
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		m.play(t, 1<<20, end)
-	}()
-	unreachable := isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable)
-	for _, begin := range []func(*kcp.Server, testing.TB){(*kcp.Server).Stop, (*kcp.Server).Freeze} {
-		begin(&workspaces, t)
-		await(t, m.s.c, m.o, unreachable)
-		workspaces.Return(t)
-		await(t, m.s.c, m.o, is(xpv2.TypeReady, ""))
-	}
-	offered := m.o.Status.ResourceSchemaName
-	m.away.Store(true)
-	service.Stop(t)
-	awaitMessage(t, m.s.c, m.o, unreachable, elsewhere)
-	service.Restart(t)
-	m.away.Store(false)
-	close(end)
-	<-ended
-	m.settle(t)
-	m.s.admin = workspaces.Config(m.s.path)
-	if got := schemaOf(m.s.export(t), "certs"); got != offered {
-		t.Errorf("want schema %s offered as before, got %q", offered, got)
-	}
 }

@@ -84,52 +84,6 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
-// TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the
-// other side.
-func TestRelatedAt(t *testing.T) {
-	of := func(group, version, resource string) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
-	}
-	as, secrets := of("a.b", "v1", "as"), of("", "v1", "secrets")
-	for name, tc := range map[string]struct {
-		reason              string
-		kind                string
-		projection          *v1alpha1.RelatedResourceProjection
-		atOrigin, elsewhere schema.GroupVersionResource
-	}{
-		"NoProjection": {reason: "Without a projection both sides are the same.", atOrigin: as, elsewhere: as},
-		"Projection": {
-			reason:     "A projection is what the resource is away from its origin.",
-			projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"},
-			atOrigin:   as, elsewhere: of("c.d", "v2", "cs"),
-		},
-		"Partly": {
-			reason:     "What a projection leaves out stays as it is.",
-			projection: &v1alpha1.RelatedResourceProjection{Resource: "cs"},
-			atOrigin:   as, elsewhere: of("a.b", "v1", "cs"),
-		},
-		"Kind": {
-			reason: "The deprecated kind means a resource of the core group.",
-			kind:   "Secret", atOrigin: secrets, elsewhere: secrets,
-		},
-	} {
-		for origin, other := range map[v1alpha1.Origin]v1alpha1.Origin{
-			v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
-		} {
-			r := &v1alpha1.RelatedResource{Origin: origin, Kind: tc.kind, Projection: tc.projection}
-			if tc.kind == "" {
-				r.Group, r.Version, r.Resource = as.Group, as.Version, as.Resource
-			}
-			want := []schema.GroupVersionResource{tc.atOrigin, tc.elsewhere}
-			got := []schema.GroupVersionResource{relatedAt(origin, r), relatedAt(other, r)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s of origin %s: %s\nat its origin and on the other side: -want, +got:\n%s", name, origin,
-					tc.reason, diff)
-			}
-		}
-	}
-}
-
 // TestClaimsOf shows what is claimed of workspaces, each as the resource, its identity and the verbs.
 func TestClaimsOf(t *testing.T) {
 	secret := v1alpha1.RelatedResource{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret"}

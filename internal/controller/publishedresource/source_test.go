@@ -2,7 +2,6 @@ package publishedresource_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -112,36 +112,6 @@ func TestUnavailableGroup(t *testing.T) {
 	})
 	s.publish(t, "hats")
 	s.offer(t, s.published("sets", "StatefulSet"), s.asKind("apps", "Keeper"))
-}
-
-// TestDefinitionsAreNotKept shows that a service cluster is asked for no CustomResourceDefinition but that of what is
-// published: a cluster may have megabytes of them. Only a server in front can tell which is asked for.
-func TestDefinitionsAreNotKept(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	kube.Create(t, service.Client(t), definition(s.group, "hats"), definition(local.Namespace(t)+".example.org", "boats"))
-	asked := make(chan string, 1000) // URIs
-	to := service.User(t, user, "system:masters")
-	elsewhere := serviceCluster(t, s.c, kube.Front(t, to, func(server http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.URL.Path, "/customresourcedefinitions") {
-				asked <- r.URL.RequestURI()
-			}
-			server.ServeHTTP(w, r)
-		})
-	}))
-	o := s.offer(t, s.published("hats", "Hat"), func(o *v1alpha1.PublishedResource) {
-		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
-	})
-	remove(t, s.c, o) // Nobody needs the server in front any more.
-	if len(asked) == 0 {
-		t.Error("want the definition asked for, this test sees nothing")
-	}
-	for len(asked) > 0 {
-		if of := <-asked; !strings.Contains(of, "hats."+s.group) {
-			t.Errorf("want hats alone asked for, got %s", of)
-		}
-	}
 }
 
 // TestInvalidSource shows that an API which kcp cannot have is reported, and so is one that is not published yet, by a
@@ -332,4 +302,36 @@ func (s *shop) awaitVersions(t *testing.T, want map[string]bool, kept []string) 
 		diff := cmp.Diff(want, got)
 		return diff == "", diff
 	})
+}
+
+// TestLossesAreTold shows that the owner is told which fields of which version kcp loses, as it does not call the
+// webhook that converts objects on the service cluster, and that a consumer who uses that version is warned.
+func TestLossesAreTold(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	d := definition(s.group, "kilns", "glaze")
+	former := definition(s.group, "kilns", "shelves").Spec.Versions[0]
+	former.Name, former.Storage = "v1alpha1", false
+	d.Spec.Versions = append(d.Spec.Versions, former)
+	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new("https://127.0.0.1:9/convert")},
+		},
+	}
+	kube.Create(t, s.c, d)
+	o := s.offer(t, s.published("kilns", "Kiln"))
+	awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished),
+		"v1alpha1: spec.glaze, spec.shelves")
+	consumer, warnings := s.consumer(t, exportName), &strings.Builder{}
+	consumer.cfg.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
+	kcp.CreateServed(t, consumer.cfg, s.object("Kiln", "new"))
+	if warnings.Len() > 0 {
+		t.Errorf("want no warning about the version that is stored, got %q", warnings)
+	}
+	s.version = "v1alpha1"
+	kcp.CreateServed(t, consumer.cfg, s.object("Kiln", "old"))
+	if !strings.Contains(warnings.String(), "version v1alpha1 loses spec.glaze, spec.shelves") {
+		t.Errorf("want a warning that names the fields, got %q", warnings)
+	}
 }

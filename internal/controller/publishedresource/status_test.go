@@ -3,7 +3,6 @@ package publishedresource
 import (
 	"cmp"
 	"testing"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
 // TestConditions shows what the conditions say of what a pass has found out.
@@ -192,43 +190,5 @@ func TestIsHalted(t *testing.T) {
 				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-// TestRemember shows that what an API is like is asked until there is an answer, and then no more.
-func TestRemember(t *testing.T) {
-	m, asked := &memory{}, 0
-	for _, answer := range []error{errors.New("boom"), nil, errors.New("boom")} {
-		_, err := m.remember(apiAt{of: "a"}, func() (objectsync.Resource, error) {
-			asked++
-			return objectsync.Resource{Kind: "Hat"}, answer
-		})
-		if asked == 1 && err == nil || asked == 2 && err != nil {
-			t.Errorf("asked %d times: got %v", asked, err)
-		}
-	}
-	if asked != 2 {
-		t.Errorf("want it asked twice, got %d", asked)
-	}
-}
-
-// TestStatusWaits shows when a status is written that differs from the last one: each second, and not for two seconds
-// after a publication.
-func TestStatusWaits(t *testing.T) {
-	begin := time.Unix(0, 0)
-	for published, want := range map[bool][]time.Duration{
-		false: {0, statusEvery / 2, 0, statusEvery / 2, 0},
-		true:  {publishedCalm, publishedCalm - statusEvery/2, publishedCalm - statusEvery, statusEvery / 2, 0},
-	} {
-		m := &memory{}
-		if published {
-			m.published = begin
-		}
-		for i, want := range want {
-			after := time.Duration(i) * statusEvery / 2
-			if got := m.wait(begin.Add(after)); got != want {
-				t.Errorf("published %t, after %s: want a wait of %s, got %s", published, after, want, got)
-			}
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -35,28 +34,6 @@ func TestSyncPaused(t *testing.T) {
 	kube.Patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
 	kube.AwaitGone(t, in, first)
 	awaitCounts(t, s.c, o, 1, 0)
-}
-
-// TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the
-// APIExport is out of reach, while those of consumers are not.
-func TestSyncStopsOutOfReach(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, exportName)
-	proxy, cfg := kube.NewProxy(t, s.agent(t))
-	s.connect(t, cfg)
-	o := s.publishCerts(t)
-	in := s.tenant(t)
-	kube.Create(t, in, s.cert("first"))
-	s.copyOf(t, in)
-	proxy.Cut(1 << 20)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
-	kube.Create(t, in, s.cert("second"))
-	kube.Eventually(t, "what is created meanwhile to be synced", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 2, describeAll(all)
-	})
-	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	s.wantHalted(t, o, in, s.cert("third"))
 }
 
 // TestSyncReplacedMeanwhile shows that a related Secret which was replaced while nothing was synced, by one of another
@@ -160,28 +137,6 @@ func TestOrphanUnholds(t *testing.T) {
 			awaitValue(t, s.c, copied.GetNamespace(), key.Name, "a")
 			s.publishAgain(t, o.Spec.StateNamespace, in)
 		})
-	}
-}
-
-// TestOrphanWithoutSource shows that it takes them off, too, after the definition of the API has gone, as where a
-// service is uninstalled before what publishes it.
-func TestOrphanWithoutSource(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publishCerts(t)
-	in := s.tenant(t)
-	web, key := s.naming("web", "key"), secretIn(metav1.NamespaceDefault, "key", "a")
-	kube.Create(t, in, key, web)
-	awaitValue(t, s.c, s.copyOf(t, in).GetNamespace(), key.Name, "a")
-	awaitCounts(t, s.c, o, 1, 0)
-	kube.Remove(t, s.c, definition(s.group, "certs"))
-	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
-
-	remove(t, s.c, o)
-	for _, u := range []client.Object{web, key} {
-		if got := finalizersOf(t, in, u); len(got) > 0 {
-			t.Errorf("finalizers of %s: %v", u.GetName(), got)
-		}
 	}
 }
 

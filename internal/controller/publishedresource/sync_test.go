@@ -9,15 +9,12 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -208,71 +205,6 @@ func TestSyncRelated(t *testing.T) {
 	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
 }
 
-// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own
-// PublishedResource syncs nothing, and which is not bound in the workspace of the APIExport; that objects whose
-// synchronization could not begin, for a version of that kind, are synced as soon as it comes; and that the status of
-// both is synced once it has become a subresource.
-func TestSyncRelatedKind(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	hats, certs := definition(s.group, "hats"), definition(s.group, "certs")
-	status := hats.Spec.Versions[0].Subresources
-	hats.Spec.Versions[0].Subresources, certs.Spec.Versions[0].Subresources = nil, nil
-	kube.Create(t, s.c, hats, certs)
-	s.offer(t, s.published("hats", "Hat"), unsynced)
-	o := s.publishedCerts(local.Namespace(t))
-	o.Spec.Related = []v1alpha1.RelatedResource{{
-		Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats",
-		Object: byField("metadata.name"), SyncStatus: true,
-	}}
-	o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
-	kube.Create(t, s.c, o)
-	await(t, s.c, o, is(v1alpha1.TypeExportUpdated, ""))
-	in, web, above := s.tenant(t), s.cert("web"), s.object("Hat", "web")
-	kube.Create(t, in, web)
-	kcp.CreateServed(t, in.cfg, above)
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `cannot sync related resource "hat"`)
-	redefine(t, s.c, hats.GetName(), func(d *apiextensionsv1.CustomResourceDefinition) {
-		v := *d.Spec.Versions[0].DeepCopy()
-		v.Name, v.Storage = "v2", false
-		d.Spec.Versions = append(d.Spec.Versions, v)
-	})
-	copied := s.copyOf(t, in)
-	await(t, s.c, o, is(xpv2.TypeSynced, ""))
-
-	below := s.object("Hat", copied.GetName())
-	below.SetNamespace(copied.GetNamespace())
-	awaitField(t, s.c, below, "L", "spec", "size")
-	if below.GetLabels()[objectsync.LabelRelatedCluster] != in.cluster {
-		t.Errorf("want the copy to say whose it is, got %v %v", below.GetLabels(), below.GetAnnotations())
-	}
-	kube.Patch(t, in, above, `{"spec":{"size":"XS"}}`)
-	awaitField(t, s.c, below, "XS", "spec", "size")
-	for _, d := range []*apiextensionsv1.CustomResourceDefinition{hats, certs} {
-		redefine(t, s.c, d.GetName(), func(d *apiextensionsv1.CustomResourceDefinition) {
-			for i := range d.Spec.Versions {
-				d.Spec.Versions[i].Subresources = status
-			}
-		})
-	}
-	passStatus(t, in, above, s.c, below)
-	passStatus(t, s.c, copied, in, web)
-	kube.Delete(t, in, web)
-	kube.AwaitGone(t, s.c, below, copied)
-}
-
-// passStatus writes a status as soon as it is served, until the other side has it.
-func passStatus(t *testing.T, from client.Client, u *unstructured.Unstructured,
-	to client.Client, other *unstructured.Unstructured,
-) {
-	t.Helper()
-	kube.Await(t, to, other, "the status of "+other.GetName(), func() (bool, string) {
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))
-		err := from.Status().Patch(t.Context(), u, patch)
-		return other.Object["status"] != nil, fmt.Sprint(err)
-	})
-}
-
 // TestSyncSourceGoes shows that no object counts as synced while the CustomResourceDefinition is gone, with which its
 // copy goes, that this is reported and nothing is withdrawn, and that all goes on when it is back, without a status.
 func TestSyncSourceGoes(t *testing.T) {
@@ -301,35 +233,5 @@ func TestSyncSourceGoes(t *testing.T) {
 	kube.Get(t, in, client.ObjectKeyFromObject(web), web)
 	if web.Object["status"] != nil {
 		t.Errorf("want no status with a new copy, got %v", web.Object["status"])
-	}
-}
-
-// TestSyncRelatedGoes shows that an object goes, and lets its related object go, although the service cluster does not
-// serve the kind of the copy any more, and its rule has gone.
-func TestSyncRelatedGoes(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	kube.Create(t, s.c, definition(s.group, "hats"))
-	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.Related = []v1alpha1.RelatedResource{{
-			Identifier: "hat", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName"),
-			Projection: &v1alpha1.RelatedResourceProjection{Group: s.group, Version: "v1", Resource: "hats"},
-		}}
-	})
-	in := s.tenant(t)
-	web, key := s.naming("web", "key"), secretIn(metav1.NamespaceDefault, "key", "a")
-	kube.Create(t, in, key, web)
-	hat := s.object("Hat", "key")
-	hat.SetNamespace(in.cluster)
-	kube.Await(t, s.c, hat, "the copy", func() (bool, string) { return true, "" })
-	awaitCounts(t, s.c, o, 1, 0)
-	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	s.awaitNoCounts(t, o)
-	kube.Remove(t, s.c, definition(s.group, "hats"))
-	update(t, s.c, o, func() { o.Spec.Related, o.Spec.Synchronization = nil, nil })
-	kube.Delete(t, in, web)
-	kube.AwaitGone(t, in, web)
-	if got := finalizersOf(t, in, key); len(got) > 0 {
-		t.Errorf("finalizers of the Secret: %v", got)
 	}
 }

@@ -119,7 +119,7 @@ func manageDeeply(t *testing.T, in tenant, name string) {
 
 // TestSyncDeniedStream shows that a PublishedResource says so if the service cluster denies the stream of the copies,
 // though nothing is there that fails, and if objects may not be copied; and that they are copied soon after the rights
-// come, although the service cluster tells nobody. TestProbe of package publication shows how seldom they are tried
+// come, although the service cluster tells nobody. TestPauses of package publication shows how seldom they are tried
 // until then.
 func TestSyncDeniedStream(t *testing.T) {
 	t.Parallel()

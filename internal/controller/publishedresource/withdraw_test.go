@@ -11,8 +11,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -81,28 +79,6 @@ func TestWithdraw(t *testing.T) {
 	awaitGone(t, s.c, shoes)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
-	}
-}
-
-// TestWithdrawBesideStranger shows that a PublishedResource goes although a publisher that this control plane does not
-// know claims again what is withdrawn, at once and each time.
-func TestWithdrawBesideStranger(t *testing.T) {
-	t.Parallel()
-	s := openShop(t)
-	o := s.publish(t, "hats", withdrawn)
-	in := kcp.Client(t, s.admin)
-	kube.Delete(t, s.c, o)
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		if e := s.export(t); len(e.Spec.PermissionClaims) == 0 {
-			e.Spec.PermissionClaims = kcp.Claims("events")
-			if err := in.Update(t.Context(), e); err != nil {
-				return false, err.Error() // It has changed meanwhile.
-			}
-		}
-		return apierrors.IsNotFound(s.c.Get(t.Context(), types.NamespacedName{Name: o.GetName()}, o)), describe(o)
-	})
-	if e := s.export(t); len(e.Spec.Resources) != 0 {
-		t.Errorf("want hats withdrawn, got %v", e.Spec.Resources)
 	}
 }
 

@@ -6,11 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +17,6 @@ import (
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -171,90 +168,4 @@ func use(t *testing.T, c client.Client, content string) *unstructured.Unstructur
 		t.Errorf("-written, +read:\n%s", diff)
 	}
 	return u
-}
-
-// TestRepaired shows of definitions that kcp refuses that it serves what is made of them.
-func TestRepaired(t *testing.T) {
-	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, " +
-		"x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}"
-	cases := map[string]struct{ reason, schema, object string }{
-		"EmbeddedWithoutFields": {
-			reason: "An embedded resource without fields, as issue 38 of the agent has it.",
-			schema: "properties: {spec: {type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}}",
-			object: "spec: {a: {apiVersion: v1, kind: X, data: {b: c}}}",
-		},
-		"NoTypes": {
-			reason: "A schema without types, as they were before they had to be structural.",
-			schema: "properties: {spec: {properties: {a: {properties: {b: {type: string}}}, " +
-				"c: {items: {type: string}}, d: {}}}}",
-			object: "spec: {a: {b: x}, c: [z], d: {e: 1}}",
-		},
-		"Choices": {
-			reason: "Choices between types.",
-			schema: "properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, " +
-				"anyOf: [{type: string}, {type: object}]}}}}",
-			object: "spec: {a: {b: c}}",
-		},
-		"MapWithoutKey": {
-			reason: "A list whose keys may be absent.",
-			schema: "properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, " +
-				"x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, " +
-				"b: {type: integer}}}}}}}",
-			object: "spec: {a: [{b: 1}, {b: 2}]}",
-		},
-		"Metadata": {
-			reason: "A schema that describes metadata.",
-			schema: "properties: {metadata: {type: object, properties: {labels: {type: object}}}}",
-			object: "",
-		},
-		"Default": {
-			reason: "A default of another type.",
-			schema: "properties: {a: {type: integer, default: x}}",
-			object: "a: 1",
-		},
-		"UncompiledCEL": {
-			reason: "A rule that cannot be compiled.",
-			schema: "properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}]}}",
-			object: "a: 1",
-		},
-		"CostlyCEL": {reason: "A rule that costs too much.", schema: lists, object: "a: [[b], [c]]"},
-		"UniqueItems": {
-			reason: "What Kubernetes does not check.",
-			schema: "properties: {a: {type: array, uniqueItems: true, items: {type: string}}}",
-			object: "a: [x, x]",
-		},
-	}
-	_, cfg := workspaces.Workspace(t)
-	refusing := kcp.Client(t, cfg)
-	projections := map[string]*projection.Projection{}
-	for name, tc := range cases {
-		singular := strings.ToLower(name)
-		crd := definition(t, []byte(`
-metadata: {name: `+singular+`s.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: `+singular+`s, singular: `+singular+`, kind: `+name+`, listKind: `+name+`List}
-  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, `+
-			`schema: {openAPIV3Schema: {type: object, `+tc.schema+`}}}]
-`))
-		raw, err := apisv1alpha1.CRDToAPIResourceSchema(crd, "v1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := refusing.Create(t.Context(), raw); err == nil {
-			t.Errorf("%s\nkcp accepts the definition as it is", tc.reason)
-		}
-		projections[name] = project(t, crd, nil)
-		if len(projections[name].Repairs) == 0 {
-			t.Errorf("%s\nno repair is told", tc.reason)
-		}
-	}
-	c, d := publish(t, slices.Collect(maps.Values(projections))...)
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			served(t, d, projections[name], "v1")
-			use(t, c, "apiVersion: example.com/v1\nkind: "+name+"\nmetadata: {name: a, namespace: default}\n"+tc.object)
-		})
-	}
 }

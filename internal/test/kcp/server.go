@@ -82,12 +82,6 @@ func (s *Server) Stop(tb testing.TB) {
 	s.interrupt(tb, s.kcp.StopServer, func() error { return s.kcp.StartServer(context.WithoutCancel(tb.Context())) })
 }
 
-// Freeze is Stop, but that connections stay open and new ones are taken, and nothing is answered.
-func (s *Server) Freeze(tb testing.TB) {
-	tb.Helper()
-	s.interrupt(tb, s.kcp.Freeze, s.kcp.Thaw)
-}
-
 // own fails the test if other packages use kcp, too.
 func (s *Server) own(tb testing.TB) {
 	tb.Helper()
@@ -106,7 +100,7 @@ func (s *Server) interrupt(tb testing.TB, begin, end func() error) {
 	tb.Cleanup(func() { s.Return(tb) })
 }
 
-// Return brings kcp back after Stop or Freeze, with the same address, data and users.
+// Return brings kcp back after Stop, with the same address, data and users.
 func (s *Server) Return(tb testing.TB) {
 	tb.Helper()
 	if s.back == nil {

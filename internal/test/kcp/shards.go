@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
@@ -250,34 +249,6 @@ func (s *Shards) Workspace(tb testing.TB, shard string) (path string, cfg *rest.
 	awaitReady(tb, c, ws)
 	path = root + ":" + ws.GetName()
 	return path, s.Config(path)
-}
-
-// Move begins to move the workspace of a path to another shard, and returns what reports whether it is there, and what
-// kcp says of it.
-func (s *Shards) Move(tb testing.TB, path, shard string) (moved func() (bool, string)) {
-	tb.Helper()
-	above, name, _ := lastPart(path)
-	ws := newWorkspace()
-	if err := Client(tb, s.Config(above)).Get(tb.Context(), client.ObjectKey{Name: name}, ws); err != nil {
-		tb.Fatalf("cannot get workspace: %v", err)
-	}
-	cluster, _, _ := unstructured.NestedString(ws.Object, "spec", "cluster")
-	_, cfg := s.Workspace(tb, RootShard)
-	AwaitBound(tb, cfg, Bind(tb, cfg, root, "migration.kcp.io"))
-	c, m := Client(tb, cfg), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "migration.kcp.io/v1alpha1",
-		"kind":       "LogicalClusterMigration",
-		"metadata":   map[string]any{"name": "move"},
-		"spec":       map[string]any{"logicalCluster": cluster, "destinationShard": shard},
-	}}
-	if err := c.Create(tb.Context(), m); err != nil {
-		tb.Fatalf("cannot create LogicalClusterMigration: %v", err)
-	}
-	return func() (bool, string) {
-		err := c.Get(tb.Context(), client.ObjectKeyFromObject(m), m)
-		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
-		return phase == "Completed", fmt.Sprint(m.Object["status"], err)
-	}
 }
 
 // Stop ends a shard: its address refuses connections until Return. Its data stay.

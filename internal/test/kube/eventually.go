@@ -17,7 +17,7 @@ const (
 func pause(waited time.Duration) time.Duration { return min(max(waited/pollShare, pollMin), pollMax) }
 
 // Deadline is how long a test waits for what must happen. It says nothing of how fast that is, as small and shared
-// machines are several times slower than others. Speed is a Figure.
+// machines are several times slower than others.
 const Deadline = 2 * time.Minute
 
 // Eventually calls check until it says ok, at least once, and fails the test at the Deadline. The failure says what was
@@ -70,10 +70,4 @@ func Throughout(tb testing.TB, window time.Duration, what string, check func() (
 			tb.Fatalf("%s: it did not stay so for %s, state: %s", what, window, state)
 		}
 	}
-}
-
-// Figure measures how long something takes and logs it, for make bench to print. No test fails by it.
-func Figure(tb testing.TB, what string, measure func() time.Duration) {
-	tb.Helper()
-	tb.Logf("figure: %s: %s", what, measure().Round(time.Millisecond))
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -201,32 +200,4 @@ func (w world) checkSecretsKept(o build.Object) {
 			w.Errorf("a %T holds a secret: …%s…", v, b[max(0, i-100):min(len(b), i+100)])
 		}
 	}
-}
-
-// TestTenantMayNotUseTheProvidersFiles shows that an identity which names a file or the surroundings of the provider is
-// not for tenants, not even while an operator has a connection by the very same credentials. They hold no secret:
-// anybody can write them down.
-func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
-	operator, tenant := newWorld(t, build.Cluster()), newWorld(t, build.Namespaced())
-	content := clouds.AzureWorkload(t, operator.user, cloud.Principal{User: operator.user})
-	kubeconfig := operator.kubeconfig(azurePlugin)
-	operator.connect(commonv1.IdentityAzureWorkload, kubeconfig, content)
-	operator.keep("settings", "color", "blue")
-
-	tenant.connect(commonv1.IdentityAzureWorkload, kubeconfig, content)
-	thief := tenant.object("settings", "color", "red")
-	kube.Create(t, tenant.c, thief)
-	tenant.awaitInvalid(thief, "a namespaced ProviderConfig may not")
-	tenant.setIdentity([]byte(`{"type":"external_account","credential_source":{"file":"/etc/passwd"}}`))
-	kube.Holds(t, "the tenant has no connection", func() (bool, string) {
-		err := tenant.c.Get(t.Context(), client.ObjectKeyFromObject(thief), thief)
-		synced := thief.GetCondition(xpv2.TypeSynced)
-		return err == nil && synced.Reason == commonv1.ReasonInvalidConnection, string(synced.Reason)
-	}, func() {
-		tenant.set(thief, "settings", "color", "of "+thief.GetResourceVersion())
-		kube.Await(t, tenant.c, thief, "a look at the change", func() (bool, string) {
-			got := thief.GetCondition(xpv2.TypeSynced).ObservedGeneration
-			return got == thief.GetGeneration(), strconv.FormatInt(got, 10)
-		})
-	})
 }

@@ -101,33 +101,6 @@ func goOn(t *testing.T, s *kube.Server, namespace string) {
 	t.Cleanup(func() { writing.Wait(); beat.Stop() })
 }
 
-// TestTargetRestored shows that what a restore of a target has undone is done again, and that what somebody changes or
-// deletes after it is noticed, although the resource versions of all that are lower than those the provider has seen.
-func TestTargetRestored(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	tns, config := target.Namespace(t), connect(t, c)
-	for _, name := range []string{"undone", "patched", "deleted"} {
-		keep(t, c, config, tns, name)
-	}
-	target.Backup(t)
-	goAhead(t, &target, tns)
-	for _, name := range []string{"undone", "patched", "deleted"} {
-		paint(t, c, config, name, "green")
-		awaitColor(t, tns, name, "green")
-	}
-	keep(t, c, config, tns, "later")
-	target.Restore(t)
-	goOn(t, &target, tns)
-	awaitColor(t, tns, "undone", "green")
-	awaitColor(t, tns, "later", "blue")
-
-	patched := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "patched")}
-	kube.Patch(t, tc, patched, `{"data":{"color":"red"}}`)
-	kube.Delete(t, tc, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "deleted")})
-	awaitColor(t, tns, "patched", "green")
-	awaitColor(t, tns, "deleted", "green")
-}
-
 // TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are
 // there and of new ones, although the resource versions of all that are lower than those it has seen.
 func TestControlPlaneRestored(t *testing.T) {

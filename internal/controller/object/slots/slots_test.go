@@ -179,40 +179,6 @@ func (w world) awaitNoRead(t *testing.T, o, other build.Object) {
 	})
 }
 
-// TestInSlots shows what a cache holds of Objects in other slots, and that it loses nothing in the slot of the replica.
-func TestInSlots(t *testing.T) {
-	for _, s := range build.Scopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			o := s.Object("default", "settings", "config", build.ConfigMap("default", "settings", "value", "large"))
-			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
-				APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "source",
-			}}}
-			o.Observed().Manifest.Raw = []byte(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","uid":"u","labels":{"a":"b"}},` +
-					`"data":{"value":"large"}}`)
-			want := o.DeepCopyObject().(build.Object)
-			want.Desired().ForProvider.Manifest.Raw = nil
-			want.Observed().Manifest.Raw = []byte(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
-					`"name":"settings","resourceVersion":"902a7e188df4b144","uid":"u"}}` + "\n")
-			if object.InSlots(nil) != nil {
-				t.Error("one slot for all: want no transform")
-			}
-			for kind, by := range object.InSlots(slot.New(number)) {
-				if fmt.Sprintf("%T", kind) != fmt.Sprintf("%T", o) {
-					continue
-				}
-				got, err := by.Transform(o)
-				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("error %v; -want, +got:\n%s", err, diff)
-				}
-				return
-			}
-			t.Error("want a transform of the kind")
-		})
-	}
-}
-
 // TestLostInOtherSlot shows that an Object which is gone in spite of its finalizer is finished with by its slot,
 // although there is one of its name in another slot by then.
 func TestLostInOtherSlot(t *testing.T) {

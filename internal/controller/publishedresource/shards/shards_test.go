@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,14 +63,7 @@ func open(t *testing.T, shard string) *world {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	o.Spec.EnableWorkspacePaths = true
-	o.Spec.Related = []v1alpha1.RelatedResource{{
-		Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
-			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-				Reference: &v1alpha1.FieldReference{Path: "spec.keyName"},
-			},
-		},
-	}}
-	kube.Create(t, c, build.Definition(group, "hats", "keyName"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
+	kube.Create(t, c, build.Definition(group, "hats"), build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
 		build.ClusterConfig(ns, spec), o)
 	s := &world{c: c, path: path, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Hat"}, offer: o}
 	kube.Eventually(t, "the API to be offered", func() (bool, string) {
@@ -101,10 +93,10 @@ func (s *world) tenant(t *testing.T, shard string) tenant {
 	return tenant{Client: kcp.Client(t, cfg), world: s, cfg: cfg, path: path}
 }
 
-// hat returns an object of the kind of a world, which names a Secret of its name.
+// hat returns an object of the kind of a world.
 func (s *world) hat(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"size": "1", "keyName": name},
+		"spec": map[string]any{"size": "1"},
 	}}
 	u.SetGroupVersionKind(s.kind)
 	u.SetNamespace(metav1.NamespaceDefault)
@@ -154,15 +146,6 @@ func (in tenant) awaitNone(t *testing.T, name string) {
 	t.Helper()
 	kube.Eventually(t, "no copy of "+name+" of "+in.path, func() (bool, string) {
 		return len(in.copied(t, name)) == 0, in.world.describe(t)
-	})
-}
-
-// awaitOrphans waits until the status tells of a number of orphans.
-func (s *world) awaitOrphans(t *testing.T, n int64) {
-	t.Helper()
-	kube.Eventually(t, fmt.Sprint(n, " orphans"), func() (bool, string) {
-		state := s.describe(t)
-		return s.offer.Status.Objects != nil && s.offer.Status.Objects.Orphaned == n, state
 	})
 }
 
@@ -265,81 +248,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// confine has the endpoints of the world be those of one shard, or of all without a name.
-func (s *world) confine(t *testing.T, shard string) {
-	t.Helper()
-	c, partition := kcp.Client(t, shards.Config(s.path)), "null"
-	if shard != "" {
-		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"selector": map[string]any{"matchLabels": map[string]any{"name": shard}},
-		}}}
-		u.SetAPIVersion("topology.kcp.io/v1alpha1")
-		u.SetKind("Partition")
-		u.SetName(shard)
-		kube.Create(t, c, u)
-		partition = `"` + shard + `"`
-	}
-	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	kube.Patch(t, c, slice, `{"spec":{"partition":`+partition+`}}`)
-}
-
 // leave unbinds the API of the world.
 func (in tenant) leave(t *testing.T) {
 	t.Helper()
 	kube.Remove(t, in, &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
-}
-
-// TestMovedWorkspace shows that a workspace that moves to a shard keeps its copies, while no endpoint of that shard is
-// known and then; that it is synced there; and that it can leave from there.
-func TestMovedWorkspace(t *testing.T) {
-	s := open(t, kcp.RootShard)
-	in, stays := s.tenant(t, kcp.RootShard), s.tenant(t, kcp.RootShard)
-	kube.Create(t, in, secret(metav1.NamespaceDefault, "first", "a"))
-	in.order(t, "first")
-	stays.order(t, "first")
-	first, other := in.awaitCopy(t, "first", "1"), stays.awaitCopy(t, "first", "1")
-	key := s.awaitKey(t, first.GetNamespace(), "first", "a")
-	s.awaitEndpoints(t, 1, 2)
-
-	s.confine(t, kcp.RootShard)
-	kube.Eventually(t, "the workspace to be on another shard", shards.Move(t, in.path, east))
-	s.awaitEndpoints(t, 1, 1)
-	s.awaitOrphans(t, 1)
-	s.confine(t, "")
-	s.awaitEndpoints(t, 2, 2)
-	s.tenant(t, east) // kcp 0.32.3 serves an API that it has moved only where a workspace has bound it.
-	in.order(t, "second")
-	in.awaitCopy(t, "second", "1")
-	s.awaitOrphans(t, 0)
-	in.want(t, first, "first", "1")
-	kube.Patch(t, in, secret(metav1.NamespaceDefault, "first", ""), `{"stringData":{"key":"b"}}`)
-	if uid := s.awaitKey(t, first.GetNamespace(), "first", "b"); uid != key {
-		t.Error("the copy of the Secret was made again")
-	}
-	kube.Patch(t, in, s.hat("first"), `{"spec":{"size":"2"}}`)
-	in.want(t, first, "first", "2")
-	stays.want(t, other, "first", "1")
-
-	kube.Delete(t, in, s.hat("second"))
-	in.awaitNone(t, "second")
-	in.leave(t)
-	in.awaitNone(t, "first")
-}
-
-// secret returns a Secret.
-func secret(namespace, name, value string) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"key": []byte(value)},
-	}
-}
-
-// awaitKey waits for the copy of a consumer's Secret, with a value.
-func (s *world) awaitKey(t *testing.T, namespace, name, value string) types.UID {
-	t.Helper()
-	u := secret(namespace, name, "")
-	kube.Eventually(t, "the copy of a Secret", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), u)
-		return err == nil && string(u.Data["key"]) == value, fmt.Sprint(u.Data, err, s.describe(t))
-	})
-	return u.GetUID()
 }
