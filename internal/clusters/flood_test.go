@@ -56,9 +56,12 @@ func TestFlood(t *testing.T) {
 	const most = maxTenantList + 16*mebibyte // with what is on its way
 	f := &flood{}
 	c := serve(t, f.ServeHTTP)
-	c.Watches().Track(informer.Owner{Controller: "c"}, "test", informer.Interest{
+	_, err := c.Watches().Get(t.Context(), informer.Owner{Controller: "c"}, "test", informer.Interest{
 		Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
 	})
+	if !informer.IsNotSynced(err) {
+		t.Errorf("want no list, got %v", err)
+	}
 	eventually(t, "the stream to be left and listed again",
 		func() bool { return f.ended.Load() > 0 && f.lists.Load() > 0 })
 	if got := f.most.Load(); got < mebibyte || got > most {

@@ -36,7 +36,6 @@ func TestConnectionsShareStates(t *testing.T) {
 	for range many {
 		s := NewSet(d, o)
 		t.Cleanup(s.Close)
-		s.Track(owner, "test", seen)
 		sets = append(sets, s)
 	}
 	for _, value := range []string{"listed", "changed"} {
@@ -50,7 +49,7 @@ func TestConnectionsShareStates(t *testing.T) {
 		kube.Eventually(t, "all to show what is "+value, func() (bool, string) {
 			clear(held)
 			for _, s := range sets {
-				u, err := s.Get(t.Context(), owner, seen)
+				u, err := s.Get(t.Context(), owner, "test", seen)
 				if err != nil || u == nil || u.GetResourceVersion() != cm.ResourceVersion {
 					return false, fmt.Sprint(err)
 				}

@@ -73,10 +73,9 @@ func TestPages(t *testing.T) {
 		NamespacedName: types.NamespacedName{Namespace: tns}, Stream: informer.StreamNames, Selector: "team=a",
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 	}
-	set.Track(owner, "test", i)
 	var names []types.NamespacedName
 	kube.Eventually(t, "the names", func() (bool, string) {
-		names, err = set.Names(t.Context(), owner, i)
+		names, err = set.Names(t.Context(), owner, "test", i)
 		return err == nil, "error"
 	})
 	if len(names) != resources || names[0].Name != "cm-00000" || names[resources-1].Name != "cm-01199" {
