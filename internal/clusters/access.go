@@ -107,15 +107,18 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 func (o Options) credentials(
 	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
 ) (credentials, error) {
-	if err := o.admitNamespace(ctx, local, by, c); err != nil {
-		local.watches.Track(by, purposeCredentials)
+	err := o.admitNamespace(ctx, local, by, c)
+	if informer.IsNotSynced(err) {
+		return credentials{}, err
+	}
+	defer local.watches.Done(by, purposeCredentials)
+	if err != nil {
 		return credentials{}, err
 	}
 	return o.resolve(ctx, c, reader{
 		namespace: by.Namespace, tenant: c.Tenant,
-		track: func(i ...informer.Interest) { local.watches.Track(by, purposeCredentials, i...) },
 		get: func(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
-			return local.Get(ctx, by, i)
+			return local.Get(ctx, by, purposeCredentials, i)
 		},
 	})
 }

@@ -88,10 +88,9 @@ func TestPages(t *testing.T) {
 	})
 	owner := informer.Owner{Controller: "c"}
 	i := informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
-	c.Watches().Track(owner, "test", i)
 	var err error
 	eventually(t, "a refusal", func() bool {
-		_, err = c.Watches().Get(t.Context(), owner, i)
+		_, err = c.Watches().Get(t.Context(), owner, "test", i)
 		return informer.IsDenied(err)
 	})
 	if err == nil || !strings.Contains(err.Error(), "server lists more than 32 MiB") || len(asked) == 0 {
@@ -146,9 +145,12 @@ func TestFlood(t *testing.T) {
 	const most = maxTenantList + 16*mebibyte // with what is on its way
 	f := &flood{}
 	c := serve(t, f.ServeHTTP)
-	c.Watches().Track(informer.Owner{Controller: "c"}, "test", informer.Interest{
+	_, err := c.Watches().Get(t.Context(), informer.Owner{Controller: "c"}, "test", informer.Interest{
 		Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
 	})
+	if !informer.IsNotSynced(err) {
+		t.Errorf("want no list, got %v", err)
+	}
 	eventually(t, "the stream to be left and listed again",
 		func() bool { return f.ended.Load() > 0 && f.lists.Load() > 0 })
 	if got := f.most.Load(); got < mebibyte || got > most {

@@ -107,11 +107,12 @@ func (c *Cluster) In(logical string) (dynamic.Interface, error) {
 	return d, errors.Wrapf(err, "cannot make a client of logical cluster %q", logical)
 }
 
-// Get returns a resource that an owner tracks, nil if it does not exist: from the watch or, if the cluster refuses
-// that, by a request. The result is shared and must not be changed. The error satisfies informer.IsNotSynced as long as
-// the watch has not begun.
-func (c *Cluster) Get(ctx context.Context, o informer.Owner, i informer.Interest) (*unstructured.Unstructured, error) {
-	u, err := c.watches.Get(ctx, o, i)
+// Get returns a resource, nil if it does not exist: from the watch, which wakes the owner from then on, or by a request
+// if the cluster refuses that. The result is shared and must not be changed. The error satisfies informer.IsNotSynced
+// as long as the watch has not begun.
+func (c *Cluster) Get(ctx context.Context, o informer.Owner, p informer.Purpose, i informer.Interest,
+) (*unstructured.Unstructured, error) {
+	u, err := c.watches.Get(ctx, o, p, i)
 	if !informer.IsDenied(err) {
 		return u, err
 	}

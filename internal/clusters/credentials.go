@@ -68,8 +68,6 @@ func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (
 	err := o.admit(c)
 	if err == nil {
 		err = r.read(ctx, c.Spec, &creds)
-	} else {
-		r.track()
 	}
 	switch {
 	case IsUnreachable(err):
@@ -84,8 +82,8 @@ func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (
 type reader struct {
 	namespace string // of the owner
 	tenant    string // empty for an operator
-	track     func(...informer.Interest)
-	get       func(context.Context, informer.Interest) (*unstructured.Unstructured, error) // from the control plane
+	// get reads from the control plane.
+	get func(context.Context, informer.Interest) (*unstructured.Unstructured, error)
 }
 
 // read fills in credentials.
@@ -96,29 +94,17 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 	if creds.as, err = impersonation(spec.Impersonate, r.namespace); err != nil {
 		return err
 	}
-	sources := []commonv1.ProviderCredentials{spec.Credentials}
-	if spec.Identity != nil {
-		sources = append(sources, spec.Identity.ProviderCredentials)
-	}
-	var interests []informer.Interest
-	for _, s := range sources {
-		if s.Source == xpv2.CredentialsSourceSecret && s.SecretRef != nil {
-			interests = append(interests, r.interest(s.SecretRef))
-		}
-	}
-	r.track(interests...)
-	if creds.kubeconfig, err = r.document(ctx, spec.Credentials); err != nil {
-		return err
-	}
-	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
-		return errors.New("spec.credentials.source None gives no kubeconfig: name another source")
+	creds.kubeconfig, err = r.document(ctx, spec.Credentials)
+	if err == nil && creds.kubeconfig.source == xpv2.CredentialsSourceNone {
+		err = errors.New("spec.credentials.source None gives no kubeconfig: name another source")
 	}
 	if spec.Identity == nil {
-		return nil
+		return err
 	}
 	creds.identityType = spec.Identity.Type
-	creds.identity, err = r.document(ctx, spec.Identity.ProviderCredentials)
-	return errors.Wrap(err, "cannot get credentials of the identity")
+	var failed error
+	creds.identity, failed = r.document(ctx, spec.Identity.ProviderCredentials)
+	return cmp.Or(err, errors.Wrap(failed, "cannot get credentials of the identity"))
 }
 
 // impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is

@@ -143,7 +143,7 @@ func (r *Registry) Check(ctx context.Context, described commonv1.Connection, wit
 		return ErrNotHere
 	}
 	creds, err := options.resolve(ctx, described, reader{
-		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read, track: func(...informer.Interest) {},
+		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read,
 	})
 	if err != nil {
 		return err

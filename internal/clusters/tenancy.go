@@ -228,17 +228,16 @@ func IsNamespaceNotAllowed(err error) bool { return errors.As(err, &notAllowedEr
 // admitNamespace returns an error if a ClusterProviderConfig does not allow the namespace of an owner. It is the one
 // check of that: all connections come from here. The owner is woken when the labels of the namespace change.
 func (o Options) admitNamespace(ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection) error {
+	defer local.watches.Done(by, purposeNamespace)
 	selectors, err := o.admitName(by.Namespace, c.Shared)
 	if len(selectors) == 0 {
-		local.watches.Track(by, purposeNamespace)
 		return err
 	}
 	i := informer.Interest{
 		Resource: namespaces, NamespacedName: types.NamespacedName{Name: by.Namespace}, Stream: informer.StreamByName,
 	}
-	local.watches.Track(by, purposeNamespace, i)
 	// It is not asked for where it cannot be watched: nobody would notice that a label goes.
-	namespace, err := local.watches.Get(ctx, by, i)
+	namespace, err := local.watches.Get(ctx, by, purposeNamespace, i)
 	switch {
 	case informer.IsNotSynced(err):
 		return err

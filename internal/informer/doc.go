@@ -48,6 +48,9 @@
 //
 // # Looks
 //
+// Who looks at something for a purpose is woken when it changes, until it says Done and has not looked since the last
+// time. A pass that fails before it has looked at all does not say so, and keeps what it has.
+//
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits 250 ms and then
 // returns an error that crossplane-runtime requeues silently. A stream that the server denies is retried each minute,
 // and its owners read live. A stream of names, or of all logical clusters, has no such substitute: it is retried when

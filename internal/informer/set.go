@@ -35,10 +35,12 @@ type watcher struct {
 	tracked []tracked
 }
 
-// tracked are the interests of an owner for one purpose.
+// tracked are the interests of an owner for one purpose: first those that it has looked at since the last Done.
 type tracked struct {
 	purpose   Purpose
 	interests []Interest
+	looked    int
+	early     bool // since then it has waited in vain for a first list
 }
 
 // of returns the interests for a purpose, which may be none.
@@ -60,35 +62,48 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 	return s
 }
 
-// Track makes the given interests all that an owner has for a purpose. Streams start when they get their first owner
-// and stop when they lose their last.
-func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
+// track has an owner woken when what an interest shows changes, and returns its stream and whether to wait for that.
+// Streams start when they get their first owner and stop when they lose their last.
+func (s *Set) track(o Owner, p Purpose, i Interest) (st *stream, wait bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watchers[o]
 	if w == nil {
 		w = &watcher{Owner: o}
+		s.watchers[o] = w
 	}
-	t := w.of(p)
-	if slices.Equal(t.interests, interests) {
-		return
+	t, st := w.of(p), s.stream(i)
+	at := slices.Index(t.interests, i)
+	if at < 0 {
+		at, t.interests = len(t.interests), append(t.interests, i)
+		st.count(i, w, 1)
 	}
-	s.watchers[o] = w
-	for _, i := range interests {
-		s.stream(i).count(i, w, 1)
+	if at >= t.looked {
+		t.interests[at], t.interests[t.looked] = t.interests[t.looked], t.interests[at]
+		t.looked++
 	}
-	s.release(w, t.interests)
-	t.interests = interests
+	return st, !t.early
 }
 
-// Tracked returns what an owner has tracked for a purpose. It must not be changed.
-func (s *Set) Tracked(o Owner, p Purpose) []Interest {
+// Done says that an owner has looked at all that it needs for a purpose: what it has not looked at since the last time
+// wakes it no more.
+func (s *Set) Done(o Owner, p Purpose) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.watchers[o]; w != nil {
-		return w.of(p).interests
+		t := w.of(p)
+		s.release(w, t.interests[t.looked:])
+		t.interests = slices.Delete(t.interests, t.looked, len(t.interests))
+		t.looked, t.early = 0, false
 	}
-	return nil
+}
+
+// Wakes reports whether an owner is woken when what an interest shows changes, for a purpose.
+func (s *Set) Wakes(o Owner, p Purpose, i Interest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watchers[o]
+	return w != nil && slices.Contains(w.of(p).interests, i)
 }
 
 // Forget drops all interests of an owner.
@@ -103,19 +118,11 @@ func (s *Set) Forget(o Owner) {
 	delete(s.watchers, o)
 }
 
-// Denied reports whether the server is known to refuse the stream of an interest.
-func (s *Set) Denied(i Interest) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.streams[i.key()]
-	return st != nil && st.denied != nil
-}
-
-// Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it
-// must not be changed. An error satisfies IsNotSynced or IsDenied, or is that of Unreadable. The interest must have
-// been tracked; if not, Get reports not synced.
-func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Unstructured, err error) {
-	err = s.look(ctx, o, i, func(st *store) { u = unpacked(st.get(i.NamespacedName)) })
+// Get returns the resource an owner is interested in, nil if the cluster does not hold it. From then on the owner is
+// woken when that changes, see Done. The result is shared: it must not be changed. An error satisfies IsNotSynced or
+// IsDenied, or is that of Unreadable.
+func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i Interest) (u *unstructured.Unstructured, err error) {
+	err = s.look(ctx, o, p, i, func(st *store) { u = unpacked(st.get(i.NamespacedName)) })
 	if u != nil && err == nil {
 		err = Unreadable(u)
 	}
@@ -124,9 +131,9 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (u *unstructured.Uns
 
 // List returns all resources of the stream of an interest, sorted by namespace and name, under the conditions of Get.
 // Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
-func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructured.Unstructured, err error) {
+func (s *Set) List(ctx context.Context, o Owner, p Purpose, i Interest) (all []*unstructured.Unstructured, err error) {
 	read := func(st *store) { all = allUnpacked(st.find("", "")) }
-	if err = s.look(ctx, o, i, read); IsFailing(err) {
+	if err = s.look(ctx, o, p, i, read); IsFailing(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if st := s.streams[i.key()]; st != nil {
@@ -138,22 +145,21 @@ func (s *Set) List(ctx context.Context, o Owner, i Interest) (all []*unstructure
 
 // Names returns the names of the resources of a selection, sorted by namespace and name. All who are interested in the
 // selection are woken when a name comes or goes, and not when a resource changes otherwise. Errors are those of Get.
-func (s *Set) Names(ctx context.Context, o Owner, i Interest) (names []types.NamespacedName, err error) {
-	err = s.look(ctx, o, i, func(st *store) { names = st.names() })
+func (s *Set) Names(ctx context.Context, o Owner, p Purpose, i Interest) (names []types.NamespacedName, err error) {
+	err = s.look(ctx, o, p, i, func(st *store) { names = st.names() })
 	return names, err
 }
 
 // look waits a little for the first list of the stream of an interest, and reads what it shows. If the list arrives
-// later, the owner is woken. The lock is held while it reads: a stream that is denied is emptied after that is known.
-func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) error {
-	s.mu.Lock()
-	st := s.streams[i.key()]
-	s.mu.Unlock()
-	if st == nil {
-		return notSyncedError{resource: i.Resource}
-	}
+// later, the owner is woken, and until Done does not wait for others. The lock is held while it reads: a stream that is
+// denied is emptied after that is known.
+func (s *Set) look(ctx context.Context, o Owner, p Purpose, i Interest, read func(*store)) error {
+	st, wait := s.track(o, p, i)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if !wait {
+		cancel()
+	}
 	select {
 	case <-st.synced:
 	case <-ctx.Done():
@@ -166,7 +172,7 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 		read(st.store)
 	case IsNotSynced(err):
 		if w := s.watchers[o]; w != nil {
-			st.missed[w] = 1
+			st.missed[w], w.of(p).early = 1, true
 		}
 		if st.lists == 0 && time.Since(st.begun) > silentAfter {
 			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.

@@ -43,10 +43,10 @@ func TestRefusedAtStart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, set := refusing()
 				tc.begin(set, func() {
-					set.Track(Owner{}, "test", Interest{})
+					set.track(Owner{}, "test", Interest{})
 					synctest.Wait()
-					if !set.Denied(Interest{}) {
-						t.Error("want a refusal")
+					if _, err := set.Get(t.Context(), Owner{}, "test", Interest{}); !IsDenied(err) {
+						t.Errorf("want a refusal, got %v", err)
 					}
 				})
 				synctest.Wait()
@@ -54,7 +54,7 @@ func TestRefusedAtStart(t *testing.T) {
 				s.fails = nil
 				s.mu.Unlock()
 				time.Sleep(retryDenied / 2) // Before a stream that is denied for good would be tried again.
-				if u, err := set.Get(t.Context(), Owner{}, Interest{}); err != nil {
+				if u, err := set.Get(t.Context(), Owner{}, "test", Interest{}); err != nil {
 					t.Errorf("%s Got %v, %v", tc.reason, u, err)
 				}
 				set.Close()
@@ -70,11 +70,11 @@ func TestLookInsistsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, set := refusing()
 		i := Interest{Stream: StreamAllWorkspaces}
-		set.Track(Owner{}, "test", i)
+		set.track(Owner{}, "test", i)
 		time.Sleep(2 * retryFailed)
 		once := s.asks()
 		for range 2 {
-			if _, err := set.List(t.Context(), Owner{}, i); !IsDenied(err) {
+			if _, err := set.List(t.Context(), Owner{}, "test", i); !IsDenied(err) {
 				t.Errorf("want a refusal, got %v", err)
 			}
 			synctest.Wait()

@@ -114,7 +114,7 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 		}
 		return err
 	}
-	u, err := b.set.Get(ctx, o, i)
+	u, err := b.set.Get(ctx, o, "test", i)
 	switch {
 	case err != nil:
 		return err
@@ -129,9 +129,9 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 // selected returns what a stream of a selection shows of it: names, or versions.
 func (b *believer) selected(ctx context.Context, o Owner, i Interest) (any, error) {
 	if i.Stream == StreamNames {
-		return b.set.Names(ctx, o, i)
+		return b.set.Names(ctx, o, "test", i)
 	}
-	all, err := b.set.List(ctx, o, i)
+	all, err := b.set.List(ctx, o, "test", i)
 	var versions []string
 	for _, u := range all {
 		versions = append(versions, u.GetResourceVersion())
@@ -187,7 +187,6 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 		}
 	}
 	for _, o := range owners {
-		b.set.Track(o, "test", b.interest(o))
 		b.queue.Add(o)
 	}
 	var working sync.WaitGroup

@@ -56,11 +56,6 @@ func NewResolver(o Options) *Resolver {
 	}
 }
 
-// Forget ends what an owner is told.
-func (r *Resolver) Forget(o informer.Owner) {
-	r.options.Cluster.Watches().Track(o, purposeReferences)
-}
-
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
 // what the others lead to. An error for which IsAwaited is true ends with a change that the owner is told about; a
 // conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
@@ -69,13 +64,6 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 	if err != nil {
 		return nil, err
 	}
-	var interests []informer.Interest
-	for _, l := range refs {
-		if l.Err == nil && l.mapping.Watchable && !r.has(l.node()) {
-			interests = append(interests, l.interest())
-		}
-	}
-	r.options.Cluster.Watches().Track(f.Owner, purposeReferences, interests...)
 	if err := r.breakCycles(ctx, f, refs); err != nil {
 		return nil, err
 	}
@@ -86,6 +74,7 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 			first = err
 		}
 	}
+	r.options.Cluster.Watches().Done(f.Owner, purposeReferences)
 	return res, first
 }
 
@@ -282,7 +271,7 @@ func (r *Reference) interest() informer.Interest {
 // those, from itself.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable {
-		us, err := r.options.Cluster.Watches().List(ctx, o, ref.interest())
+		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.interest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot look at reference")
 		}

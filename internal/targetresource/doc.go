@@ -9,6 +9,6 @@
 // What a controller decides by its own rules stays with it: whose a resource is, which fields are wanted, when it is up
 // to date. A keeper that does it all, with hooks for what differs, was rejected: the hooks would be most of it.
 //
-// That a resource does not keep our label, so that it is watched by its name, is told by what its owner tracks. A
+// That a resource does not keep our label, so that it is watched by its name, is told by how its owner looks at it. A
 // record in the status was rejected, as a status may have no room for labels.
 package targetresource

@@ -2,7 +2,6 @@ package targetresource
 
 import (
 	"context"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -73,21 +72,10 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 
 // through looks through the first stream that the target does not deny. Those before it stay open, to notice when that
 // changes.
-func (r Resource) through(ctx context.Context, scopes []informer.Stream) (*unstructured.Unstructured, error) {
-	interests := make([]informer.Interest, 0, len(scopes))
+func (r Resource) through(ctx context.Context, scopes []informer.Stream) (live *unstructured.Unstructured, err error) {
+	defer r.Cluster.Watches().Done(r.Owner, r.Purpose)
 	for _, s := range scopes {
-		interests = append(interests, r.interest(s))
-	}
-	var (
-		live *unstructured.Unstructured
-		err  error
-	)
-	for n := range interests {
-		if n < len(interests)-1 && r.Cluster.Watches().Denied(interests[n]) {
-			continue
-		}
-		r.Cluster.Watches().Track(r.Owner, r.Purpose, interests[:n+1]...)
-		live, err = r.Cluster.Watches().Get(ctx, r.Owner, interests[n])
+		live, err = r.Cluster.Watches().Get(ctx, r.Owner, r.Purpose, r.interest(s))
 		if !informer.IsDenied(err) {
 			break
 		}
@@ -101,7 +89,7 @@ func (r Resource) interest(s informer.Stream) informer.Interest {
 
 // follows reports whether the resource is watched by its name.
 func (r Resource) follows() bool {
-	return slices.Contains(r.Cluster.Watches().Tracked(r.Owner, r.Purpose), r.interest(informer.StreamByName))
+	return r.Cluster.Watches().Wakes(r.Owner, r.Purpose, r.interest(informer.StreamByName))
 }
 
 // Follow watches a resource by its name as long as it lacks our label although it is written, and reports whether so.

@@ -3,7 +3,6 @@ package applicationresource
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -41,24 +41,17 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	if err := r.intend(ctx, p); err != nil {
 		return err
 	}
-	wanted := map[string]informer.Interest{} // by the names of the Secrets
-	for _, of := range p.resource.Spec.Secrets {
-		wanted[of.Name] = informer.Interest{
-			Resource: secretResource, Stream: informer.StreamByName,
-			NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: of.Name},
-		}
-	}
-	r.Registry.Local().Watches().Track(p.owner, purposeSources, slices.Collect(maps.Values(wanted))...)
 	var failed error
 	for _, n := range slices.Clone(p.resource.Status.Secrets) {
 		do := r.removeCopy
-		if i, ok := wanted[n]; ok {
-			do = func(ctx context.Context, p *pass, n string) error { return r.copy(ctx, p, n, i) }
+		if slices.Contains(p.resource.Spec.Secrets, workloadv1alpha1.SecretReference{Name: n}) {
+			do = r.copy
 		}
 		if err := do(ctx, p, n); err != nil && failed == nil {
 			failed = errors.Wrapf(err, "cannot propagate Secret %q", n)
 		}
 	}
+	r.Registry.Local().Watches().Done(p.owner, purposeSources)
 	return failed
 }
 
@@ -96,8 +89,11 @@ func (r *Reconciler) copyOf(ctx context.Context, p *pass, secret string) (target
 }
 
 // copy keeps the copy of a Secret.
-func (r *Reconciler) copy(ctx context.Context, p *pass, n string, of informer.Interest) error {
-	source, err := r.Registry.Local().Get(ctx, p.owner, of)
+func (r *Reconciler) copy(ctx context.Context, p *pass, n string) error {
+	source, err := r.Registry.Local().Get(ctx, p.owner, purposeSources, informer.Interest{
+		Resource: secretResource, Stream: informer.StreamByName,
+		NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: n},
+	})
 	if err != nil {
 		return targetresource.OfControlPlane(err)
 	}
@@ -154,7 +150,7 @@ func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) error {
 	}
 	gone, err := r.withdraw(ctx, p, res, reasonWithdrawn)
 	if gone {
-		p.cluster.Watches().Track(p.owner, res.Purpose)
+		p.cluster.Watches().Done(p.owner, res.Purpose)
 		p.resource.Status.Secrets = slices.DeleteFunc(p.resource.Status.Secrets, func(s string) bool { return s == n })
 	}
 	return err

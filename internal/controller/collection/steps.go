@@ -90,9 +90,9 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk schema.GroupVersionKind,
 	i informer.Interest,
 ) ([]types.NamespacedName, error) {
+	defer c.Watches().Done(o, purposeSelection)
 	m, err := c.Mapping(ctx, o, gvk)
 	if err != nil {
-		c.Watches().Track(o, purposeSelection)
 		return nil, errors.Wrap(err, "cannot find kind of spec.observeObjects")
 	}
 	if !m.Watchable {
@@ -102,8 +102,7 @@ func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk sch
 	if !m.Namespaced {
 		i.Namespace = ""
 	}
-	c.Watches().Track(o, purposeSelection, i)
-	names, err := c.Watches().Names(ctx, o, i)
+	names, err := c.Watches().Names(ctx, o, purposeSelection, i)
 	if !clusters.IsUnserved(err) {
 		return names, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
 	}

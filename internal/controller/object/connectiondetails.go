@@ -24,7 +24,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeDetails are the resources on the target that connection details come from.
+// purposeDetails are the resources on the target that connection details come from or, before there is anything to take
+// them from, the ServiceAccount of a Secret.
 const purposeDetails informer.Purpose = "details"
 
 // A detailsReader reads what is to be in the connection secret of an Object.
@@ -36,8 +37,8 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	e.connection = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
-		e.Cluster.Watches().Track(e.Owner, purposeDetails)
-		e.local.Watches().Track(e.Owner, purposeConnection)
+		e.Cluster.Watches().Done(e.Owner, purposeDetails)
+		e.local.Watches().Done(e.Owner, purposeConnection)
 		return nil
 	}
 	s := newConnectionSecret(e.local, e.Owner, secret)
@@ -156,19 +157,17 @@ func (e detailsReader) origins(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	var interests []informer.Interest
+	var early error
 	for _, s := range all {
-		if e.locateOrigin(s, served); s.lack == "" && !s.own && s.mapping.Watchable {
-			interests = append(interests, s.interest())
-		}
-	}
-	e.Cluster.Watches().Track(e.Owner, purposeDetails, interests...)
-	for _, s := range all {
-		if err := e.seeOrigin(ctx, s); err != nil {
+		e.locateOrigin(s, served)
+		if err := e.seeOrigin(ctx, s); informer.IsNotSynced(err) {
+			early = err
+		} else if err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	e.Cluster.Watches().Done(e.Owner, purposeDetails)
+	return found, early
 }
 
 // locateOrigin finds where on the target an origin lives.
@@ -207,7 +206,7 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 	case s.own:
 		s.live = e.live
 	case s.mapping.Watchable:
-		s.live, err = e.Cluster.Get(ctx, e.Owner, s.interest())
+		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, s.interest())
 	default:
 		s.live, err = e.Cluster.Read(ctx, s.interest())
 	}

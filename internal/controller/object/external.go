@@ -163,12 +163,11 @@ func (e *external) missingAccount(ctx context.Context) (string, error) {
 	i := informer.Interest{Resource: serviceAccounts, Stream: informer.StreamByName, NamespacedName: types.NamespacedName{
 		Namespace: e.Manifest.GetNamespace(), Name: e.Manifest.GetAnnotations()[corev1.ServiceAccountNameKey],
 	}}
-	e.Cluster.Watches().Track(e.Owner, purposeAccount, i)
-	account, err := e.Cluster.Get(ctx, e.Owner, i)
+	account, err := e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
+	e.Cluster.Watches().Done(e.Owner, purposeDetails)
 	if account == nil && !apierrors.IsForbidden(err) {
 		return i.String(), err
 	}
-	e.Cluster.Watches().Track(e.Owner, purposeAccount)
 	return "", nil
 }
 

@@ -127,7 +127,6 @@ func (c *reconciler[T]) forget(n types.NamespacedName) {
 	owner := c.owner(n)
 	c.registry.Forget(owner)
 	c.registry.Forget(previousOwner(owner))
-	c.options.References.Forget(owner)
 	c.drift.Forget(owner)
 	c.writes.Forget(n)
 }

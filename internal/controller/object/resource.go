@@ -24,11 +24,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeManifest is the resource of an Object's manifest, and purposeAccount the ServiceAccount of a Secret.
-const (
-	purposeManifest informer.Purpose = "manifest"
-	purposeAccount  informer.Purpose = "account"
-)
+// purposeManifest is the resource of an Object's manifest.
+const purposeManifest informer.Purpose = "manifest"
 
 var serviceAccounts = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
 

@@ -163,8 +163,9 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 		return nil, e.err
 	}
 	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
-	e.Cluster.Watches().Track(e.owner, informer.Purpose(r.GroupResource().String()), i)
-	list, err := e.Cluster.Watches().List(ctx, e.owner, i)
+	purpose := informer.Purpose(r.GroupResource().String())
+	list, err := e.Cluster.Watches().List(ctx, e.owner, purpose, i)
+	e.Cluster.Watches().Done(e.owner, purpose)
 	err = kcp.ExplainList(err, e.URL, r.GroupResource())
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }

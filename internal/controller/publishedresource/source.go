@@ -52,7 +52,7 @@ func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.
 ) (source, error) {
 	if k.server != c.Server() || k.kind != gk {
 		*k = knownSource{server: c.Server(), kind: gk}
-		c.Watches().Track(o, purposeSource)
+		c.Watches().Done(o, purposeSource)
 	}
 	if src, err := k.follow(ctx, c, o); err != nil || src.definition != nil {
 		return src, err
@@ -94,9 +94,8 @@ func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informe
 	if k.name == "" {
 		return source{}, nil
 	}
-	i := byName(definitions, k.name)
-	c.Watches().Track(o, purposeSource, i)
-	u, err := c.Get(ctx, o, i)
+	u, err := c.Get(ctx, o, purposeSource, byName(definitions, k.name))
+	c.Watches().Done(o, purposeSource)
 	if err != nil || !isOf(u, k.kind) {
 		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", k.name)
 	}
@@ -185,7 +184,6 @@ func readVersion(ctx context.Context, d discovery.DiscoveryInterface,
 // findRelated returns the APIs of related resources on both sides, by their identifiers.
 func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, error) {
 	related, m := p.resource.Spec.Related, p.memory
-	trackDefinitions(p)
 	if m.related == nil || m.relatedAs != p.resource.GetGeneration() {
 		m.related, m.relatedAs = map[apiAt]objectsync.Resource{}, p.resource.GetGeneration()
 	}
@@ -203,20 +201,8 @@ func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, erro
 		}
 		out[r.Name()] = pair
 	}
+	p.service.Watches().Done(p.sourceOwner, purposeRelated)
 	return out, nil
-}
-
-// trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
-// none.
-func trackDefinitions(p *pass) {
-	var interests []informer.Interest
-	for i := range p.resource.Spec.Related {
-		r := relatedAt(v1alpha1.OriginService, &p.resource.Spec.Related[i])
-		if i := byName(definitions, r.GroupResource().String()); r.Group != "" && !slices.Contains(interests, i) {
-			interests = append(interests, i)
-		}
-	}
-	p.service.Watches().Track(p.sourceOwner, purposeRelated, interests...)
 }
 
 // findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
@@ -225,8 +211,9 @@ func findBelow(ctx context.Context, p *pass,
 	at schema.GroupVersionResource,
 ) (r objectsync.Resource, platform []string, err error) {
 	var u *unstructured.Unstructured
-	if at.Group != "" {
-		if u, err = p.service.Get(ctx, p.sourceOwner, byName(definitions, at.GroupResource().String())); err != nil {
+	if at.Group != "" { // The core group has none.
+		i := byName(definitions, at.GroupResource().String())
+		if u, err = p.service.Get(ctx, p.sourceOwner, purposeRelated, i); err != nil {
 			return r, nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
 		}
 	}

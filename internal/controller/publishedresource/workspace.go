@@ -69,8 +69,8 @@ func (c *connections) service(ctx context.Context,
 		c.registry.Release(owner)
 		return c.registry.Local(), owner, nil
 	}
-	c.registry.Local().Watches().Track(owner, purposeSource)
-	c.registry.Local().Watches().Track(owner, purposeRelated)
+	c.registry.Local().Watches().Done(owner, purposeSource)
+	c.registry.Local().Watches().Done(owner, purposeRelated)
 	_, cluster, err := c.connect(ctx, owner, ref.Name)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
@@ -129,21 +129,22 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (w *workspace) look(ctx context.Context) (err error) {
-	slice := byName(kcp.EndpointSlices, w.plan.slice)
-	w.cluster.Watches().Track(w.owner, purposeSlice, slice)
-	if w.slice, err = w.cluster.Get(ctx, w.owner, slice); err != nil {
+	w.slice, err = w.cluster.Get(ctx, w.owner, purposeSlice, byName(kcp.EndpointSlices, w.plan.slice))
+	w.cluster.Watches().Done(w.owner, purposeSlice)
+	if err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
 	if err := w.followSlice(ctx); err != nil {
 		return err
 	}
-	if w.export, err = w.cluster.Get(ctx, w.owner, w.trackExport()); err != nil {
+	if w.export, err = w.readExport(ctx); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
 	}
 	if w.export != nil {
 		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]
 	}
-	w.schemas, err = w.cluster.Watches().Names(ctx, w.owner, allSchemas)
+	w.schemas, err = w.cluster.Watches().Names(ctx, w.owner, purposeWorkspace, allSchemas)
+	w.cluster.Watches().Done(w.owner, purposeWorkspace)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
@@ -183,22 +184,15 @@ func byName(r schema.GroupVersionResource, name string) informer.Interest {
 // allSchemas are the APIResourceSchemas of a workspace.
 var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.StreamNames}
 
-// trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
-// interest in the APIExport.
-func (w *workspace) trackExport() informer.Interest {
-	export := byName(kcp.Exports, w.plan.export)
-	w.cluster.Watches().Track(w.owner, purposeWorkspace, allSchemas, export)
-	return export
+func (w *workspace) readExport(ctx context.Context) (*unstructured.Unstructured, error) {
+	return w.cluster.Get(ctx, w.owner, purposeWorkspace, byName(kcp.Exports, w.plan.export))
 }
 
 // place returns how the APIExport is read and written.
 func (w *workspace) place() kcp.Place {
 	return kcp.Place{
 		Server: w.cluster.Server(), Name: w.plan.export, Client: w.cluster.Resource(kcp.Exports, ""),
-		MayCreate: w.plan.create,
-		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
-			return w.cluster.Get(ctx, w.owner, w.trackExport())
-		},
+		MayCreate: w.plan.create, Read: w.readExport,
 		Put: func(answer *unstructured.Unstructured) { w.cluster.Watches().Put(w.owner, kcp.Exports, answer) },
 	}
 }
