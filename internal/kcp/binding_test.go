@@ -122,7 +122,9 @@ func TestConsumersOf(t *testing.T) {
 			},
 			want: []kcp.Consumer{
 				{Cluster: "c1", Path: "root:a", Whole: []schema.GroupResource{{Resource: "events"}}},
-				{Cluster: "c2", Path: "root:b"}, {Cluster: "c3", Path: "root:c"}, {Cluster: "c4", Path: "root:d"},
+				{Cluster: "c2", Path: "root:b"},
+				{Cluster: "c3", Path: "root:c"},
+				{Cluster: "c4", Path: "root:d"},
 			},
 		},
 	} {

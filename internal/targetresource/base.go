@@ -62,8 +62,8 @@ func (c Core) Owner(n types.NamespacedName) informer.Owner {
 	return informer.Owner{Controller: c.Controller, NamespacedName: n}
 }
 
-// Begin has a resource reconciled, or forgotten if it is gone or in the slot of another replica. One that is paused says
-// so.
+// Begin has a resource reconciled, or forgotten if it is gone or in the slot of another replica. One that is paused
+// says so.
 func (b Base[T]) Begin(ctx context.Context, n types.NamespacedName, forget func(types.NamespacedName),
 	do func(context.Context, T) (reconcile.Result, error),
 ) (reconcile.Result, error) {

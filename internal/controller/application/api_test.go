@@ -115,8 +115,10 @@ func TestApplicationIsRefused(t *testing.T) {
 	app = build.Application(ns, "fixed", "none", named("one"))
 	app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
 	checkPatches(t, c, app, map[string]patch{
-		"NoTemplates":  {set(all, `[]`), "spec.resourceTemplates"},
-		"SameName":     {`{"op":"copy","from":"` + first + `","path":"` + all + `/-"}`, "must be unique among resourceTemplates"},
+		"NoTemplates": {set(all, `[]`), "spec.resourceTemplates"},
+		"SameName": {
+			`{"op":"copy","from":"` + first + `","path":"` + all + `/-"}`, "must be unique among resourceTemplates",
+		},
 		"TooMany":      {set(all, string(tooMany)), "must have at most 128 items"},
 		"NoAPIVersion": {drop(template + "/apiVersion"), "template.apiVersion: Required"},
 		"NoKind":       {drop(template + "/kind"), "template.kind: Required"},
