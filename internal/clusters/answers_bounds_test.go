@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -156,4 +157,42 @@ func TestFlood(t *testing.T) {
 	if got := f.most.Load(); got < mebibyte || got > most {
 		t.Errorf("a stream was read for %d MiB, want at most %d", got>>20, most>>20)
 	}
+}
+
+// TestLargeEventsWait shows that large events of watches count among the large bodies that are read at a time.
+func TestLargeEventsWait(t *testing.T) {
+	large := make(chan struct{}, largeBodies)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = io.WriteString(w, configMapOf(mebibyte))
+			return
+		}
+		_, _ = io.WriteString(w, `{"type":"ADDED","object":`+configMapOf(mebibyte)[:mebibyte])
+		_ = http.NewResponseController(w).Flush()
+		large <- struct{}{}
+		<-r.Context().Done()
+	})
+	var watches []interface{ Stop() }
+	for range largeBodies {
+		w, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watches = append(watches, w)
+	}
+	for range largeBodies {
+		<-large
+	}
+	get := requests()["Get"]
+	short := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return get(ctx, c)
+	}
+	eventually(t, "no large body to be read beside as many large events as may be", func() bool { return short() != nil })
+	for _, w := range watches {
+		w.Stop()
+	}
+	eventually(t, "a large body to be read after the watches", func() bool { return short() == nil })
 }
