@@ -138,6 +138,9 @@ check() {
 	while read -r package test; do
 		grep -qE "^func $test\(" "$package"/*_test.go || { echo "docs/promises.md: $package has no $test" >&2; status=1; }
 	done <<<"$known"
+	for test in $(grep -oEh '`(Test|Fuzz)[A-Z][A-Za-z0-9]*`' docs/*.md | tr -d '`' | sort -u); do
+		git grep -qE "^func $test\(" -- '*_test.go' || { echo "docs: there is no $test" >&2; status=1; }
+	done
 	while read -r package; do
 		[ -d "$package" ] || { echo "hack/areas.txt: there is no package $package" >&2; status=1; }
 	done < <(listed)
