@@ -26,8 +26,8 @@
 //
 // Workspaces take turns, by package fairqueue. One with much to do delays others by no more than what is under way, and
 // has a third of the workers at most. We rejected a controller of controller-runtime, whose queue is not fair. Events
-// go through client-go's broadcaster, one for each endpoint: a workspace that leaves an event unanswered holds up those
-// of others once, and nobody's sync.
+// go through client-go's broadcaster, eight for each endpoint, which share the workspaces: one that leaves an event
+// unanswered holds up those of others once, and nobody's sync.
 //
 // # Fights
 //

@@ -2,6 +2,7 @@ package publication
 
 import (
 	"context"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
@@ -28,14 +29,24 @@ const (
 	// others wait.
 	eventMax = 3 * time.Second
 	silence  = 5 * time.Minute
+	// writers is how many events of an endpoint are written at a time. Those of a workspace are written one by one.
+	writers = 8
 )
 
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
-// An eventRecorder records events for consumers in their workspaces, by a broadcaster for each endpoint.
+var writerSeed = maphash.MakeSeed()
+
+// A writer writes the events of a share of the workspaces of an endpoint.
+type writer struct {
+	endpoint *clusters.Cluster
+	share    uint64
+}
+
+// An eventRecorder records events for consumers in their workspaces, by a broadcaster for each writer.
 type eventRecorder struct {
 	mu sync.Mutex
-	of map[*clusters.Cluster]record.EventBroadcaster
+	of map[writer]record.EventBroadcaster
 }
 
 // record records an event about an object of a workspace. It does not wait.
@@ -44,10 +55,11 @@ func (r *eventRecorder) record(
 ) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.of[endpoint]
+	by := writer{endpoint, maphash.String(writerSeed, cluster) % writers}
+	b := r.of[by]
 	if b == nil {
 		b = newBroadcaster(endpoint.In)
-		r.of[endpoint] = b
+		r.of[by] = b
 	}
 	// What does not fit into its queue is not logged: operators can do nothing about it.
 	b.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component}).WithLogger(logr.Discard()).
@@ -69,9 +81,9 @@ func newBroadcaster(workspaces func(cluster string) (dynamic.Interface, error)) 
 func (r *eventRecorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for endpoint, b := range r.of {
+	for by, b := range r.of {
 		b.Shutdown()
-		delete(r.of, endpoint)
+		delete(r.of, by)
 	}
 }
 

@@ -35,10 +35,12 @@ type testRecorder struct {
 func newTestRecorder(t *testing.T, answer func(cluster string) int) (*testRecorder, *clusters.Cluster) {
 	t.Helper()
 	r, e := &testRecorder{answer: answer, written: map[string]int{}}, &clusters.Cluster{}
-	b := newBroadcaster(func(cluster string) (dynamic.Interface, error) {
-		return dynamic.NewForConfig(&rest.Config{Host: "http://" + cluster, Transport: r, QPS: -1})
-	})
-	r.of = map[*clusters.Cluster]record.EventBroadcaster{e: b}
+	r.of = map[writer]record.EventBroadcaster{}
+	for share := range uint64(writers) {
+		r.of[writer{e, share}] = newBroadcaster(func(cluster string) (dynamic.Interface, error) {
+			return dynamic.NewForConfig(&rest.Config{Host: "http://" + cluster, Transport: r, QPS: -1})
+		})
+	}
 	t.Cleanup(r.close)
 	return r, e
 }

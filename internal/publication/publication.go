@@ -53,7 +53,7 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
 	} else {
 		w.workspaces = &workspaceIndex{known: map[string]*workspace{}}
-		w.events = &eventRecorder{of: map[*clusters.Cluster]record.EventBroadcaster{}}
+		w.events = &eventRecorder{of: map[writer]record.EventBroadcaster{}}
 		known = &records{known: map[objectsync.Primary]*object{}}
 	}
 	w.objects = &objectIndex{
