@@ -174,26 +174,6 @@ func TestObjectInPlaceOfCopy(t *testing.T) {
 	}
 }
 
-// TestOwnNamespaceStays shows that the namespace with the name of the logical cluster, as the default has it, is the
-// workspace's own after the rule for names has changed, where the copy still is in it.
-func TestOwnNamespaceStays(t *testing.T) {
-	w, below := withoutServers(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	enter(w.input, map[string]any{"secretName": "none"})
-	if err := w.resync(w.syncer(spec), w.input); err != nil {
-		t.Fatal(err)
-	}
-	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "tenant-{{ .ClusterName }}"}
-	enter(w.input, map[string]any{"secretName": "tls"})
-	below.secretIn(w.cluster, "tls", "b25l")
-	if err := w.resync(w.syncer(spec), w.input); err != nil {
-		t.Errorf("want it synced, got %v", err)
-	}
-	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
-		t.Errorf("want the Secret, got %q", got)
-	}
-}
-
 // TestCopyIsNoOrigin shows that selectors of both directions do not copy each other's copies.
 func TestCopyIsNoOrigin(t *testing.T) {
 	w, below := withoutServers(t)

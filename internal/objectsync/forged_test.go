@@ -112,6 +112,7 @@ func TestForgedMarks(t *testing.T) {
 		reason                             string
 		before                             func(f *forger)
 		losesCopy, losesState, losesSecret bool
+		renamesState                       bool // as for another version of the API
 	}{
 		"Before": {reason: "The copy is not there yet.", before: (*forger).everywhere},
 		"BeforeAlone": {
@@ -120,6 +121,7 @@ func TestForgedMarks(t *testing.T) {
 		"After":        {reason: "The copy is there."},
 		"WithoutCopy":  {reason: "The copy is made again where it was.", losesCopy: true},
 		"WithoutState": {reason: "The copy is where naming has it.", losesState: true},
+		"OtherState":   {reason: "The state has the name of another version.", renamesState: true},
 		"WithoutAll":   {reason: "Nothing is known of the copy.", losesCopy: true, losesState: true, losesSecret: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +143,13 @@ func TestForgedMarks(t *testing.T) {
 				delete(f.holdings, objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster})
 				f.below.drop(objectsync.Secrets,
 					types.NamespacedName{Namespace: "states", Name: f.below.secretNames("states")[0]})
+			}
+			if tc.renamesState {
+				was := types.NamespacedName{Namespace: "states", Name: f.below.secretNames("states")[0]}
+				state := f.below.get(objectsync.Secrets, was).DeepCopy()
+				state.SetName(was.Name + "0")
+				f.below.drop(objectsync.Secrets, was)
+				f.below.put(objectsync.Secrets, state)
 			}
 			f.syncs(tc.reason, s, at, "S", "b25l")
 			f.syncs(tc.reason, s, at, "L", "dHdv")

@@ -145,33 +145,6 @@ func TestReplacedBeforeWrite(t *testing.T) {
 	}
 }
 
-// TestReplacedBeforeStatus shows the same of the status of a copy. Servers do not compare UIDs there.
-func TestReplacedBeforeStatus(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginKCP, byReference("spec.thing"))
-	spec.Related[0].SyncStatus = true
-	s := w.syncerOf(plains, spec)
-	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
-	w.mustSync(s, w.input)
-	at := types.NamespacedName{Namespace: w.cluster, Name: "part"}
-	from, to := thing(w.input.Object), objectOf(things.Service, at, map[string]any{})
-	from.SetName(at.Name)
-	w.create(w.above, from)
-	w.mustSync(s, w.input)
-	w.patchStatus(w.above, from, `{"status":{"phase":"x"}}`)
-	in := w.input
-	in.Service = before(in.Service, "patch", at.Name, func() {
-		kube.Delete(t, w.below, to.DeepCopy())
-		w.create(w.below, to.DeepCopy())
-	})
-	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, got %v", err)
-	}
-	if got := w.read(w.input.Service, things.Service, at).Object["status"]; got != nil {
-		t.Errorf("written: %v", got)
-	}
-}
-
 // role returns the content of a RoleBinding.
 func role(name string) map[string]any {
 	return map[string]any{"roleRef": map[string]any{

@@ -107,3 +107,14 @@ func TestOfAnother(t *testing.T) {
 		t.Errorf("want a conflict, got %v", err)
 	}
 }
+
+// TestStatusOfAnother shows that a status is for the version that was read alone: servers do not compare UIDs there.
+func TestStatusOfAnother(t *testing.T) {
+	w, read := &keptPatch{}, of(nil, nil)
+	read.SetResourceVersion("7")
+	_, err := Side{Writer: w}.patchStatus(t.Context(), Ref{Resource: "things", Name: "copy"}, read,
+		map[string]any{"status": map[string]any{"phase": "x"}})
+	if err != nil || !strings.Contains(w.patch, `"resourceVersion":"7"`) {
+		t.Errorf("want the version that was read, got %s, %v", w.patch, err)
+	}
+}

@@ -83,37 +83,8 @@ func TestToldWhatToDo(t *testing.T) {
 	}
 }
 
-// TestUnresolvable shows that an object which names a related object by what is no name gets its status all the same,
-// and can be deleted: one of ours, and one of api-syncagent.
-func TestUnresolvable(t *testing.T) {
-	object := byReference("spec.secretName")
-	object.Namespace = &v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{
-		Path: "spec.secretName", Regex: &v1alpha1.RegularExpression{Pattern: ".", Replacement: "."},
-	}}
-	for name, prepare := range map[string]func(w *world){
-		"Ours":    func(w *world) { w.create(w.above, thing(w.input.Object)) },
-		"Agent's": func(w *world) { left(w) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			prepare(w)
-			s := w.syncer(related(v1alpha1.OriginService, object))
-			w.refused(s, w.input, relatedrules.ErrInvalidName)
-			w.patchStatus(w.below, w.theCopy(w.cluster), `{"status":{"phase":"Ready"}}`)
-			w.refused(s, w.input, relatedrules.ErrInvalidName)
-			if got := w.source(w.input).Object["status"]; got == nil {
-				t.Error("want the status, got none")
-			}
-			w.delete(w.input)
-			w.mustSync(s, w.input)
-			if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
-				t.Error("something is left after the deletion")
-			}
-		})
-	}
-}
-
-// TestUnresolvedRule shows that a rule which cannot be resolved keeps the copies that may be its own, and no others.
+// TestUnresolvedRule shows that a rule which cannot be resolved keeps the copies that may be its own, and no others, and
+// that its object gets its status all the same, and can be deleted.
 func TestUnresolvedRule(t *testing.T) {
 	for origin, want := range map[v1alpha1.Origin][]string{
 		v1alpha1.OriginService: {"b"}, v1alpha1.OriginKCP: {"a", "b"},
@@ -136,6 +107,18 @@ func TestUnresolvedRule(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, below.secretNames(w.cluster)); diff != "" {
 				t.Errorf("copies: -want, +got:\n%s", diff)
+			}
+			copied := w.theCopy(w.cluster)
+			below.set(things.Service.GroupVersionResource, w.cluster, copied.GetName(), "Ready", "status", "phase")
+			if err := w.resync(s, w.input); !errors.Is(err, relatedrules.ErrInvalidName) {
+				t.Errorf("want %v, got %v", relatedrules.ErrInvalidName, err)
+			}
+			got := workspaceOf(w.input).get(things.Workspace.GroupVersionResource, w.input.Object)
+			if got.Object["status"] == nil {
+				t.Error("want the status, got none")
+			}
+			if w.remove(s, w.input); len(w.copies(w.cluster))+len(below.secretNames("states")) > 0 {
+				t.Error("something is left after the deletion")
 			}
 		})
 	}
