@@ -1,35 +1,16 @@
 package main
 
 import (
+	"context"
+	"net/http/httptest"
 	"testing"
 
+	"github.com/alecthomas/kingpin/v2"
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+	"k8s.io/apimachinery/pkg/labels"
 
-// TestCacheLeavesOut shows what is not kept of resources in memory: the schemas of CustomResourceDefinitions, which are
-// nearly all of them.
-func TestCacheLeavesOut(t *testing.T) {
-	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}
-	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "hats.example.com"}}
-	d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: schema}}
-	var got any
-	for kind, o := range cacheOptions(&flags{}, nil).ByObject {
-		if _, ok := kind.(*apiextensionsv1.CustomResourceDefinition); !ok || o.Transform == nil {
-			continue
-		}
-		var err error
-		if got, err = o.Transform(d.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := d.DeepCopy()
-	want.Spec.Versions[0].Schema = nil
-	if diff := cmp.Diff(any(want), got); diff != "" {
-		t.Errorf("CustomResourceDefinition in memory: -want, +got:\n%s", diff)
-	}
-}
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+)
 
 // TestIntervals shows which intervals are refused: the provider would look all the time.
 func TestIntervals(t *testing.T) {
@@ -46,5 +27,140 @@ func TestIntervals(t *testing.T) {
 		if err := f.check(); (err != nil) != refused {
 			t.Errorf("%s: want it refused: %t, got %v", arg, refused, err)
 		}
+	}
+}
+
+// TestCommands shows that a plain start needs no command, and that flags of the provider go before and after one.
+func TestCommands(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		args    []string
+		command string
+		want    preflightFlags
+		debug   bool
+		fails   bool
+	}{
+		"Nothing": {reason: "The provider runs.", command: commandRun},
+		"Flags": {
+			reason: "The provider runs with flags.", args: []string{"--debug", "--no-enable-server-side-apply"},
+			command: commandRun, debug: true,
+		},
+		"Preflight": {
+			reason: "What is looked at is an argument.", args: []string{"preflight", "provider-kubernetes"},
+			command: commandPreflight, want: preflightFlags{from: "provider-kubernetes", output: outputTable},
+		},
+		"PreflightWithFlags": {
+			reason:  "Flags of the provider say how it will run.",
+			args:    []string{"--debug", "preflight", "api-syncagent", "-o", "json", "--state-namespace=x"},
+			command: commandPreflight, want: preflightFlags{from: "api-syncagent", output: outputJSON}, debug: true,
+		},
+		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
+		"UnknownProvider":   {reason: "It must be one of two.", args: []string{"preflight", "provider-helm"}, fails: true},
+		"UnknownArgument":   {reason: "The plain start has no arguments.", args: []string{"start"}, fails: true},
+		"OutputOfRun":       {reason: "A plain start has no report.", args: []string{"-o", "json"}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := kingpin.New("provider", "")
+			f := newFlags(app)
+			p := newCommands(app)
+			command, err := app.Parse(tc.args)
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s\nerror: %v", tc.reason, err)
+			}
+			if err != nil {
+				return
+			}
+			if command != tc.command || f.debug != tc.debug {
+				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
+			}
+			if diff := cmp.Diff(&tc.want, p, cmp.AllowUnexported(preflightFlags{})); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		filled []bool
+		want   []bool
+	}{
+		"Waits": {
+			reason: "The provider is not ready before its caches are.",
+			filled: []bool{false, true}, want: []bool{false, true},
+		},
+		"Stays": {
+			reason: "A cache that comes later, with a controller, does not take readiness back.",
+			filled: []bool{true, false}, want: []bool{true, true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now bool
+			r := &readiness{filled: func(context.Context) bool { return now }}
+			var got []bool
+			for _, now = range tc.filled {
+				got = append(got, r.check(httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)) == nil)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPublished shows which settings of PublishedResources keep the provider from starting, and what the others select.
+func TestPublished(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason         string
+		set            published
+		refused        bool
+		selectsTeam    bool
+		selectsNothing bool
+	}{
+		"All": {
+			reason: "No selector selects all.", set: published{stateNamespace: "s", defaultConfig: "c"}, selectsTeam: true,
+			selectsNothing: true,
+		},
+		"Team": {
+			reason: "A selector selects by labels.", set: published{selector: "team=a", stateNamespace: "s", defaultConfig: "c"},
+			selectsTeam: true,
+		},
+		"NoSelector": {
+			reason: "A selector must be one.", refused: true,
+			set: published{selector: "team in", stateNamespace: "s", defaultConfig: "c"},
+		},
+		"NoNamespace": {reason: "States need a namespace.", set: published{defaultConfig: "c"}, refused: true},
+		"BadNamespace": {
+			reason: "A namespace must be one.", set: published{stateNamespace: "States_1", defaultConfig: "c"}, refused: true,
+		},
+		"NoConfig": {reason: "Credentials need a ProviderConfig.", set: published{stateNamespace: "s"}, refused: true},
+		"AKind": {
+			reason: "There is one kind, which is not written.", refused: true,
+			set: published{stateNamespace: "s", defaultConfig: "ClusterProviderConfig/c"},
+		},
+		"BadConfig": {
+			reason: "A name must be one.", set: published{stateNamespace: "s", defaultConfig: "Services_1"}, refused: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := object.Options{}
+			err := tc.set.apply(&o)
+			if (err != nil) != tc.refused {
+				t.Fatalf("%s\nwant an error %t, got %v", tc.reason, tc.refused, err)
+			}
+			if err != nil {
+				return
+			}
+			if o.StateNamespace != "s" || o.PublishedResourceConfig != "c" {
+				t.Errorf("%s\ngot namespace %q and ProviderConfig %q", tc.reason, o.StateNamespace,
+					o.PublishedResourceConfig)
+			}
+			team := o.PublishedResourceSelector.Matches(labels.Set{"team": "a"})
+			nothing := o.PublishedResourceSelector.Matches(labels.Set{})
+			if team != tc.selectsTeam || nothing != tc.selectsNothing {
+				t.Errorf("%s\ngot %t for the team and %t for no label", tc.reason, team, nothing)
+			}
+		})
 	}
 }
