@@ -115,9 +115,7 @@ func upFromShared(t *testing.T) (*world, *memory, *objectsync.Syncer) {
 // issue has an operator make the Secret for the copy of an object, which owns it.
 func (w *world) issue(s *objectsync.Syncer, below *memory, value string) {
 	w.Helper()
-	if err := w.resync(s, w.input); err != nil {
-		w.Fatal(err)
-	}
+	w.settle(s, w.input)
 	below.secretIn("shared", "tls", value, func(u *unstructured.Unstructured) {
 		u.SetOwnerReferences(ownedBy(w.theCopy(w.cluster)))
 	})
@@ -308,9 +306,7 @@ func TestNameOfTheFuture(t *testing.T) {
 	w, below, s := upFromShared(t)
 	thief := w.neighbor()
 	enter(thief, map[string]any{"secretName": "tls"})
-	if err := w.resync(s, thief); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(s, thief)
 	w.issue(s, below, "b25l")
 	w.isRefused(s, thief, objectsync.ErrForeign)
 }

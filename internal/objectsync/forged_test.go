@@ -84,9 +84,7 @@ func (f *forger) syncs(when string, s *objectsync.Syncer, at types.NamespacedNam
 	f.Helper()
 	enter(f.input, map[string]any{"size": size, "secretName": "tls"})
 	workspaceOf(f.input).set(objectsync.Secrets, "default", "tls", value, "data", "k")
-	if err := f.resync(s, f.input); err != nil {
-		f.Fatal(err)
-	}
+	f.settle(s, f.input)
 	u := f.below.get(things.Service.GroupVersionResource, at)
 	if u == nil || u.Object["spec"].(map[string]any)["size"] != size || f.below.valueOf("shared", "tls") != value {
 		f.Fatalf("%s: want the copy of size %s and the Secret, got %v, %q", when, size, u, f.below.valueOf("shared", "tls"))
@@ -319,9 +317,7 @@ func TestForgedRelatedFields(t *testing.T) {
 				}})
 				u.SetUID("part")
 				from.put(is.GroupVersionResource, u)
-				if err := w.resync(s, w.input); err != nil {
-					t.Fatal(err)
-				}
+				w.settle(s, w.input)
 				composed := to.get(copied.GroupVersionResource, copyAt).DeepCopy()
 				set("resourceRef", map[string]any{"name": "composed"})(composed)
 				to.put(copied.GroupVersionResource, composed)

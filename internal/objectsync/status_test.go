@@ -79,13 +79,7 @@ func TestStatusWithoutCopy(t *testing.T) {
 			u := objectOf(from, w.input.Object, map[string]any{})
 			u.SetLabels(map[string]string{"served": "yes"})
 			m.above.put(from.GroupVersionResource, u)
-			sync := func() {
-				t.Helper()
-				if err := w.resync(s, m.input); err != nil {
-					t.Fatal(err)
-				}
-			}
-			sync()
+			w.settle(s, m.input)
 			at := types.NamespacedName{}
 			for at = range below.all[to] {
 				below.set(to, at.Namespace, at.Name, ready, "status")
@@ -93,9 +87,9 @@ func TestStatusWithoutCopy(t *testing.T) {
 			if !from.Status {
 				m.above.set(from.GroupVersionResource, "default", "web", ready, "status")
 			}
-			sync()
+			w.settle(s, m.input)
 			tc.change(m, at)
-			sync()
+			w.settle(s, m.input)
 			got := m.above.get(from.GroupVersionResource, w.input.Object).Object["status"]
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
@@ -123,21 +117,15 @@ func TestServiceRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, below := withoutServers(t)
 			s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-			resync := func() {
-				t.Helper()
-				if err := w.resync(s, w.input); err != nil {
-					t.Fatal(err)
-				}
-			}
 			want := map[string]any{"a": int64(2), "b": int64(2)}
 			enter(w.input, map[string]any{"a": int64(1), "b": int64(1)})
-			resync()
+			w.settle(s, w.input)
 			backup := map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}
 			for r, all := range below.all {
 				backup[r] = maps.Clone(all)
 			}
 			enter(w.input, want)
-			resync()
+			w.settle(s, w.input)
 			was := maps.Clone(below.all[tc.late])
 			below.all = backup
 			if tc.changed {
@@ -152,7 +140,7 @@ func TestServiceRestored(t *testing.T) {
 			if _, err := s.Sync(t.Context(), late); !apierrors.IsConflict(err) {
 				t.Errorf("%s Want a conflict, got %v", tc.reason, err)
 			}
-			resync()
+			w.settle(s, w.input)
 			if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}

@@ -98,9 +98,7 @@ func TestUnresolvedRule(t *testing.T) {
 				workspaceOf(w.input).secretIn("default", name, "b25l")
 			}
 			enter(w.input, map[string]any{"secretName": "a"})
-			if err := w.resync(s, w.input); err != nil {
-				t.Fatal(err)
-			}
+			w.settle(s, w.input)
 			enter(w.input, map[string]any{"secretName": "b", "other": true})
 			if err := w.resync(s, w.input); !errors.Is(err, relatedrules.ErrInvalidName) {
 				t.Errorf("want %v, got %v", relatedrules.ErrInvalidName, err)
