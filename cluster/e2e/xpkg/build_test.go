@@ -37,14 +37,20 @@ func copySources(t *testing.T) string {
 	return copied
 }
 
+// makeIn makes targets in a folder of sources, and returns what that prints.
+func makeIn(dir string, args ...string) (string, error) {
+	c := exec.Command("make", append([]string{"--no-print-directory"}, args...)...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
 // buildIn builds the package in a folder of sources, and returns it.
 func buildIn(t *testing.T, dir string) []byte {
 	t.Helper()
 	out := t.TempDir()
-	build := exec.Command("make", "--no-print-directory", "xpkg."+runtime.GOARCH, "VERSION=v1.2.3", "XPKG="+out)
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build package: %v\n%s", err, out)
+	if said, err := makeIn(dir, "xpkg."+runtime.GOARCH, "VERSION=v1.2.3", "XPKG="+out); err != nil {
+		t.Fatalf("cannot build package: %v\n%s", err, said)
 	}
 	b, err := os.ReadFile(filepath.Join(out, "provider-kcp-"+runtime.GOARCH+".xpkg"))
 	if err != nil {

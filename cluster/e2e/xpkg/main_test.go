@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -90,10 +89,8 @@ func registry() string { return images.Host + "/crossplane-contrib" }
 // push builds the package in a version, pushes it, and returns its name in the registry.
 func push(t *testing.T, version string) string {
 	t.Helper()
-	release := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
-		"REGISTRY="+registry(), "VERSION="+version, "XPKG="+t.TempDir())
-	release.Dir = top
-	if out, err := release.CombinedOutput(); err != nil {
+	if out, err := makeIn(top, "xpkg.push", "ARCHES="+runtime.GOARCH, "REGISTRY="+registry(), "VERSION="+version,
+		"XPKG="+t.TempDir()); err != nil {
 		t.Fatalf("cannot push package: %v\n%s", err, out)
 	}
 	return registry() + "/provider-kcp:" + version

@@ -70,11 +70,7 @@ func TestRelease(t *testing.T) {
 
 // release makes a release in a folder of sources, and pushes it.
 func release(sources, version, folder string) (string, error) {
-	cmd := exec.Command("make", "--no-print-directory", "release", "VERSION="+version, "RELEASE="+folder,
-		"REGISTRY="+images.Host+"/organisation")
-	cmd.Dir = sources
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return makeIn(sources, "release", "VERSION="+version, "RELEASE="+folder, "REGISTRY="+images.Host+"/organisation")
 }
 
 // released makes a release, and returns its files by name and the digests of what is in the registry. It shows that the
