@@ -83,8 +83,8 @@ func TestToldWhatToDo(t *testing.T) {
 	}
 }
 
-// TestUnresolvedRule shows that a rule which cannot be resolved keeps the copies that may be its own, and no others, and
-// that its object gets its status all the same, and can be deleted.
+// TestUnresolvedRule shows that a rule which cannot be resolved keeps the copies that may be its own, and no others,
+// and that its object gets its status all the same, and can be deleted.
 func TestUnresolvedRule(t *testing.T) {
 	for origin, want := range map[v1alpha1.Origin][]string{
 		v1alpha1.OriginService: {"b"}, v1alpha1.OriginKCP: {"a", "b"},
