@@ -113,6 +113,65 @@ func before(s objectsync.Side, verb, name string, do func()) objectsync.Side {
 	})
 }
 
+// TestReplacedBeforeWrite shows that what somebody makes in the place of a copy between the look and the write gets
+// nothing of it.
+func TestReplacedBeforeWrite(t *testing.T) {
+	w := newWorld(t)
+	s, origin := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName"))), thing(w.input.Object)
+	w.create(w.above, origin)
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	w.mustSync(s, w.input)
+	w.patch(w.above, newSecret(w.input.Object.Namespace, "tls", ""), `{"data":{"k":"dHdv"}}`)
+	w.patch(w.above, origin, `{"spec":{"size":7}}`)
+	copied, related := w.theCopy(w.cluster), newSecret(w.cluster, "tls", "the operator's")
+	at := client.ObjectKeyFromObject(copied)
+	operators := objectOf(things.Service, at, map[string]any{"spec": map[string]any{"of": "the operator"}})
+	for _, u := range []client.Object{operators, related} {
+		in := w.input
+		in.Service = before(in.Service, "patch", u.GetName(), func() {
+			kube.Delete(t, w.below, u.DeepCopyObject().(client.Object))
+			w.create(w.below, u)
+		})
+		if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+			t.Errorf("%s: want a conflict, got %v", u.GetName(), err)
+		}
+	}
+	is := w.read(w.input.Service, things.Service, at)
+	if diff := cmp.Diff(operators.Object["spec"], is.Object["spec"]); diff != "" {
+		t.Errorf("written: -want, +got:\n%s", diff)
+	}
+	if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
+		t.Errorf("written: %q", got)
+	}
+}
+
+// TestReplacedBeforeStatus shows the same of the status of a copy. Servers do not compare UIDs there.
+func TestReplacedBeforeStatus(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginKCP, byReference("spec.thing"))
+	spec.Related[0].SyncStatus = true
+	s := w.syncerOf(plains, spec)
+	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": map[string]any{"thing": "part"}}))
+	w.mustSync(s, w.input)
+	at := types.NamespacedName{Namespace: w.cluster, Name: "part"}
+	from, to := thing(w.input.Object), objectOf(things.Service, at, map[string]any{})
+	from.SetName(at.Name)
+	w.create(w.above, from)
+	w.mustSync(s, w.input)
+	w.patchStatus(w.above, from, `{"status":{"phase":"x"}}`)
+	in := w.input
+	in.Service = before(in.Service, "patch", at.Name, func() {
+		kube.Delete(t, w.below, to.DeepCopy())
+		w.create(w.below, to.DeepCopy())
+	})
+	if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, got %v", err)
+	}
+	if got := w.read(w.input.Service, things.Service, at).Object["status"]; got != nil {
+		t.Errorf("written: %v", got)
+	}
+}
+
 // role returns the content of a RoleBinding.
 func role(name string) map[string]any {
 	return map[string]any{"roleRef": map[string]any{

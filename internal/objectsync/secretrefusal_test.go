@@ -107,19 +107,3 @@ func TestOfAnother(t *testing.T) {
 		t.Errorf("want a conflict, got %v", err)
 	}
 }
-
-// TestPatchesOfAnother shows that a patch is for the object that was read alone, and one of a status for the version
-// that was read: servers do not compare UIDs there.
-func TestPatchesOfAnother(t *testing.T) {
-	w, read := &keptPatch{}, of(nil, nil)
-	read.SetUID("uid")
-	read.SetResourceVersion("7")
-	side, o, change := Side{Writer: w}, Ref{Resource: "things", Name: "copy"}, map[string]any{"spec": map[string]any{}}
-	if _, err := side.patchOf(t.Context(), o, read, change); err != nil || !strings.Contains(w.patch, `"uid":"uid"`) {
-		t.Errorf("want the UID that was read, got %s, %v", w.patch, err)
-	}
-	_, err := side.patchStatus(t.Context(), o, read, map[string]any{"status": map[string]any{"phase": "x"}})
-	if err != nil || !strings.Contains(w.patch, `"resourceVersion":"7"`) {
-		t.Errorf("want the version that was read, got %s, %v", w.patch, err)
-	}
-}
