@@ -4,14 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
-
-var errBoom = errors.New("boom")
 
 // rule compiles a rule, of Secrets from the service cluster unless it says otherwise.
 func rule(t *testing.T, origin v1alpha1.Origin, object v1alpha1.RelatedResourceObject, open *v1alpha1.ConsumerMayName,
@@ -247,15 +244,4 @@ func place(text, copies string) types.NamespacedName {
 		return types.NamespacedName{Namespace: text[:i], Name: text[i+1:]}
 	}
 	return types.NamespacedName{Namespace: copies, Name: text}
-}
-
-// TestUnknownAccess shows that a namespace of which it is not known whose copies it has is not admitted.
-func TestUnknownAccess(t *testing.T) {
-	named := reference(nil)
-	r := rule(t, v1alpha1.OriginKCP, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: named, Namespace: &named},
-		&v1alpha1.ConsumerMayName{Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"}})
-	tenant := related.Tenant{HasOthers: func(string) (bool, error) { return false, errBoom }}
-	if _, err := r.Admits(tenant, types.NamespacedName{Namespace: "shared", Name: "a"}, true); !errors.Is(err, errBoom) {
-		t.Errorf("want %v, got %v", errBoom, err)
-	}
 }
