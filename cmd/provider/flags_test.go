@@ -40,128 +40,109 @@ func parse(t *testing.T, args ...string) flags {
 	return *f
 }
 
-// TestFlags shows that each flag and each variable of our own is known and means what it should. TestFlagsOfPeers shows
-// those of others.
+// TestFlags shows that each flag and each variable of our own is known and means what it should, and that flags of
+// api-syncagent that have another name here mean the same. TestFlagsOfPeers shows those of others.
 func TestFlags(t *testing.T) {
 	const prefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
-	for name, tc := range map[string]struct {
-		args  []string // each by itself gives the setting
-		env   string
-		value string // of the variable
-		want  func(*flags)
+	for _, tc := range []struct {
+		arg        string // none if empty
+		env, value string // of a variable; none if empty
+		want       func(*flags)
 	}{
-		"Defaults": {args: []string{}, want: func(*flags) {}},
-		"PublishedResourceSelector": {
-			args:  []string{"--published-resource-selector=team=a"},
-			env:   prefix + "PUBLISHED_RESOURCE_SELECTOR",
-			value: "team=a",
-			want:  func(f *flags) { f.published.selector = "team=a" },
+		{
+			arg: "--published-resource-selector=team=a", env: prefix + "PUBLISHED_RESOURCE_SELECTOR", value: "team=a",
+			want: func(f *flags) { f.published.selector = "team=a" },
 		},
-		"StateNamespace": {
-			args:  []string{"--state-namespace=kcp-system"},
-			env:   prefix + "STATE_NAMESPACE",
-			value: "kcp-system",
-			want:  func(f *flags) { f.published.stateNamespace = "kcp-system" },
+		{
+			arg: "--state-namespace=kcp-system", env: prefix + "STATE_NAMESPACE", value: "kcp-system",
+			want: func(f *flags) { f.published.stateNamespace = "kcp-system" },
 		},
-		"DefaultProviderConfig": {
-			args:  []string{"--default-provider-config=services"},
-			env:   prefix + "DEFAULT_PROVIDER_CONFIG",
-			value: "services",
-			want:  func(f *flags) { f.published.defaultConfig = "services" },
+		{
+			arg: "--default-provider-config=services", env: prefix + "DEFAULT_PROVIDER_CONFIG", value: "services",
+			want: func(f *flags) { f.published.defaultConfig = "services" },
 		},
-		"LogFormat": {
-			args:  []string{"--log-format=console"},
-			env:   prefix + "LOG_FORMAT",
-			value: "console",
-			want:  func(f *flags) { f.logFormat = "console" },
+		{
+			arg: "--log-format=console", env: prefix + "LOG_FORMAT", value: "console",
+			want: func(f *flags) { f.logFormat = "console" },
 		},
-		"LeaderElectionID": {
-			args:  []string{"--leader-election-id=team-a"},
-			env:   prefix + "LEADER_ELECTION_ID",
-			value: "team-a",
-			want:  func(f *flags) { f.election.id = "team-a" },
+		{
+			arg: "--leader-election-id=team-a", env: prefix + "LEADER_ELECTION_ID", value: "team-a",
+			want: func(f *flags) { f.election.id = "team-a" },
 		},
-		"Shards": {
-			args: []string{"--shards=3"},
-			env:  prefix + "SHARDS", value: "3",
-			want: func(f *flags) { f.election.shards = 3 },
-		},
-		"LeaseDuration": {
-			args: []string{"--leader-election-lease-duration=9s"},
-			env:  prefix + "LEADER_ELECTION_LEASE_DURATION", value: "9s",
+		{arg: "--shards=3", env: prefix + "SHARDS", value: "3", want: func(f *flags) { f.election.shards = 3 }},
+		{
+			arg: "--leader-election-lease-duration=9s", env: prefix + "LEADER_ELECTION_LEASE_DURATION", value: "9s",
 			want: func(f *flags) { f.election.leaseDuration = 9 * time.Second },
 		},
-		"RenewDeadline": {
-			args: []string{"--leader-election-renew-deadline=9s"},
-			env:  prefix + "LEADER_ELECTION_RENEW_DEADLINE", value: "9s",
+		{
+			arg: "--leader-election-renew-deadline=9s", env: prefix + "LEADER_ELECTION_RENEW_DEADLINE", value: "9s",
 			want: func(f *flags) { f.election.renewDeadline = 9 * time.Second },
 		},
-		"RetryPeriod": {
-			args: []string{"--leader-election-retry-period=9s"},
-			env:  prefix + "LEADER_ELECTION_RETRY_PERIOD", value: "9s",
+		{
+			arg: "--leader-election-retry-period=9s", env: prefix + "LEADER_ELECTION_RETRY_PERIOD", value: "9s",
 			want: func(f *flags) { f.election.retryPeriod = 9 * time.Second },
 		},
-		"AllowExec": {
-			args:  []string{"--allow-kubeconfig-exec"},
-			env:   "ALLOW_KUBECONFIG_EXEC",
-			value: "true",
-			want:  func(f *flags) { f.allowExec = true },
+		{
+			arg: "--allow-kubeconfig-exec", env: "ALLOW_KUBECONFIG_EXEC", value: "true",
+			want: func(f *flags) { f.allowExec = true },
 		},
-		"CrossNamespace": {
-			args:  []string{"--allow-cross-namespace-references"},
-			env:   "ALLOW_CROSS_NAMESPACE_REFERENCES",
-			value: "true",
-			want:  func(f *flags) { f.tenancy.crossNamespace = true },
+		{
+			arg: "--allow-cross-namespace-references", env: "ALLOW_CROSS_NAMESPACE_REFERENCES", value: "true",
+			want: func(f *flags) { f.tenancy.crossNamespace = true },
 		},
-		"ProviderIdentity": {
-			args:  []string{"--allow-namespaced-provider-credentials"},
-			env:   "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS",
-			value: "true",
-			want:  func(f *flags) { f.tenancy.providerCredentials = true },
+		{
+			arg: "--allow-namespaced-provider-credentials", env: "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", value: "true",
+			want: func(f *flags) { f.tenancy.providerCredentials = true },
 		},
-		"RestrictedConfigs": {
-			args:  []string{"--restrict-cluster-provider-configs"},
-			env:   "RESTRICT_CLUSTER_PROVIDER_CONFIGS",
-			value: "true",
-			want:  func(f *flags) { f.tenancy.restrictConfigs = true },
+		{
+			arg: "--restrict-cluster-provider-configs", env: "RESTRICT_CLUSTER_PROVIDER_CONFIGS", value: "true",
+			want: func(f *flags) { f.tenancy.restrictConfigs = true },
 		},
-		"AllowedTargets": {
-			args:  []string{"--allowed-target-cidrs=10.0.0.0/8"},
-			env:   "ALLOWED_TARGET_CIDRS",
-			value: "10.0.0.0/8",
-			want:  func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} },
+		{
+			arg: "--allowed-target-cidrs=10.0.0.0/8", env: "ALLOWED_TARGET_CIDRS", value: "10.0.0.0/8",
+			want: func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} },
 		},
-		"DeniedTargets": {
-			args:  []string{"--denied-target-cidrs=10.0.0.0/8"},
-			env:   "DENIED_TARGET_CIDRS",
-			value: "10.0.0.0/8",
-			want:  func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} },
+		{
+			arg: "--denied-target-cidrs=10.0.0.0/8", env: "DENIED_TARGET_CIDRS", value: "10.0.0.0/8",
+			want: func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} },
 		},
-		"LegacyManagers": {
-			args:  nil,
-			env:   prefix + "LEGACY_CSA_FIELD_MANAGERS",
-			value: "a\nb",
-			want:  func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} },
+		{
+			env: prefix + "LEGACY_CSA_FIELD_MANAGERS", value: "a\nb",
+			want: func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} },
 		},
-		"OldCertificates": {args: nil, env: "WEBHOOK_TLS_CERT_DIR", value: "/tls", want: func(*flags) {}},
-		"Certificates":    {args: nil, env: "TLS_SERVER_CERTS_DIR", value: "/tls", want: func(*flags) {}},
+		{env: "WEBHOOK_TLS_CERT_DIR", value: "/tls", want: func(*flags) {}},
+		{env: "TLS_SERVER_CERTS_DIR", value: "/tls", want: func(*flags) {}},
+		// Of api-syncagent.
+		{arg: "--log-format=Console", want: func(f *flags) { f.logFormat = "Console" }},
+		{arg: "--log-format=JSON", want: func(f *flags) { f.logFormat = "JSON" }},
+		{arg: "--log-debug", want: func(f *flags) { f.debug = true }},
+		{arg: "--namespace=kcp-system", want: func(f *flags) { f.published.stateNamespace = "kcp-system" }},
+		{arg: "--enable-leader-election", want: func(f *flags) { f.election.enabled = true }},
+		{arg: "--metrics-address=127.0.0.1:8085", want: func(f *flags) { f.metricsAddress = "127.0.0.1:8085" }},
+		{arg: "--health-address=:1", want: func(f *flags) { f.healthAddress = ":1" }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tc.arg+tc.env, func(t *testing.T) {
 			want := defaults()
 			tc.want(&want)
-			for _, arg := range tc.args {
-				if diff := cmp.Diff(want, parse(t, arg), compareFlags...); diff != "" {
-					t.Errorf("%s: -want, +got:\n%s", arg, diff)
+			if tc.arg != "" {
+				if diff := cmp.Diff(want, parse(t, tc.arg), compareFlags...); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.arg, diff)
 				}
 			}
-			if tc.env == "" {
-				return
-			}
-			t.Setenv(tc.env, tc.value)
-			if diff := cmp.Diff(want, parse(t), compareFlags...); diff != "" {
-				t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
+			if tc.env != "" {
+				t.Setenv(tc.env, tc.value)
+				if diff := cmp.Diff(want, parse(t), compareFlags...); diff != "" {
+					t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
+				}
 			}
 		})
+	}
+}
+
+// TestBadLogFormat shows that an unknown format of the log is refused.
+func TestBadLogFormat(t *testing.T) {
+	if _, err := tryParse("--log-format=xml"); err == nil || !strings.Contains(err.Error(), "json") {
+		t.Errorf("want an error that names the formats, got %v", err)
 	}
 }
 

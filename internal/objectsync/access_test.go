@@ -174,26 +174,6 @@ func TestObjectInPlaceOfCopy(t *testing.T) {
 	}
 }
 
-// TestOwnNamespaceStays shows that the namespace with the name of the logical cluster, as the default has it, is the
-// workspace's own after the rule for names has changed, where the copy still is in it.
-func TestOwnNamespaceStays(t *testing.T) {
-	w, below := withoutServers(t)
-	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
-	enter(w.input, map[string]any{"secretName": "none"})
-	if err := w.resync(w.syncer(spec), w.input); err != nil {
-		t.Fatal(err)
-	}
-	spec.Naming = &v1alpha1.ResourceNaming{Namespace: "tenant-{{ .ClusterName }}"}
-	enter(w.input, map[string]any{"secretName": "tls"})
-	below.secretIn(w.cluster, "tls", "b25l")
-	if err := w.resync(w.syncer(spec), w.input); err != nil {
-		t.Errorf("want it synced, got %v", err)
-	}
-	if got := workspaceOf(w.input).valueOf("default", "tls"); got != "b25l" {
-		t.Errorf("want the Secret, got %q", got)
-	}
-}
-
 // TestCopyIsNoOrigin shows that selectors of both directions do not copy each other's copies.
 func TestCopyIsNoOrigin(t *testing.T) {
 	w, below := withoutServers(t)
@@ -204,9 +184,7 @@ func TestCopyIsNoOrigin(t *testing.T) {
 	workspaceOf(w.input).secretIn("default", "a", "b25l", labelled)
 	below.secretIn(w.cluster, "b", "dHdv", labelled)
 	enter(w.input, map[string]any{})
-	if err := w.resync(s, w.input); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(s, w.input)
 	got := slices.Concat(workspaceOf(w.input).secretNames("default"), below.secretNames(w.cluster))
 	if diff := cmp.Diff([]string{"a", "up-b", "b", "down-a"}, got); diff != "" {
 		t.Errorf("Secrets of the workspace and of the service cluster: -want, +got:\n%s", diff)
@@ -316,13 +294,9 @@ func TestCopiesOfPublishedKind(t *testing.T) {
 		for _, name := range above.names(things.Workspace.GroupVersionResource) {
 			one := w.input
 			one.Object.Name = name
-			if err := w.resync(ofThings, one); err != nil {
-				t.Fatal(err)
-			}
+			w.settle(ofThings, one)
 		}
-		if err := w.resync(s, in); err != nil {
-			t.Fatal(err)
-		}
+		w.settle(s, in)
 	}
 	got := above.names(things.Workspace.GroupVersionResource)
 	if diff := cmp.Diff([]string{"up-operators", "web"}, got); diff != "" {
@@ -341,14 +315,10 @@ func TestCopyOfAnotherWorkspace(t *testing.T) {
 	victim, in := w.input, withPlain(w.neighbor(), "c1-web")
 	naming := &v1alpha1.ResourceNaming{Namespace: "shared", Name: "$remoteClusterName-$remoteName"}
 	workspaceOf(victim).put(things.Workspace.GroupVersionResource, thing(victim.Object))
-	if err := w.resync(w.syncer(&v1alpha1.PublishedResourceSpec{Naming: naming}), victim); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(w.syncer(&v1alpha1.PublishedResourceSpec{Naming: naming}), victim)
 	spec := open(related(v1alpha1.OriginService, byReference("spec.size")))
 	spec.Naming = naming
-	if err := w.resync(w.syncerOf(plains, spec), in); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(w.syncerOf(plains, spec), in)
 	if got := workspaceOf(in).names(things.Workspace.GroupVersionResource); len(got) != 0 {
 		t.Errorf("want nothing in the other workspace, got %q", got)
 	}

@@ -115,9 +115,7 @@ func upFromShared(t *testing.T) (*world, *memory, *objectsync.Syncer) {
 // issue has an operator make the Secret for the copy of an object, which owns it.
 func (w *world) issue(s *objectsync.Syncer, below *memory, value string) {
 	w.Helper()
-	if err := w.resync(s, w.input); err != nil {
-		w.Fatal(err)
-	}
+	w.settle(s, w.input)
 	below.secretIn("shared", "tls", value, func(u *unstructured.Unstructured) {
 		u.SetOwnerReferences(ownedBy(w.theCopy(w.cluster)))
 	})
@@ -227,64 +225,6 @@ func set(field string, value any) func(u *unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)[field] = value }
 }
 
-func (w *world) refused(s *objectsync.Syncer, in objectsync.Input, cause error) {
-	w.Helper()
-	if _, err := w.sync(s, in); !errors.Is(err, cause) {
-		w.Errorf("want %v, got %v", cause, err)
-	}
-}
-
-// TestStatesStay shows that no rule makes a state a related object or a copy: neither is one read, nor made, nor taken
-// for one.
-func TestStatesStay(t *testing.T) {
-	intoStates := func(w *world, origin v1alpha1.Origin) *objectsync.Syncer {
-		object := byReference("spec.secretName")
-		object.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
-			Template: `{{ if eq .Side "kcp" }}default{{ else }}states{{ end }}`,
-		}}
-		return w.syncer(related(origin, object))
-	}
-	t.Run("Read", func(t *testing.T) {
-		w, below := withoutServers(t)
-		s, other := intoStates(w, v1alpha1.OriginService), w.neighbor()
-		enter(w.input, map[string]any{"secretName": "obj-state-none"})
-		w.isRefused(s, w.input, objectsync.ErrForeign) // Whether or not it is there is nothing to find out.
-		enter(other, map[string]any{})
-		if err := w.resync(w.syncer(&v1alpha1.PublishedResourceSpec{}), other); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range below.secretNames("states") {
-			enter(w.input, map[string]any{"secretName": name})
-			w.isRefused(s, w.input, objectsync.ErrForeign)
-		}
-	})
-	t.Run("Forge", func(t *testing.T) {
-		w, below := withoutServers(t)
-		name, s := "obj-state-c1-00000000000000000000", intoStates(w, v1alpha1.OriginKCP)
-		enter(w.input, map[string]any{"secretName": name})
-		workspaceOf(w.input).secretIn("default", name, "b25l")
-		w.isRefused(s, w.input, objectsync.ErrForeign)
-		if got := below.valueOf("states", name); got != "" {
-			t.Errorf("forged: %v", got)
-		}
-		w.remove(s, w.input)
-	})
-	t.Run("Adopt", func(t *testing.T) {
-		w, below := withoutServers(t)
-		s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-		at := s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object})
-		below.secretIn(at.Namespace, at.Name, "b25l")
-		was := below.get(objectsync.Secrets, at)
-		enter(w.input, map[string]any{})
-		in := w.input
-		in.Service = veil(in.Service, at.Name, nil) // As a stream of states shows none that is not labelled as one.
-		w.isRefused(s, in, objectsync.ErrForeign)
-		if below.get(objectsync.Secrets, at) != was {
-			t.Errorf("adopted: %v", below.get(objectsync.Secrets, at))
-		}
-	})
-}
-
 // TestNoTokens shows that no Secret is copied down that a cluster would fill with a token, or take for one.
 func TestNoTokens(t *testing.T) {
 	for name, change := range map[string]func(s *unstructured.Unstructured){
@@ -366,9 +306,7 @@ func TestNameOfTheFuture(t *testing.T) {
 	w, below, s := upFromShared(t)
 	thief := w.neighbor()
 	enter(thief, map[string]any{"secretName": "tls"})
-	if err := w.resync(s, thief); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(s, thief)
 	w.issue(s, below, "b25l")
 	w.isRefused(s, thief, objectsync.ErrForeign)
 }

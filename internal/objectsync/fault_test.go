@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,31 +118,31 @@ func TestOthersFinalizers(t *testing.T) {
 	const other = "example.org/other"
 	for name, leaves := range map[string]bool{"Hold": false, "LetGo": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w, below := withoutServers(t)
+			above, at := workspaceOf(w.input), things.Workspace.GroupVersionResource
 			s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
-				Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"sync": "yes"}},
+				Resource: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
 			}})
-			w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-				u.SetLabels(map[string]string{"sync": "yes"})
-			}))
+			above.put(at, labelledX(thing(w.input.Object)))
 			if leaves {
-				w.mustSync(s, w.input)
-				w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":null}}`)
-				kube.Delete(t, w.below, w.theCopy(w.cluster))
+				w.settle(s, w.input)
+				above.set(at, "default", "web", map[string]any{}, "metadata", "labels")
+				clear(below.all[things.Service.GroupVersionResource])
 			}
 			in := w.input
-			in.Workspace.Side = w.lately(in.Workspace.Side, things.Workspace.GroupVersionResource, in.Object)
-			u := w.source(w.input)
+			in.Workspace.Side = w.lately(in.Workspace.Side, at, in.Object)
+			u := above.get(at, in.Object).DeepCopy()
 			all := append(u.GetFinalizers(), other)
 			u.SetFinalizers(all)
-			kube.Update(t, w.above, u)
+			u.SetResourceVersion("of the other's change")
+			above.put(at, u)
 			if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
 				t.Errorf("want a conflict, got %v", err)
 			}
 			if got := w.source(w.input).GetFinalizers(); !slices.Equal(got, all) {
 				t.Errorf("want %v as they were, got %v", all, got)
 			}
-			w.mustSync(s, w.input)
+			w.settle(s, w.input)
 			if got := w.source(w.input).GetFinalizers(); !slices.Contains(got, other) || len(got) == len(all) {
 				t.Errorf("after the next look want the other's, and ours as it is to be, got %v", got)
 			}

@@ -84,9 +84,7 @@ func (f *forger) syncs(when string, s *objectsync.Syncer, at types.NamespacedNam
 	f.Helper()
 	enter(f.input, map[string]any{"size": size, "secretName": "tls"})
 	workspaceOf(f.input).set(objectsync.Secrets, "default", "tls", value, "data", "k")
-	if err := f.resync(s, f.input); err != nil {
-		f.Fatal(err)
-	}
+	f.settle(s, f.input)
 	u := f.below.get(things.Service.GroupVersionResource, at)
 	if u == nil || u.Object["spec"].(map[string]any)["size"] != size || f.below.valueOf("shared", "tls") != value {
 		f.Fatalf("%s: want the copy of size %s and the Secret, got %v, %q", when, size, u, f.below.valueOf("shared", "tls"))
@@ -112,6 +110,7 @@ func TestForgedMarks(t *testing.T) {
 		reason                             string
 		before                             func(f *forger)
 		losesCopy, losesState, losesSecret bool
+		renamesState                       bool // as for another version of the API
 	}{
 		"Before": {reason: "The copy is not there yet.", before: (*forger).everywhere},
 		"BeforeAlone": {
@@ -120,6 +119,7 @@ func TestForgedMarks(t *testing.T) {
 		"After":        {reason: "The copy is there."},
 		"WithoutCopy":  {reason: "The copy is made again where it was.", losesCopy: true},
 		"WithoutState": {reason: "The copy is where naming has it.", losesState: true},
+		"OtherState":   {reason: "The state has the name of another version.", renamesState: true},
 		"WithoutAll":   {reason: "Nothing is known of the copy.", losesCopy: true, losesState: true, losesSecret: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +141,13 @@ func TestForgedMarks(t *testing.T) {
 				delete(f.holdings, objectsync.Primary{NamespacedName: f.input.Object, Cluster: f.cluster})
 				f.below.drop(objectsync.Secrets,
 					types.NamespacedName{Namespace: "states", Name: f.below.secretNames("states")[0]})
+			}
+			if tc.renamesState {
+				was := types.NamespacedName{Namespace: "states", Name: f.below.secretNames("states")[0]}
+				state := f.below.get(objectsync.Secrets, was).DeepCopy()
+				state.SetName(was.Name + "0")
+				f.below.drop(objectsync.Secrets, was)
+				f.below.put(objectsync.Secrets, state)
 			}
 			f.syncs(tc.reason, s, at, "S", "b25l")
 			f.syncs(tc.reason, s, at, "L", "dHdv")
@@ -310,9 +317,7 @@ func TestForgedRelatedFields(t *testing.T) {
 				}})
 				u.SetUID("part")
 				from.put(is.GroupVersionResource, u)
-				if err := w.resync(s, w.input); err != nil {
-					t.Fatal(err)
-				}
+				w.settle(s, w.input)
 				composed := to.get(copied.GroupVersionResource, copyAt).DeepCopy()
 				set("resourceRef", map[string]any{"name": "composed"})(composed)
 				to.put(copied.GroupVersionResource, composed)

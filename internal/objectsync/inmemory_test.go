@@ -107,30 +107,6 @@ func TestRelatedVanishes(t *testing.T) {
 	m.copies(1)
 }
 
-// TestRefusedStateIsWrittenOnce shows that a state that a server refuses is sent to it once in a sync, and that no copy
-// is made that is not remembered.
-func TestRefusedStateIsWrittenOnce(t *testing.T) {
-	m, tries := newManyRelated(t), 0
-	m.name(1)
-	m.pass(0)
-	m.fill(1, "b25l")
-	in := m.input
-	in.Service = tap(in.Service, func(w *write) error {
-		if w.verb != "patch" || w.namespace != "states" {
-			return w.send()
-		}
-		tries++
-		return errBoom
-	})
-	for want := range 2 {
-		if _, err := m.syncer.Sync(t.Context(), in); !errors.Is(err, errBoom) || tries != want+1 {
-			t.Errorf("want %d tries, got %d, %v", want+1, tries, err)
-		}
-	}
-	m.copies(0)
-	m.pass(1)
-}
-
 // A manyRelated is an object that names many Secrets. Both sides are in memory, so that nothing but the sync costs
 // anything.
 type manyRelated struct {
@@ -337,26 +313,4 @@ func (m *manyRelated) isHeld(want bool) {
 	if u != nil && objectsync.HasFinalizer(u) != want {
 		m.Errorf("want the object held: %t, got %v", want, u.GetFinalizers())
 	}
-}
-
-// TestShownMeanwhile shows that the copy of a related object stays that a workspace shows again while its object is
-// synced: it was not there at first, and nobody has given it up.
-func TestShownMeanwhile(t *testing.T) {
-	m, looks := newManyRelated(t), 0
-	m.name(1)
-	m.fill(1, "b25l")
-	m.pass(1)
-	in := m.input
-	in.Workspace.Side = through(in.Workspace.Side, objectsync.Secrets,
-		func(_ types.NamespacedName, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			if looks++; looks == 1 {
-				return nil, nil //nolint:nilnil // So is none told.
-			}
-			return u, nil
-		})
-	if _, err := m.syncer.Sync(t.Context(), in); !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, as it is shown by now, got %v", err)
-	}
-	m.copies(1)
-	m.pass(1)
 }

@@ -86,20 +86,14 @@ func TestScopes(t *testing.T) {
 				in.Object.Namespace = ""
 			}
 			s := w.syncerOf(tc.pair, &v1alpha1.PublishedResourceSpec{})
-			sync := func() {
-				t.Helper()
-				if err := w.resync(s, in); err != nil {
-					t.Fatal(err)
-				}
-			}
 			above.put(from, objectOf(tc.pair.Workspace, in.Object, map[string]any{"spec": map[string]any{"size": int64(3)}}))
-			sync()
+			w.settle(s, in)
 			for n := range below.all[to] {
 				if has := n.Namespace != ""; has != (tc.pair.Service.Scope == v1alpha1.ScopeNamespaced) {
 					t.Errorf("namespace of the copy: got %q", n.Namespace)
 				}
 				below.set(to, n.Namespace, n.Name, "Ready", "status", "phase")
-				sync()
+				w.settle(s, in)
 				want := []any{below.get(to, n).Object["spec"], map[string]any{"phase": "Ready"}}
 				got := above.get(from, in.Object).Object
 				if diff := cmp.Diff(want, []any{got["spec"], got["status"]}); diff != "" {
@@ -110,7 +104,7 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s want one copy, got %d", tc.reason, got)
 			}
 			above.end(from, in.Object)
-			sync()
+			w.settle(s, in)
 			if above.get(from, in.Object) != nil || len(below.all[to])+len(below.secretNames("states")) != 0 {
 				t.Error("something is left")
 			}

@@ -76,9 +76,7 @@ func TestNamespaceOfAnother(t *testing.T) {
 			}
 			enter(w.input, map[string]any{"place": tc.place, "secretName": "theirs"})
 			workspaceOf(w.input).secretIn("default", "theirs", "b25l")
-			if err := w.resync(w.syncer(tc.victim), w.input); err != nil {
-				t.Fatal(err)
-			}
+			w.settle(w.syncer(tc.victim), w.input)
 			below.secretIn(tc.place, "tls", "b25l")
 			thief := w.neighbor()
 			thief.Holders = nobody{}
@@ -114,9 +112,7 @@ func TestSharedNamespace(t *testing.T) {
 	})
 	for _, in := range []objectsync.Input{first, second} {
 		enter(in, map[string]any{})
-		if err := w.resync(s, in); err != nil {
-			t.Fatal(err)
-		}
+		w.settle(s, in)
 	}
 	label := func() string {
 		return below.get(objectsync.Namespaces, types.NamespacedName{Name: "far"}).GetLabels()[objectsync.LabelCopiesOf]

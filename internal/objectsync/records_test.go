@@ -124,61 +124,6 @@ func TestRelatedWithACopyOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestStateSurvives shows that nothing is overwritten, refused or left behind if the state of an object has the name of
-// another version of the API, or is lost.
-func TestStateSurvives(t *testing.T) {
-	for name, lost := range map[string]bool{"OtherVersion": false, "Lost": true} {
-		t.Run(name, func(t *testing.T) {
-			w, below := withoutServers(t)
-			spec, above := related(v1alpha1.OriginKCP, byReference("spec.secretName")), workspaceOf(w.input)
-			also(spec, "up", v1alpha1.OriginService, byReference("spec.upName"))
-			spec.Related[1].Cleanup = true
-			s := w.syncer(spec)
-			sync := func() {
-				t.Helper()
-				if err := w.resync(s, w.input); err != nil {
-					t.Fatal(err)
-				}
-			}
-			above.secretIn("default", "tls", "b25l")
-			below.secretIn(w.cluster, "issued", "b25l")
-			enter(w.input, map[string]any{"size": "L", "secretName": "tls", "upName": "issued"})
-			sync()
-			copied := w.theCopy(w.cluster)
-			below.set(things.Service.GroupVersionResource, w.cluster, copied.GetName(), int64(7), "spec", "size")
-			below.set(objectsync.Secrets, w.cluster, "tls", "b25l", "data", "operators")
-
-			at := s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object})
-			state := below.get(objectsync.Secrets, at).DeepCopy()
-			if below.drop(objectsync.Secrets, at); !lost {
-				state.SetName(at.Name + "0")
-				below.put(objectsync.Secrets, state)
-			}
-			sync()
-			above.set(objectsync.Secrets, "default", "tls", "dHdv", "data", "k")
-			below.set(objectsync.Secrets, w.cluster, "issued", "dHdv", "data", "k")
-			sync()
-			down := below.get(objectsync.Secrets, types.NamespacedName{Namespace: w.cluster, Name: "tls"})
-			want := []any{
-				int64(7), map[string]any{"k": "dHdv", "operators": "b25l"}, "dHdv", 1,
-			}
-			got := []any{
-				w.theCopy(w.cluster).Object["spec"].(map[string]any)["size"], down.Object["data"],
-				above.valueOf("default", "issued"), len(below.secretNames("states")),
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("size, Secrets and number of states: -want, +got:\n%s", diff)
-			}
-			w.remove(s, w.input)
-			if left := slices.Concat(below.secretNames("states"), below.secretNames(w.cluster),
-				above.secretNames("default")); !slices.Equal(left, []string{"issued", "tls"}) ||
-				len(w.copies(w.cluster)) > 0 {
-				t.Errorf("want nothing left behind, got %v", left)
-			}
-		})
-	}
-}
-
 // twice returns a spec that copies the Secret tls to two names.
 func twice(origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
 	below := "kcp"

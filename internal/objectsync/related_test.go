@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -290,48 +289,8 @@ func TestSharedRelatedNotKept(t *testing.T) {
 	}
 }
 
-// TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name
-// is taken.
-func TestSharedByNewOnes(t *testing.T) {
-	w, below, s, second := shared(t)
-	workspaceOf(w.input).secretIn("default", "tls", "b25l")
-	late := second
-	late.Service = before(late.Service, "create", "tls", func() { w.settle(s, w.input) })
-	r, err := s.Sync(t.Context(), late)
-	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
-		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
-	}
-	w.settle(s, second)
-	w.remove(s, w.input)
-	if below.valueOf(w.cluster, "tls") == "" {
-		t.Error("want the copy to stay for the second")
-	}
-}
-
 // delete deletes the object of the consumer.
 func (w *world) delete(in objectsync.Input) {
 	w.Helper()
 	kube.Delete(w, w.above, thing(in.Object))
-}
-
-// TestEndBeforeSeen shows that a copy on the service cluster whose creation was not answered is deleted with its
-// object, even if the watch lags behind.
-func TestEndBeforeSeen(t *testing.T) {
-	w, below, s, _ := shared(t)
-	w.settle(s, w.input)
-	workspaceOf(w.input).secretIn("default", "tls", "b25l")
-	if _, err := s.Sync(t.Context(), stopping(w.input, &fault{left: 3, after: true})); !errors.Is(err, errBoom) ||
-		below.valueOf(w.cluster, "tls") == "" {
-		t.Fatalf("want the copy made, and no answer, got %v", err)
-	}
-	workspaceOf(w.input).end(things.Workspace.GroupVersionResource, w.input.Object)
-	blind := w.input
-	blind.Service = veil(blind.Service, "tls", nil)
-	if err := w.resync(s, blind); !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, got %v", err)
-	}
-	w.remove(s, w.input)
-	if below.valueOf(w.cluster, "tls") != "" {
-		t.Error("want the copy gone")
-	}
 }

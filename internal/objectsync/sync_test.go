@@ -3,13 +3,11 @@ package objectsync_test
 import (
 	"cmp"
 	"strings"
-	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,34 +86,6 @@ func TestNewObject(t *testing.T) {
 		t.Errorf("requests of the second object: -want, +got:\n%s", diff)
 	}
 	w.writesNothing("at rest", s, w.input)
-}
-
-// TestNamespaceThere shows that a namespace which is there costs one write and no read, once, and one read after a
-// restart.
-func TestNamespaceThere(t *testing.T) {
-	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
-	w.create(w.below, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.cluster}})
-	for _, want := range []string{"patch namespaces", "", "get namespaces"} {
-		if want == "get namespaces" {
-			w.input.Claimed = &sync.Map{} // The provider has been restarted.
-		}
-		w.input.Object.Name += "x"
-		w.create(w.above, thing(w.input.Object))
-		_, below := w.writes(func() { w.mustSync(s, w.input) })
-		all := map[string]int{"create things.example.org": 1, "create secrets": 1}
-		if want != "" {
-			all[want] = 1
-		}
-		if diff := gocmp.Diff(all, below); diff != "" {
-			t.Errorf("requests below: -want, +got:\n%s", diff)
-		}
-	}
-	ns := &corev1.Namespace{}
-	err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns)
-	if got := ns.Labels[objectsync.LabelCopiesOf]; err != nil || got != w.cluster {
-		t.Errorf("label: want %q, got %q %v", w.cluster, got, err)
-	}
 }
 
 // TestMerge shows that what others change of the copy stays until the consumer changes it.

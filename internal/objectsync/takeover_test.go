@@ -128,23 +128,6 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfWhatIsNotKnown shows that what api-syncagent has copied is taken over as soon as it can be looked at,
-// and not forgotten before.
-func TestTakeoverOfWhatIsNotKnown(t *testing.T) {
-	w := newWorld(t)
-	left(w)
-	s, in := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName"))), w.input
-	in.Service = veil(in.Service, "tls", errBoom)
-	w.patch(w.above, thing(w.input.Object), `{"spec":{"new":true}}`)
-	w.refused(s, in, errBoom)
-	w.mustSync(s, w.input)
-	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"k":"dHdv"}}`)
-	w.mustSync(s, w.input)
-	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "two" {
-		t.Errorf("want the copy kept in step, got %q", got)
-	}
-}
-
 // TestAbandonTakeover shows that a copy of api-syncagent which is left behind before we have changed it tells its kind,
 // as those that are left behind later do, and that it is known as the copy before and after.
 func TestAbandonTakeover(t *testing.T) {

@@ -4,15 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
-
-var errBoom = errors.New("boom")
 
 // rule compiles a rule, of Secrets from the service cluster unless it says otherwise.
 func rule(t *testing.T, origin v1alpha1.Origin, object v1alpha1.RelatedResourceObject, open *v1alpha1.ConsumerMayName,
@@ -248,48 +244,4 @@ func place(text, copies string) types.NamespacedName {
 		return types.NamespacedName{Namespace: text[:i], Name: text[i+1:]}
 	}
 	return types.NamespacedName{Namespace: copies, Name: text}
-}
-
-// TestUnknownAccess shows that a namespace of which it is not known whose copies it has is not admitted.
-func TestUnknownAccess(t *testing.T) {
-	named := reference(nil)
-	r := rule(t, v1alpha1.OriginKCP, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: named, Namespace: &named},
-		&v1alpha1.ConsumerMayName{Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"}})
-	tenant := related.Tenant{HasOthers: func(string) (bool, error) { return false, errBoom }}
-	if _, err := r.Admits(tenant, types.NamespacedName{Namespace: "shared", Name: "a"}, true); !errors.Is(err, errBoom) {
-		t.Errorf("want %v, got %v", errBoom, err)
-	}
-}
-
-// TestUnopened shows which rules need consumerMayName, in a namespace of the workspace's own and in a shared one.
-func TestUnopened(t *testing.T) {
-	named := reference(nil)
-	for name, tc := range map[string]struct {
-		object        v1alpha1.RelatedResourceObject
-		open          *v1alpha1.ConsumerMayName
-		shared, owned []string
-	}{
-		"Constant":  {object: v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: template("made")}},
-		"Reference": {object: v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: named}, shared: []string{"objects"}},
-		"Opened": {
-			object: v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: named},
-			open:   &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{"a"}},
-		},
-		"Namespace": {
-			object: v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: named, Namespace: &named},
-			shared: []string{"namespaces", "objects"}, owned: []string{"namespaces", "objects"},
-		},
-		"NamespaceOfItsOwn": {
-			object: v1alpha1.RelatedResourceObject{
-				RelatedResourceObjectSpec: named, Namespace: new(template("a-{{ .ClusterName }}")),
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := rule(t, v1alpha1.OriginService, tc.object, tc.open)
-			if diff := cmp.Diff([][]string{tc.shared, tc.owned}, [][]string{r.Unopened(false), r.Unopened(true)}); diff != "" {
-				t.Errorf("-want, +got:\n%s", diff)
-			}
-		})
-	}
 }

@@ -111,7 +111,7 @@ func (s *stage) upgrades(t *testing.T) {
 	before := s.awaitCopies(t, 1)[0].GetUID()
 	s.age(t)
 	s.follow(t, "## Upgrade")
-	s.awaitDefinition(t)
+	awaitField(t, s.c, true)
 	d := &appsv1.Deployment{}
 	kube.Get(t, s.c, types.NamespacedName{Namespace: namespace, Name: release}, d)
 	if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v0.2.0") {
@@ -148,7 +148,7 @@ func (s *stage) enables(t *testing.T) {
 func (s *stage) uninstalls(t *testing.T) {
 	blocks := s.commands(t, "## Uninstall")
 	s.Run(t, blocks[0])
-	s.awaitDefinition(t)
+	awaitField(t, s.c, true)
 	s.awaitCopies(t, 2)
 	states := &corev1.SecretList{}
 	err := s.c.List(t.Context(), states, client.InNamespace(namespace), client.HasLabels{objectsync.LabelState})
@@ -205,7 +205,7 @@ func (s *stage) takesOn(t *testing.T) {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
 	s.Run(t, command)
-	s.awaitDefinition(t)
+	awaitField(t, s.c, true)
 	s.remove(t)
 }
 
@@ -220,7 +220,8 @@ func (s *stage) remove(t *testing.T) {
 func (s *stage) age(t *testing.T) {
 	t.Helper()
 	kube.Eventually(t, "an older definition", func() (bool, string) {
-		crd := s.definition(t)
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		kube.Get(t, s.c, types.NamespacedName{Name: published}, crd)
 		fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 		_, known := fields[newField]
 		delete(fields, newField)
@@ -229,19 +230,16 @@ func (s *stage) age(t *testing.T) {
 	})
 }
 
-func (s *stage) definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+// awaitField waits until the definition of PublishedResources has the field that older ones lack, or has it no more.
+func awaitField(t *testing.T, c client.Client, want bool) {
 	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	kube.Get(t, s.c, types.NamespacedName{Name: published}, crd)
-	return crd
-}
-
-// awaitDefinition waits until the definition of PublishedResources is that of the package.
-func (s *stage) awaitDefinition(t *testing.T) {
-	t.Helper()
-	kube.Eventually(t, "the definition to be upgraded", func() (bool, string) {
-		_, known := s.definition(t).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
-		return known, newField + " is not there"
+	kube.Eventually(t, fmt.Sprintf("the definition to know %s: %t", newField, want), func() (bool, string) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
+			return false, err.Error()
+		}
+		_, known := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
+		return known == want, ""
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +18,9 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	testguide "github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -108,19 +109,6 @@ func installAgent(t *testing.T, g *guide) {
 	g.Run(t, "helm install api-syncagent ./agent --namespace "+agentNamespace)
 }
 
-// awaitField waits until the definition of PublishedResources has the field that the agent's lacks, or has it no more.
-func awaitField(t *testing.T, c client.Client, want bool) {
-	t.Helper()
-	kube.Eventually(t, fmt.Sprintf("the definition to know %s: %t", newField, want), func() (bool, string) {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
-			return false, err.Error()
-		}
-		_, known := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
-		return known == want, ""
-	})
-}
-
 // assertReplicas fails unless Deployments are to have so many replicas.
 func assertReplicas(t *testing.T, c client.Client, want map[string]int32) {
 	t.Helper()
@@ -131,4 +119,52 @@ func assertReplicas(t *testing.T, c client.Client, want map[string]int32) {
 			t.Errorf("Deployment %s: want %d replicas, got %d", name, n, *d.Spec.Replicas)
 		}
 	}
+}
+
+// A guide runs the commands of a page of docs/ as they are written.
+type guide struct {
+	testguide.Shell
+
+	page string
+}
+
+// newGuide prepares what the guide needs: two versions of the chart in a registry, and tools configured for the control
+// plane. Its Helm sets a short Lease, because a new release waits for a Lease that was not released.
+func newGuide(t *testing.T, file string) *guide {
+	t.Helper()
+	g := &guide{Shell: testguide.NewShell(t, service.Config()), page: filepath.Join(top, "docs", file)}
+	registry := images.Host + "/crossplane-contrib"
+	for _, v := range []string{"v0.1.0", "v0.2.0"} {
+		chart := buildChart(t, v, t.TempDir())
+		if out, err := helm(t, "push", "--plain-http", chart, "oci://"+registry+"/charts"); err != nil {
+			t.Fatalf("cannot push chart: %v\n%s", err, out)
+		}
+	}
+	tools, err := local.BinDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	g.Write(t, filepath.Join(bin, "helm"), []byte(`#!/bin/sh
+case $1 in
+install | upgrade) set -- "$@" --plain-http --timeout=60s \
+	--set leaderElection.leaseDuration=5s,leaderElection.renewDeadline=4s,leaderElection.retryPeriod=500ms ;;
+esac
+exec `+filepath.Join(tools, "helm")+` "$@"
+`))
+	g.Env = append(g.Env, "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, ":"), "REGISTRY="+registry,
+		"HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
+	return g
+}
+
+// commands returns the blocks of commands under a heading.
+func (g *guide) commands(t *testing.T, heading string) []string {
+	t.Helper()
+	return testguide.Commands(t, g.page, heading)
+}
+
+// follow runs the commands under a heading.
+func (g *guide) follow(t *testing.T, heading string) {
+	t.Helper()
+	g.Run(t, strings.Join(g.commands(t, heading), "\n"))
 }

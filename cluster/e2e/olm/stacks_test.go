@@ -97,7 +97,6 @@ func (s *site) chain(t *testing.T) {
 	for name, f := range map[string]form{"cluster.yaml": claims, "namespaced.yaml": composites} {
 		t.Run(name, func(t *testing.T) {
 			s.takeInventories(t)
-			s.history = newHistory(t, watched)
 			s.Run(t, "kubectl apply -f examples/olm/"+name)
 			kube.Eventually(t, "the Objects to be Ready", func() (bool, string) {
 				s.listObjects(t, f)
@@ -162,7 +161,6 @@ func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
 // once installs and uninstalls a stack.
 func (s *site) once(t *testing.T, f form, x bundle) {
 	s.takeInventories(t)
-	s.history = newHistory(t, watched)
 	s.ask(t, f, x, x.example())
 	s.awaitSettled(t, f, x)
 	s.Run(t, "kubectl delete "+f.resource(x.capability)+" "+x.example())
@@ -190,7 +188,7 @@ func (s *site) awaitEmpty(t *testing.T, x bundle) {
 	s.awaitObjectsGone(t) // The garbage collector deletes them, and may not know their kind yet.
 	s.awaitNothing(t)
 	for _, chain := range orders[x.capability+"/"+x.backend] {
-		assertGone(t, s.history, chain)
+		s.assertOrder(t, chain)
 	}
 }
 
@@ -234,4 +232,50 @@ func (s *site) listObjects(t *testing.T, f form) {
 	for i := range l.Items {
 		s.objects = append(s.objects, &l.Items[i])
 	}
+}
+
+// two shows that two stacks of one capability share the operator, which stays with the second when the first one goes.
+func (s *site) two(t *testing.T) {
+	f := claims
+	x := bundle{capability: "networking", backend: "olm"}
+	s.takeInventories(t)
+	for _, name := range []string{"one", "two"} {
+		s.ask(t, f, x, name)
+	}
+	for _, name := range []string{"one", "two"} {
+		s.awaitStack(t, f, x, name)
+	}
+	s.awaitRest(t)
+	s.Run(t, "kubectl delete "+f.resource(x.capability)+" one")
+	kube.Eventually(t, "one Kong to go", func() (bool, string) {
+		s.listObjects(t, f)
+		return len(s.objects) == 3, s.state(t)
+	})
+	s.awaitStack(t, f, x, "two")
+	for _, l := range kongChain[1:] {
+		if len(s.deletions(t, l)) > 0 {
+			t.Errorf("%s %q is deleted though a stack needs it", l.resource, l.part)
+		}
+	}
+	s.listObjects(t, f)
+	s.Run(t, "kubectl delete "+f.resource(x.capability)+" two")
+	s.awaitEmpty(t, x)
+}
+
+// capabilitiesGuide is the guide of the stacks.
+var capabilitiesGuide = filepath.Join(top, "docs", "capabilities.md")
+
+// followsCapabilities tries a stack as the guide says, line by line. First it makes the ProviderConfigs that the
+// examples of stacks name, by the commands of the guide.
+func (s *site) followsCapabilities(t *testing.T) {
+	s.Write(t, "remote.kubeconfig", kube.Kubeconfig(t, asUser(t, &target)))
+	install := testguide.Commands(t, capabilitiesGuide, "## Install")
+	s.Run(t, install[len(install)-1])
+	try := testguide.Commands(t, capabilitiesGuide, "## Try it")
+	x := olms(1, 0, 0)[0]
+	s.takeInventories(t)
+	s.Run(t, try[0])
+	s.awaitSettled(t, claims, x)
+	s.Run(t, try[1])
+	s.awaitEmpty(t, x)
 }

@@ -81,7 +81,12 @@ func (s *stage) upgrade(t *testing.T) {
 			t.Errorf("%s: it is still there though its Object is gone", name)
 		}
 	}
-	s.assertIdentities(t, before)
+	after := s.identities(t)
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s: it is another one than before", name)
+		}
+	}
 }
 
 // comes creates an Object, changes it, and deletes it if it is to go. A server that deletes one without a finalizer
@@ -163,17 +168,6 @@ func (s *stage) awaitColors(t *testing.T, want int, color func(name string) stri
 		return ready == want && len(objects.Items) == want,
 			fmt.Sprintf("%d of %d as they should be", ready, len(objects.Items))
 	})
-}
-
-// assertIdentities fails unless the ConfigMaps that were on the target are still there, and no others in their place.
-func (s *stage) assertIdentities(t *testing.T, before map[string]types.UID) {
-	t.Helper()
-	after := s.identities(t)
-	for name, uid := range before {
-		if after[name] != uid {
-			t.Errorf("%s: it is another one than before", name)
-		}
-	}
 }
 
 // identities returns the UIDs of the ConfigMaps on the target, by name.
