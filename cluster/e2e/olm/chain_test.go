@@ -145,7 +145,9 @@ var orders = map[string][][]link{
 var (
 	kongChain    = []link{{resource: "kongs"}, {"clusterserviceversions", "kong."}, {"subscriptions", "kong"}}
 	elasticChain = []link{
-		{resource: "kibanas"}, {resource: "elasticsearches"}, {"clusterserviceversions", "elastic-cloud-eck."},
+		{resource: "kibanas"},
+		{resource: "elasticsearches"},
+		{"clusterserviceversions", "elastic-cloud-eck."},
 		{"subscriptions", "elastic-cloud-eck"},
 	}
 	plainNetworking = []link{{"deployments", "-kong"}, {"namespaces", "networking"}}
