@@ -7,7 +7,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -90,18 +89,18 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 // correct returns the health of a resource that kstatus has a rule for, where that rule takes for healthy what does not
 // work, or not yet.
 func correct(h Health, u *unstructured.Unstructured) Health {
-	kind, isHealthy := u.GroupVersionKind().GroupKind(), h.Reason == commonv1.ReasonHealthy
+	kind, isHealthy := u.GroupVersionKind().GroupKind().String(), h.Reason == commonv1.ReasonHealthy
 	get := func(path string) string { return status.GetStringField(u.Object, path, "") }
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "loadBalancer", "ingress")
 	switch {
-	case kind == job && suspended && fromConditions(u, "Suspended").Ready:
+	case kind == "Job.batch" && suspended && fromConditions(u, "Suspended").Ready:
 		h.Reason = commonv1.ReasonHealthy
-	case kind == job && isHealthy && !fromConditions(u, "Complete").Ready:
+	case kind == "Job.batch" && isHealthy && !fromConditions(u, "Complete").Ready:
 		h.Reason = commonv1.ReasonProgressing
-	case kind == pod && isHealthy && get(".status.phase") == "Failed":
+	case kind == "Pod" && isHealthy && get(".status.phase") == "Failed":
 		h.Reason = commonv1.ReasonFailed
-	case kind == service && isHealthy && get(".spec.type") == "LoadBalancer" && len(addresses) == 0:
+	case kind == "Service" && isHealthy && get(".spec.type") == "LoadBalancer" && len(addresses) == 0:
 		return Health{commonv1.ReasonProgressing, "the load balancer has no address yet"}
 	}
 	if h.Reason == commonv1.ReasonHealthy {
@@ -109,9 +108,3 @@ func correct(h Health, u *unstructured.Unstructured) Health {
 	}
 	return h
 }
-
-var (
-	job     = schema.GroupKind{Group: "batch", Kind: "Job"}
-	pod     = schema.GroupKind{Kind: "Pod"}
-	service = schema.GroupKind{Kind: "Service"}
-)
