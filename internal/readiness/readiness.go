@@ -17,18 +17,19 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 )
 
-// A Verdict reports whether a resource is ready and, if it is not, why: a message for users, without a final dot.
+// A Verdict reports whether a resource is ready and, if it is not or nothing tells, why: a message for users, without a
+// final dot.
 type Verdict struct {
 	Ready   bool
 	Message string
 }
 
 // Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource
-// satisfies. A resource that is being deleted satisfies none. The error says that the policy is not one this package
-// knows.
-func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
-	if u.GetDeletionTimestamp() != nil {
-		return Verdict{Message: strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")}, nil
+// satisfies. A resource that is being deleted satisfies none. hasStatus is that of HealthOf. The error says that the
+// policy is not one this package knows.
+func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Verdict, error) {
+	if m := deletionOf(u); m != "" {
+		return Verdict{Message: m}, nil
 	}
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
@@ -39,6 +40,8 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 		return fromConditions(u, ""), nil
 	case commonv1.ReadinessDeriveFromCelQuery:
 		return fromQuery(r.CelQuery, u), nil
+	case commonv1.ReadinessDeriveFromHealth:
+		return HealthOf(u, hasStatus).Verdict(), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
 }
@@ -144,6 +147,14 @@ func compiled(text string) *query {
 	q.program, q.err = environment.Compile(text, cel.BoolType)
 	programs.Add(text, q)
 	return q
+}
+
+// deletionOf returns what to say of a resource that is being deleted, empty if it is not.
+func deletionOf(u *unstructured.Unstructured) string {
+	if u.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	return strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")
 }
 
 // DeletionBlockers returns what keeps a resource that is being deleted, in words that follow the resource in a message:

@@ -19,6 +19,9 @@ import (
 // namedMost is how many resources a message names.
 const namedMost = 5
 
+// messageBytes is how long the message of condition Healthy may be.
+const messageBytes = 1024
+
 // failures are errors by the names of templates.
 type failures map[string]error
 
@@ -107,8 +110,35 @@ func describe(p *pass, err error) {
 		}
 		set(p.app, ready)
 	}
+	switch {
+	case p.app.Status.State != workloadv1alpha1.StateSubmitted:
+		set(p.app, commonv1.Health(commonv1.ReasonProgressing, "Not all resources are submitted: see condition Ready"))
+	case p.held != nil:
+		set(p.app, health(p.app.Spec.ResourceTemplates, p.held))
+	}
 	p.app.Status.ObservedGeneration = p.app.GetGeneration()
 	set(p.app, synced(p, err))
+}
+
+// health returns condition Healthy of an application whose resources are all submitted. It is for the worst reason of
+// theirs, and names those with that first.
+func health(templates []template, held map[string]*resource) xpv2.Condition {
+	messages := map[xpv2.ConditionReason][]string{}
+	for _, t := range templates {
+		c := held[t.Metadata.Name].GetCondition(xpv2.TypeHealthy)
+		if c.Reason == "" { // It was submitted before there was health, and its cluster is away.
+			c.Reason, c.Message = commonv1.ReasonUnknown, "its health is not known yet"
+		}
+		messages[c.Reason] = append(messages[c.Reason], t.Metadata.Name+": "+c.Message)
+	}
+	worst, all := commonv1.ReasonHealthy, []string{}
+	for _, r := range [...]xpv2.ConditionReason{commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed} {
+		if of := messages[r]; len(of) > 0 {
+			slices.Sort(of)
+			worst, all = r, append(of, all...)
+		}
+	}
+	return commonv1.Health(worst, managedadapter.Clip(managedadapter.Some(all, namedMost, "; "), messageBytes))
 }
 
 // synced returns condition Synced after a pass.

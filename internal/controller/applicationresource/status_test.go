@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
@@ -95,6 +97,41 @@ func TestStateOf(t *testing.T) {
 			tc.pass.before.Status = tc.last
 			if got := stateOf(&tc.pass, tc.err); got != tc.want {
 				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestHealth shows that the health of a resource is that of what the cluster has, in progress without any, and stays as
+// it was while nothing is known.
+func TestHealth(t *testing.T) {
+	const submitted = workloadv1alpha1.StateSubmitted
+	job := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "batch/v1", "kind": "Job", "status": map[string]any{},
+	}}
+	for name, tc := range map[string]struct {
+		last workloadv1alpha1.State
+		pass pass
+		err  error
+		want string // the message
+	}{
+		"Live":    {last: submitted, pass: pass{looked: true, current: true, live: job}, want: "Job not started"},
+		"Gone":    {last: submitted, pass: pass{looked: true}, want: messageNotSubmitted},
+		"Refused": {last: submitted, pass: pass{looked: true, live: job}, err: errConflict, want: messageNotSubmitted},
+		"Away":    {last: submitted, err: clusters.ErrUnreachable, want: "as it was"},
+		"New":     {err: clusters.ErrUnreachable, want: messageNotSubmitted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &resource{}
+			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "c"}
+			r.Status.State = tc.last
+			r.SetConditions(commonv1.Health(commonv1.ReasonProgressing, "as it was"))
+			tc.pass.resource, tc.pass.before = r, r.DeepCopy()
+			if err := describe(&tc.pass, tc.err); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.GetCondition(xpv2.TypeHealthy); got.Message != tc.want || got.Reason != commonv1.ReasonProgressing {
+				t.Errorf("want %q, got %v", tc.want, got)
 			}
 		})
 	}

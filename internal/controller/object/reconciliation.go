@@ -103,8 +103,9 @@ func (r *reconciliation) amend(obj client.Object) {
 	}
 	ready := xpv2.Available()
 	if !r.verdict.Ready {
-		ready = xpv2.Unavailable().WithMessage(r.verdict.Message)
+		ready = xpv2.Unavailable()
 	}
+	ready = ready.WithMessage(managedadapter.Clip(r.verdict.Message, messageBytes))
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
