@@ -124,7 +124,10 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		e.retry = wait
 		return nil
 	}
-	wanted, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
+	wanted, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
+	if err == nil {
+		wanted, err = e.Client(e.manager).DryRun(ctx, wanted)
+	}
 	var ops []commonv1.DiffOperation
 	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
