@@ -183,6 +183,7 @@ func TestDigest(t *testing.T) {
 		"IdentitySource": func(c *credentials) { c.identity.source = xpv2.CredentialsSourceEnvironment },
 		"Identity":       func(c *credentials) { c.identity.content = []byte("x") },
 		"Moved":          func(c *credentials) { c.kubeconfig.content, c.identity.content = nil, []byte("ki") },
+		"Role":           func(c *credentials) { c.roles = []commonv1.AWSRole{{RoleARN: "a"}} },
 		"User":           func(c *credentials) { c.as.UserName = "joe" },
 		"Groups":         func(c *credentials) { c.as.Groups = []string{"ab"} },
 		"FewerGroups":    func(c *credentials) { c.as.Groups = []string{"a"} },
