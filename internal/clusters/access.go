@@ -84,9 +84,10 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	written := !own && c.identity.source != xpv2.CredentialsSourceNone
 	switch t := c.identityType; {
 	case t == commonv1.IdentityGoogle && written:
-		return google.New(c.identity.content, c.writer)
+		s, err := google.New(c.identity.content, c.writer)
+		return google.As(s, c.account.Name, c.account.Delegates), err
 	case t == commonv1.IdentityGoogle:
-		return google.Default(), nil
+		return google.As(google.Default(), c.account.Name, c.account.Delegates), nil
 	case t == commonv1.IdentityAWSWeb && own:
 		return aws.New(k.clusterName, rolesOf(c)...)
 	case t == commonv1.IdentityAzureServicePrincipal && written:

@@ -184,6 +184,8 @@ func TestDigest(t *testing.T) {
 		"Identity":       func(c *credentials) { c.identity.content = []byte("x") },
 		"Moved":          func(c *credentials) { c.kubeconfig.content, c.identity.content = nil, []byte("ki") },
 		"Role":           func(c *credentials) { c.roles = []commonv1.AWSRole{{RoleARN: "a"}} },
+		"Account":        func(c *credentials) { c.account.Name = "a@p" },
+		"Delegates":      func(c *credentials) { c.account.Delegates = []string{"a@p"} },
 		"User":           func(c *credentials) { c.as.UserName = "joe" },
 		"Groups":         func(c *credentials) { c.as.Groups = []string{"ab"} },
 		"FewerGroups":    func(c *credentials) { c.as.Groups = []string{"a"} },

@@ -135,6 +135,7 @@ const (
 // Identity adds credentials of a cloud provider to a kubeconfig.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.aws) || (self.type == 'AWSWebIdentityCredentials' && self.source == 'InjectedIdentity')",message="aws can only be set for type AWSWebIdentityCredentials with source InjectedIdentity"
+// +kubebuilder:validation:XValidation:rule="!has(self.impersonateServiceAccount) || self.type == 'GoogleApplicationCredentials'",message="impersonateServiceAccount can only be set for type GoogleApplicationCredentials"
 type Identity struct {
 	ProviderCredentials `json:",inline"`
 
@@ -147,6 +148,30 @@ type Identity struct {
 	// InjectedIdentity only.
 	// +optional
 	AWS *AWSIdentity `json:"aws,omitempty"`
+
+	// impersonateServiceAccount names the service account of Google that the target knows the provider by, if it is not
+	// that of the credentials. It goes with type GoogleApplicationCredentials only. Each costs a request to Google an
+	// hour.
+	// +optional
+	ImpersonateServiceAccount *GoogleImpersonation `json:"impersonateServiceAccount,omitempty"`
+}
+
+// GoogleImpersonation says as which service account of Google the provider acts.
+type GoogleImpersonation struct {
+	// name is the email address of the service account. Who has the credentials, or the last of delegates, needs role
+	// roles/iam.serviceAccountTokenCreator on it.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	Name string `json:"name"`
+
+	// delegates are the email addresses of service accounts in between, none by default. Who has the credentials needs
+	// the role on the first one, and each of them on the next one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	Delegates []string `json:"delegates,omitempty"`
 }
 
 // AWSIdentity says as which roles of AWS the provider acts.

@@ -162,6 +162,16 @@ func TestValidation(t *testing.T) {
 				`"source":"InjectedIdentity","aws":{"assumeRoleChain":[{"roleARN":"arn:aws:iam::1:role/a"}]}}`),
 			want: "assumeRoleChain[0].roleARN",
 		},
+		"GoogleAccountOfUpbound": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"UpboundTokens",` +
+				`"source":"None","impersonateServiceAccount":{"name":"a@p.iam.gserviceaccount.com"}}`),
+			want: "impersonateServiceAccount can only be set for type GoogleApplicationCredentials",
+		},
+		"GoogleAccountElsewhere": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"GoogleApplicationCredentials",` +
+				`"source":"None","impersonateServiceAccount":{"name":"a@p/../b.gserviceaccount.com"}}`),
+			want: "impersonateServiceAccount.name",
+		},
 		"WorkspacePath": {
 			object: config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`),
 			want:   "workspacePath",

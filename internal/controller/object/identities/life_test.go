@@ -30,8 +30,10 @@ const (
 		`env: [{name: ORGANIZATION, value: ID}]}`
 )
 
-// awsRoles is how the ARNs of roles begin.
-const awsRoles = "arn:aws:iam::123456789012:role/"
+const (
+	awsRoles       = "arn:aws:iam::123456789012:role/"  // how the ARNs of roles begin
+	googleAccounts = "@project.iam.gserviceaccount.com" // how the addresses of service accounts end
+)
 
 // A kind is a kind of identity, as a test makes it for a principal that is of one test alone.
 type kind struct {
@@ -79,6 +81,18 @@ func kinds() map[string]kind {
 				}
 				tb.Setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
 				return nil
+			},
+		},
+		"GoogleImpersonated": {
+			identity: commonv1.IdentityGoogle,
+			set: func(id string, i *commonv1.Identity) {
+				i.ImpersonateServiceAccount = &commonv1.GoogleImpersonation{
+					Name: id + googleAccounts, Delegates: []string{"hub" + googleAccounts},
+				}
+			},
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				clouds.GoogleTrustingAccount(id+googleAccounts, "stranger", []string{"hub" + googleAccounts}, p)
+				return clouds.GoogleServiceAccount(tb, "base-"+id, cloud.Principal{User: "stranger"})
 			},
 		},
 		"AzureSecret": {
