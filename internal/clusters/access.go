@@ -84,11 +84,12 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	written := !own && c.identity.source != xpv2.CredentialsSourceNone
 	switch t := c.identityType; {
 	case t == commonv1.IdentityGoogle && written:
-		return google.New(c.identity.content, c.writer)
+		s, err := google.New(c.identity.content, c.writer)
+		return google.As(s, c.account.Name, c.account.Delegates), err
 	case t == commonv1.IdentityGoogle:
-		return google.Default(), nil
+		return google.As(google.Default(), c.account.Name, c.account.Delegates), nil
 	case t == commonv1.IdentityAWSWeb && own:
-		return aws.New(k.clusterName)
+		return aws.New(k.clusterName, rolesOf(c)...)
 	case t == commonv1.IdentityAzureServicePrincipal && written:
 		return azure.ServicePrincipal(c.identity.content, c.writer, plugin)
 	case t == commonv1.IdentityAzureWorkload && written:
@@ -101,6 +102,20 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	}
 	return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
 		c.identity.source, c.identityType)
+}
+
+// rolesOf returns the roles that an identity assumes, as package aws knows them.
+func rolesOf(c credentials) (roles []aws.Role) {
+	for _, r := range c.roles {
+		role := aws.Role{
+			ARN: r.RoleARN, ExternalID: r.ExternalID, TransitiveTagKeys: r.TransitiveTagKeys, Tags: map[string]string{},
+		}
+		for _, t := range r.Tags {
+			role.Tags[t.Key] = t.Value
+		}
+		roles = append(roles, role)
+	}
+	return roles
 }
 
 // credentials returns those of a ProviderConfig for an owner, if it may use them.

@@ -43,6 +43,8 @@ type credentials struct {
 	endpoint     string                // URL that is reached instead of the kubeconfig's server, empty if none
 	identityType commonv1.IdentityType // empty if there is no identity
 	identity     document
+	roles        []commonv1.AWSRole           // that the identity assumes
+	account      commonv1.GoogleImpersonation // that the identity impersonates; without a name if it is none
 	as           rest.ImpersonationConfig
 	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes
 	// down an operator's identity or kubeconfig must not get the operator's connection.
@@ -55,7 +57,8 @@ func (c credentials) digest() string {
 	for _, part := range append([]string{
 		string(c.kubeconfig.source), c.kubeconfig.path, string(c.kubeconfig.content),
 		string(c.identity.source), c.identity.path, string(c.identity.content),
-		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName,
+		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), fmt.Sprintf("%q", c.roles),
+		fmt.Sprintf("%q", c.account), c.as.UserName,
 	}, c.as.Groups...) {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // A hash takes everything.
 	}
@@ -102,6 +105,12 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 		return err
 	}
 	creds.identityType = spec.Identity.Type
+	if spec.Identity.AWS != nil {
+		creds.roles = spec.Identity.AWS.AssumeRoleChain
+	}
+	if spec.Identity.ImpersonateServiceAccount != nil {
+		creds.account = *spec.Identity.ImpersonateServiceAccount
+	}
 	var failed error
 	creds.identity, failed = r.document(ctx, spec.Identity.ProviderCredentials)
 	return cmp.Or(err, errors.Wrap(failed, "cannot get credentials of the identity"))

@@ -133,6 +133,9 @@ const (
 )
 
 // Identity adds credentials of a cloud provider to a kubeconfig.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.aws) || (self.type == 'AWSWebIdentityCredentials' && self.source == 'InjectedIdentity')",message="aws can only be set for type AWSWebIdentityCredentials with source InjectedIdentity"
+// +kubebuilder:validation:XValidation:rule="!has(self.impersonateServiceAccount) || self.type == 'GoogleApplicationCredentials'",message="impersonateServiceAccount can only be set for type GoogleApplicationCredentials"
 type Identity struct {
 	ProviderCredentials `json:",inline"`
 
@@ -140,4 +143,86 @@ type Identity struct {
 	// not built in: condition Ready of the ProviderConfig says so.
 	// +kubebuilder:validation:Enum=GoogleApplicationCredentials;AzureServicePrincipalCredentials;AzureWorkloadIdentityCredentials;UpboundTokens;AWSWebIdentityCredentials;NebiusServiceAccountCredentials
 	Type IdentityType `json:"type"`
+
+	// aws says as which roles of AWS the provider acts. It goes with type AWSWebIdentityCredentials and source
+	// InjectedIdentity only.
+	// +optional
+	AWS *AWSIdentity `json:"aws,omitempty"`
+
+	// impersonateServiceAccount names the service account of Google that the target knows the provider by, if it is not
+	// that of the credentials. It goes with type GoogleApplicationCredentials only. Each costs a request to Google an
+	// hour.
+	// +optional
+	ImpersonateServiceAccount *GoogleImpersonation `json:"impersonateServiceAccount,omitempty"`
+}
+
+// GoogleImpersonation says as which service account of Google the provider acts.
+type GoogleImpersonation struct {
+	// name is the email address of the service account. Who has the credentials, or the last of delegates, needs role
+	// roles/iam.serviceAccountTokenCreator on it.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	Name string `json:"name"`
+
+	// delegates are the email addresses of service accounts in between, none by default. Who has the credentials needs
+	// the role on the first one, and each of them on the next one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	Delegates []string `json:"delegates,omitempty"`
+}
+
+// AWSIdentity says as which roles of AWS the provider acts.
+type AWSIdentity struct {
+	// assumeRoleChain are roles that are assumed one after the other: the first with the credentials of the provider,
+	// each next one with those of the role before. The target knows the provider by the last one. By default none is
+	// assumed. Each costs a request to AWS every 14 minutes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=5
+	AssumeRoleChain []AWSRole `json:"assumeRoleChain,omitempty"`
+}
+
+// AWSRole is a role of AWS, and how it is assumed. The name of the session is provider-kcp.
+type AWSRole struct {
+	// roleARN is the ARN of the role. Its trust policy must allow who comes before in the chain.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]+$`
+	RoleARN string `json:"roleARN"`
+
+	// externalID is what the trust policy of the role asks for as sts:ExternalId. By default none is sent.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=1224
+	ExternalID string `json:"externalID,omitempty"`
+
+	// tags are the tags of the session. The trust policy must allow sts:TagSession.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MaxItems=50
+	Tags []AWSTag `json:"tags,omitempty"`
+
+	// transitiveTagKeys are the keys of those tags that the sessions of the next roles have, too.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	TransitiveTagKeys []string `json:"transitiveTagKeys,omitempty"`
+}
+
+// AWSTag is a tag of a session of AWS.
+type AWSTag struct {
+	// key of the tag.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Key string `json:"key"`
+
+	// value of the tag.
+	// +kubebuilder:validation:MaxLength=256
+	Value string `json:"value"`
 }

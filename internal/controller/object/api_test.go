@@ -152,6 +152,26 @@ func TestValidation(t *testing.T) {
 		"FsWithoutPath": {
 			object: config(`"credentials":{"source":"Filesystem"}`), want: "fs must be set if source is Filesystem",
 		},
+		"RolesOfGoogle": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"GoogleApplicationCredentials",` +
+				`"source":"InjectedIdentity","aws":{}}`),
+			want: "aws can only be set for type AWSWebIdentityCredentials with source InjectedIdentity",
+		},
+		"RoleWithoutAccount": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"AWSWebIdentityCredentials",` +
+				`"source":"InjectedIdentity","aws":{"assumeRoleChain":[{"roleARN":"arn:aws:iam::1:role/a"}]}}`),
+			want: "assumeRoleChain[0].roleARN",
+		},
+		"GoogleAccountOfUpbound": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"UpboundTokens",` +
+				`"source":"None","impersonateServiceAccount":{"name":"a@p.iam.gserviceaccount.com"}}`),
+			want: "impersonateServiceAccount can only be set for type GoogleApplicationCredentials",
+		},
+		"GoogleAccountElsewhere": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"GoogleApplicationCredentials",` +
+				`"source":"None","impersonateServiceAccount":{"name":"a@p/../b.gserviceaccount.com"}}`),
+			want: "impersonateServiceAccount.name",
+		},
 		"WorkspacePath": {
 			object: config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`),
 			want:   "workspacePath",

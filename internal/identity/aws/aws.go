@@ -3,7 +3,8 @@
 // A token is a signed request for the identity of its signer, which EKS sends on:
 // https://github.com/kubernetes-sigs/aws-iam-authenticator. Signing needs no request. The credentials come from the
 // default chain of AWS's library, as a rule from a web identity, which is a file and a role that the environment names.
-// The chain is asked for each token, as credentials are shorter-lived than connections.
+// The chain is asked for each token, as credentials are shorter-lived than connections. So are roles assumed: their
+// sessions last as long as a token.
 package aws
 
 import (
@@ -16,7 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/pkg/errors"
@@ -31,11 +34,21 @@ const (
 	validSeconds = "900"
 	tokenLife    = 14 * time.Minute
 	prefix       = "k8s-aws-v1."
+	// sessionName is that of all sessions. EKS makes it part of the user's name, which so stays the same.
+	sessionName = "provider-kcp"
 )
 
+// A Role is one that is assumed. Its external ID may be empty.
+type Role struct {
+	ARN, ExternalID   string
+	Tags              map[string]string
+	TransitiveTagKeys []string
+}
+
 // New returns a Source of tokens for an EKS cluster, which the current context of its kubeconfig names by its name or
-// its ARN.
-func New(cluster string) (identity.Source, error) {
+// its ARN. The roles are assumed one after the other, and the last one signs.
+func New(cluster string, roles ...Role) (identity.Source, error) {
+	region := ""
 	if arn.IsARN(cluster) {
 		a, err := arn.Parse(cluster)
 		name, ok := strings.CutPrefix(a.Resource, "cluster/")
@@ -43,30 +56,43 @@ func New(cluster string) (identity.Source, error) {
 			return nil, errors.Errorf("the current context of the kubeconfig names cluster %q, "+
 				"which is not the ARN of an EKS cluster", cluster)
 		}
-		cluster = name
+		cluster, region = name, a.Region
 	}
 	if cluster == "" {
 		return nil, errors.New("AWS web identities need a kubeconfig whose current context names the EKS cluster")
 	}
-	return source{cluster: cluster}, nil
+	return source{cluster: cluster, region: region, roles: roles}, nil
 }
 
 // A source mints tokens by AWS's library.
-type source struct{ cluster string }
+type source struct {
+	cluster string
+	region  string // of the cluster, empty if that is not known
+	roles   []Role
+}
 
 // Token returns a new token.
 func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1), config.WithDefaultRegion(s.region))
 	if err != nil {
 		return nil, errors.New("cannot use AWS configuration of the provider: " +
 			"check the variables AWS_* and the AWS files of its pod")
 	}
 	if cfg.Region == "" {
-		return nil, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set")
+		return nil, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set, " +
+			"and the current context of the kubeconfig names no ARN")
 	}
 	creds, err := cfg.Credentials.Retrieve(ctx)
 	if err != nil {
-		return nil, errors.New("cannot use AWS credentials of the provider: " + reason(err))
+		return nil, errors.New("cannot use AWS credentials of the provider: " +
+			reason(err, "none are in its environment, and no web identity"))
+	}
+	for n, r := range s.roles {
+		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), r.ARN, r.options))
+		if creds, err = cfg.Credentials.Retrieve(ctx); err != nil {
+			return nil, errors.Errorf("cannot assume role %d of %d, %s: %s", n+1, len(s.roles), r.ARN,
+				reason(err, "AWS gives no credentials"))
+		}
 	}
 	url, err := s.sign(ctx, cfg)
 	if err != nil {
@@ -79,6 +105,17 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 		t.Expiry = creds.Expires // The signature ends with them.
 	}
 	return t, nil
+}
+
+// options has a role be assumed.
+func (r Role) options(o *stscreds.AssumeRoleOptions) {
+	o.RoleSessionName, o.TransitiveTagKeys = sessionName, r.TransitiveTagKeys
+	if r.ExternalID != "" {
+		o.ExternalID = &r.ExternalID
+	}
+	for k, v := range r.Tags {
+		o.Tags = append(o.Tags, types.Tag{Key: &k, Value: &v})
+	}
 }
 
 // sign returns the URL of a signed request for the identity of its signer, bound to the cluster.
@@ -96,11 +133,12 @@ func (s source) sign(ctx context.Context, cfg aws.Config) (string, error) {
 	return signed.URL, nil
 }
 
-// reason returns why there are no credentials. AWS answers with a code that says it best.
-func reason(err error) string {
+// reason returns why there are no credentials. AWS answers with a code that says it best. It is unknown if AWS was not
+// asked.
+func reason(err error, unknown string) string {
 	var refused smithy.APIError
 	if errors.As(err, &refused) {
 		return "AWS answers " + strconv.Quote(refused.ErrorCode())
 	}
-	return identity.Unreachable(err, "none are in its environment, and no web identity")
+	return identity.Unreachable(err, unknown)
 }

@@ -1,11 +1,94 @@
 package google
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
+
+// A transport is Google, as a test answers for it.
+type transport func(*http.Request) string
+
+// RoundTrip answers, with 403 if the test does not.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer, code := t(req), http.StatusOK
+	if answer == "" {
+		answer, code = `{"error":{"code":403,"message":"hunter2","status":"PERMISSION_DENIED"}}`, http.StatusForbidden
+	}
+	return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
+}
+
+// TestImpersonation shows what Google is asked for, by the way that the writer of the credentials may take: there is one
+// host, whoever they are.
+func TestImpersonation(t *testing.T) {
+	const (
+		scopes = `"scope":["https://www.googleapis.com/auth/cloud-platform",` +
+			`"https://www.googleapis.com/auth/userinfo.email"]`
+		refused = "cannot impersonate Google service account a@p: the token endpoint answers "
+	)
+	for name, tc := range map[string]struct {
+		reason    string
+		delegates []string
+		answer    string
+		body      string
+		err       string
+	}{
+		"Direct": {
+			reason: "The base asks for the account.", body: `{` + scopes + `}`,
+			answer: `{"accessToken":"theirs","expireTime":"2033-01-02T03:04:05Z"}`,
+		},
+		"Delegates": {
+			reason: "They are in order.", delegates: []string{"b@p", "c@p"},
+			body:   `{"delegates":["projects/-/serviceAccounts/b@p","projects/-/serviceAccounts/c@p"],` + scopes + `}`,
+			answer: `{"accessToken":"theirs","expireTime":"2033-01-02T03:04:05Z"}`,
+		},
+		"Refused": {
+			reason: "A refusal is told without its words.", body: `{` + scopes + `}`, err: refused + "403 Forbidden",
+		},
+		"Endless": {
+			reason: "A token has an end.", body: `{` + scopes + `}`, answer: `{"accessToken":"theirs"}`,
+			err: refused + "with no token",
+		},
+		"NoJSON": {
+			reason: "An answer may be anything.", body: `{` + scopes + `}`, answer: "hunter2", err: refused + "with no token",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, err := New([]byte("own"), identity.WriterTenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked []string
+			ctx := identity.WithTransport(t.Context(), transport(func(r *http.Request) string {
+				body, _ := io.ReadAll(r.Body)
+				asked = []string{r.Method + " " + r.URL.String(), r.Header.Get("Authorization"), string(body)}
+				return tc.answer
+			}))
+			token, err := As(base, "a@p", tc.delegates).Token(ctx)
+			want := []string{
+				"POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@p:generateAccessToken",
+				"Bearer own", tc.body,
+			}
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("%s asked: -want, +got:\n%s", tc.reason, diff)
+			}
+			if tc.err != "" {
+				if err == nil || err.Error() != tc.err {
+					t.Errorf("%s\nwant error %q, got %v", tc.reason, tc.err, err)
+				}
+				return
+			}
+			if err != nil || token.AccessToken != "theirs" || token.Expiry.Year() != 2033 {
+				t.Errorf("%s\ngot %v and %v", tc.reason, token, err)
+			}
+		})
+	}
+}
 
 func TestCheck(t *testing.T) {
 	const external = `{"type":"external_account","credential_source":{"file":"/var/run/secrets/token"}}`

@@ -19,7 +19,7 @@ const (
 	awsWebToken = "aws-web-identity-token"
 	awsKeyID    = "AKIDEXAMPLE"
 	awsKey      = "aws-secret-access-key"
-	awsSession  = "aws-session-token"
+	awsSession  = "aws-session-token-" // The role follows.
 	eksPrefix   = "k8s-aws-v1."
 )
 
@@ -32,21 +32,30 @@ func (c *Clouds) AWSWebIdentity(p Principal) {
 	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", c.file("aws-token", []byte(awsWebToken)))
 }
 
-// awsToken exchanges a web identity for the credentials of a role.
+// AWSTrustingRole makes a role known to AWS that the session of another one may assume with an external ID.
+func (c *Clouds) AWSTrustingRole(role, trusts, externalID string, p Principal) {
+	p.Secret = awsSession + trusts + externalID
+	c.Add(role, p)
+}
+
+// awsToken exchanges a web identity, or the session of another role, for the credentials of a role.
 func (c *Clouds) awsToken(w http.ResponseWriter, r *http.Request) {
-	_, life, refusal := c.mint(r.FormValue("RoleArn"), r.FormValue("WebIdentityToken"))
-	if refusal != "" || r.FormValue("Action") != "AssumeRoleWithWebIdentity" {
+	role, action, secret := r.FormValue("RoleArn"), r.FormValue("Action"), r.FormValue("WebIdentityToken")
+	if action == "AssumeRole" {
+		secret = r.Header.Get("X-Amz-Security-Token") + r.FormValue("ExternalId")
+	}
+	_, life, refusal := c.mint(role, secret)
+	if refusal != "" {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprintf(w, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>"+
 			"<Message>%s</Message></Error></ErrorResponse>", "bad "+awsWebToken)
 		return
 	}
-	_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+
-		`<AssumeRoleWithWebIdentityResult>
-<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey>`+
-		`<SessionToken>%s</SessionToken><Expiration>%s</Expiration></Credentials>
-</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
-		awsKeyID, awsKey, awsSession, time.Now().Add(life).UTC().Format(time.RFC3339))
+	_, _ = fmt.Fprintf(w, `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult>
+<Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>%[3]s</SecretAccessKey>`+
+		`<SessionToken>%[4]s</SessionToken><Expiration>%[5]s</Expiration></Credentials>
+</%[1]sResult></%[1]sResponse>`,
+		action, awsKeyID, awsKey, awsSession+role, time.Now().Add(life).UTC().Format(time.RFC3339))
 }
 
 // awsUser returns who has signed a token for a cluster: EKS sends the request on, with the name of the cluster in a
@@ -63,14 +72,18 @@ func (c *Clouds) awsUser(token, cluster string) (user string, ok bool) {
 	q := u.Query()
 	signature := q.Get("X-Amz-Signature")
 	q.Del("X-Amz-Signature")
-	asked := q.Get("Action") == "GetCallerIdentity" && q.Get("X-Amz-Expires") == "900" &&
-		q.Get("X-Amz-Security-Token") == awsSession
+	role, asked := strings.CutPrefix(q.Get("X-Amz-Security-Token"), awsSession)
+	asked = asked && q.Get("Action") == "GetCallerIdentity" && q.Get("X-Amz-Expires") == "900"
 	if !asked || signature != awsSignature(u.Host, cluster, q) {
 		return "", false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.principals[AWSRole].User, true
+	p := c.principals[role]
+	if p == nil {
+		return "", false
+	}
+	return p.User, true
 }
 
 // awsSignature signs a GET request, as described at

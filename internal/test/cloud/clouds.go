@@ -56,13 +56,14 @@ func (c *Clouds) Start() {
 	c.dir, c.principals, c.issued = dir, map[string]*Principal{}, map[string]issue{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("oauth2.googleapis.com/token", c.googleToken)
+	mux.HandleFunc("POST iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{call}", c.googleImpersonated)
 	mux.HandleFunc("login.microsoftonline.com/", c.azureAuthority)
 	mux.HandleFunc("login.microsoft.com/", c.azureAuthority)
 	mux.HandleFunc("auth.upbound.io/apis/tokenexchange.upbound.io/v1alpha1/orgscopedtokens", c.upboundToken)
 	mux.HandleFunc("sts.eu-west-1.amazonaws.com/", c.awsToken)
 	hosts := []string{
 		"oauth2.googleapis.com", "login.microsoftonline.com", "login.microsoft.com", "auth.upbound.io",
-		"sts.eu-west-1.amazonaws.com",
+		"sts.eu-west-1.amazonaws.com", "iamcredentials.googleapis.com",
 	}
 	cert, pem := certificate(hosts...)
 	c.web = httptest.NewUnstartedServer(mux)

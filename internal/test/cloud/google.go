@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // googleScopes are what GKE needs.
@@ -57,6 +58,36 @@ func (c *Clouds) googleToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.answer(w, claim.Iss, "")
+}
+
+// GoogleTrustingAccount makes a service account known to Google that a user may impersonate through delegates.
+func (c *Clouds) GoogleTrustingAccount(email, user string, delegates []string, p Principal) {
+	p.Secret = user + strings.Join(delegates, "")
+	c.Add(email, p)
+}
+
+// googleImpersonated exchanges a token of one account for one of another:
+// https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
+func (c *Clouds) googleImpersonated(w http.ResponseWriter, r *http.Request) {
+	email, method, _ := strings.Cut(r.PathValue("call"), ":")
+	var asked struct{ Delegates, Scope []string }
+	if json.NewDecoder(r.Body).Decode(&asked) != nil || method != "generateAccessToken" ||
+		strings.Join(asked.Scope, " ") != googleScopes {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	by, _ := c.userOf(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	for _, d := range asked.Delegates {
+		by += strings.TrimPrefix(d, "projects/-/serviceAccounts/")
+	}
+	token, life, refusal := c.mint(email, by)
+	w.Header().Set("Content-Type", "application/json")
+	if refusal != "" {
+		w.WriteHeader(http.StatusForbidden)
+		write(w, map[string]any{"error": map[string]any{"code": 403, "message": by, "status": "PERMISSION_DENIED"}})
+		return
+	}
+	write(w, map[string]any{"accessToken": token, "expireTime": time.Now().Add(life).UTC().Format(time.RFC3339)})
 }
 
 // signed reports whether a JWT is signed by the key of all principals, in the way that Google's library signs or the

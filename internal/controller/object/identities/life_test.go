@@ -30,14 +30,30 @@ const (
 		`env: [{name: ORGANIZATION, value: ID}]}`
 )
 
+const (
+	awsRoles       = "arn:aws:iam::123456789012:role/"  // how the ARNs of roles begin
+	googleAccounts = "@project.iam.gserviceaccount.com" // how the addresses of service accounts end
+)
+
 // A kind is a kind of identity, as a test makes it for a principal that is of one test alone.
 type kind struct {
 	identity commonv1.IdentityType
 	plugin   string // ID stands for the principal
 	// credentials makes a principal known to its cloud. They are the provider's own if they are nil.
 	credentials func(tb testing.TB, id string, p cloud.Principal) []byte
+	// set completes the identity for a principal.
+	set func(id string, i *commonv1.Identity)
 	// operator says that only operators may use it.
 	operator bool
+}
+
+// complete returns what completes the identity for a principal.
+func (k kind) complete(id string) func(*commonv1.Identity) {
+	return func(i *commonv1.Identity) {
+		if k.set != nil {
+			k.set(id, i)
+		}
+	}
 }
 
 // azureSecret makes a service principal with a secret.
@@ -67,6 +83,18 @@ func kinds() map[string]kind {
 				return nil
 			},
 		},
+		"GoogleImpersonated": {
+			identity: commonv1.IdentityGoogle,
+			set: func(id string, i *commonv1.Identity) {
+				i.ImpersonateServiceAccount = &commonv1.GoogleImpersonation{
+					Name: id + googleAccounts, Delegates: []string{"hub" + googleAccounts},
+				}
+			},
+			credentials: func(tb testing.TB, id string, p cloud.Principal) []byte {
+				clouds.GoogleTrustingAccount(id+googleAccounts, "stranger", []string{"hub" + googleAccounts}, p)
+				return clouds.GoogleServiceAccount(tb, "base-"+id, cloud.Principal{User: "stranger"})
+			},
+		},
 		"AzureSecret": {
 			identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, credentials: azureSecret,
 		},
@@ -81,6 +109,20 @@ func kinds() map[string]kind {
 			identity: commonv1.IdentityAWSWeb, plugin: awsPlugin, operator: true,
 			credentials: func(_ testing.TB, _ string, p cloud.Principal) []byte {
 				clouds.AWSWebIdentity(p)
+				return nil
+			},
+		},
+		"AWSChain": { // Only who the provider is for EKS itself may assume the first, and only the first the second.
+			identity: commonv1.IdentityAWSWeb, plugin: awsPlugin, operator: true,
+			set: func(id string, i *commonv1.Identity) {
+				i.AWS = &commonv1.AWSIdentity{AssumeRoleChain: []commonv1.AWSRole{
+					{RoleARN: awsRoles + "hub", ExternalID: hunter2}, {RoleARN: awsRoles + id},
+				}}
+			},
+			credentials: func(_ testing.TB, id string, p cloud.Principal) []byte {
+				clouds.AWSWebIdentity(cloud.Principal{User: "stranger"})
+				clouds.AWSTrustingRole(awsRoles+"hub", cloud.AWSRole, hunter2, cloud.Principal{User: "stranger"})
+				clouds.AWSTrustingRole(awsRoles+id, awsRoles+"hub", "", p)
 				return nil
 			},
 		},
@@ -107,7 +149,7 @@ func TestIdentities(t *testing.T) {
 				t.Run(s.Name, func(t *testing.T) {
 					w := newWorld(t, s)
 					w.connect(k.identity, w.kubeconfig(strings.ReplaceAll(k.plugin, "ID", w.user)),
-						k.credentials(w, w.user, cloud.Principal{User: w.user}))
+						k.credentials(w, w.user, cloud.Principal{User: w.user}), k.complete(w.user))
 					w.keep("settings", "color", "blue")
 					w.awaitData("settings", "color", "blue")
 					got := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()

@@ -76,8 +76,10 @@ func (w world) admit(user string) {
 }
 
 // connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are
-// nil: then they are the provider's own.
-func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) {
+// nil: then they are the provider's own. The identity is completed last.
+func (w world) connect(
+	kind commonv1.IdentityType, kubeconfig, identity []byte, complete ...func(*commonv1.Identity),
+) {
 	w.Helper()
 	spec := build.FromSecret(w.namespace, "credentials")
 	spec.Identity = &commonv1.Identity{
@@ -90,6 +92,9 @@ func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) 
 		spec.Identity.SecretRef = &xpv2.SecretKeySelector{
 			SecretReference: xpv2.SecretReference{Namespace: w.namespace, Name: "identity"}, Key: "identity",
 		}
+	}
+	for _, f := range complete {
+		f(spec.Identity)
 	}
 	kube.Create(w, w.c, w.scope.Config(w.namespace, w.namespace, spec))
 }
