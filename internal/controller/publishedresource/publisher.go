@@ -35,20 +35,29 @@ type publisher struct {
 	writer      kcp.Writer
 }
 
-// find finds out what is to be published. What is published stays as it is without a source: consumers still have
-// objects of it.
+// find finds out what is to be published. What is published stays as it is without a source, and with a spec that does
+// not compile: consumers still have objects of it.
 func (u *publisher) find(ctx context.Context, p *pass) error {
 	p.refusal = u.desire(ctx, p)
-	if errors.Is(p.refusal, errSourceMissing) && p.resource.Status.ResourceSchemaName != "" {
-		p.report(v1alpha1.ReasonSourceMissing, p.refusal)
+	r := causeOf(p.refusal).Reason
+	stays := r == v1alpha1.ReasonSourceMissing || r == v1alpha1.ReasonInvalidSpec
+	if stays && p.resource.Status.ResourceSchemaName != "" {
+		p.report(r, p.refusal)
 		p.lookAgain(wokenPoll)
 		return nil
 	}
 	return p.refusal
 }
 
-// desire finds out what is to be published.
+// desire finds out what is to be published. The spec is compiled before anything is asked of anybody.
 func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
+	spec := fmt.Sprintf("%s/%d", p.resource.GetUID(), p.resource.GetGeneration())
+	if p.memory.compiled != spec {
+		if err := Compile(p.resource); err != nil {
+			return errors.Wrap(errInvalidSpec, err.Error())
+		}
+		p.memory.compiled = spec
+	}
 	if p.service, p.sourceOwner, err = u.connections.service(ctx, p.resource); err != nil {
 		return err
 	}
@@ -62,9 +71,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 	if w.projected, err = u.project(ctx, p, src); err != nil {
 		return err
 	}
-	if w.claims, err = claimsOf(&p.resource.Spec, p.workspace.plan.verbs); err != nil {
-		return err
-	}
+	w.claims, _ = claimsOf(&p.resource.Spec, p.workspace.plan.verbs) // Compile has returned the error.
 	p.wanted = w
 	return u.admit(ctx, p, w.resource)
 }
