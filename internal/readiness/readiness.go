@@ -17,21 +17,28 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 )
 
-// A Verdict reports whether a resource is ready and, if it is not, why: a message for users, without a final dot.
+// A Verdict reports whether a resource is ready, and why or what to know of it, if there is anything to say: a message
+// for users, without a final dot.
 type Verdict struct {
 	Ready   bool
 	Message string
 }
 
-// Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource
-// satisfies. A resource that is being deleted satisfies none. The error says that the policy is not one this package
-// knows.
+// Of returns the verdict of a policy on a resource. An empty policy is DeriveFromCelQuery if there is a query, and
+// SuccessfulCreate if there is none, which any existing resource satisfies. A resource that is being deleted satisfies
+// none. The error says that the policy is not one this package knows.
 func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 	if u.GetDeletionTimestamp() != nil {
 		return Verdict{Message: strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")}, nil
 	}
+	if r.Policy == "" && r.CelQuery != "" {
+		r.Policy = commonv1.ReadinessDeriveFromCelQuery
+	}
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
+		if r.CelQuery != "" { // provider-kubernetes has stored this policy where nobody has named one.
+			return Verdict{Ready: true, Message: "celQuery is not looked at: policy is SuccessfulCreate"}, nil
+		}
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
 		return fromConditions(u, "Ready"), nil

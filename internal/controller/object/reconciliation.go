@@ -85,6 +85,7 @@ func (r *reconciliation) report(o Object, reason xpv2.ConditionReason, message s
 func (r *reconciliation) amend(obj client.Object) {
 	o := objectOf(obj)
 	r.object = o
+	lastReady(o)
 	if r.synced != nil && r.err == nil {
 		o.SetConditions(*r.synced)
 	}
@@ -103,9 +104,18 @@ func (r *reconciliation) amend(obj client.Object) {
 	}
 	ready := xpv2.Available()
 	if !r.verdict.Ready {
-		ready = xpv2.Unavailable().WithMessage(r.verdict.Message)
+		ready = xpv2.Unavailable()
 	}
-	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
+	o.SetConditions(ready.WithMessage(r.verdict.Message).WithObservedGeneration(o.GetGeneration()))
+}
+
+// lastReady puts condition Ready behind the others: kubectl's columns are of the first condition that is False, and
+// Synced says more than that an Object is being created.
+func lastReady(o Object) {
+	if ready := o.GetCondition(xpv2.TypeReady); ready.Reason != "" {
+		o.RemoveCondition(xpv2.TypeReady)
+		o.SetConditions(ready)
+	}
 }
 
 // causeOf returns what an error means to an Object.
