@@ -35,6 +35,19 @@ func TestDependencyIsAwaited(t *testing.T) {
 			want:  "/source to exist",
 			end:   func(t *testing.T, w world, _ client.Object) client.Object { return source(t, w) },
 		},
+		"BesideAValue": {
+			ref: func(w world) commonv1.Reference {
+				ref := w.from("palette", "data.color", "data.color")
+				ref.DependsOn = w.onConfigMap("source").DependsOn
+				return ref
+			},
+			begin: func(t *testing.T, w world) client.Object {
+				w.source(t, "palette", map[string]string{"color": "red"})
+				return nil
+			},
+			want: "/source to exist",
+			end:  func(t *testing.T, w world, _ client.Object) client.Object { return source(t, w) },
+		},
 		"Terminating": {
 			ref: func(w world) commonv1.Reference { return w.onConfigMap("source") },
 			begin: func(t *testing.T, w world) client.Object {
