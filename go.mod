@@ -15,6 +15,7 @@ require (
 	github.com/crossplane/crossplane/apis/v2 v2.4.0
 	github.com/crossplane/function-sdk-go v0.7.0
 	github.com/evanphx/json-patch/v5 v5.9.11
+	github.com/fluxcd/cli-utils v1.2.2
 	github.com/go-logr/logr v1.4.4
 	github.com/google/cel-go v0.30.0
 	github.com/google/go-cmp v0.7.0
@@ -168,3 +169,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/yaml v1.6.0
 )
+
+// github.com/fluxcd/cli-utils asks for it in packages that are not used here. It goes with the next update of Kubernetes.
+exclude k8s.io/utils v0.0.0-20260507154919-ff6756f316d2

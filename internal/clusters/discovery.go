@@ -36,6 +36,8 @@ type Mapping struct {
 	Readable bool
 	// Watchable reports whether the target can list and watch the kind.
 	Watchable bool
+	// Status reports whether the target serves subresource status of the kind.
+	Status bool
 }
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
@@ -224,6 +226,7 @@ func (k *kinds) keep(gv schema.GroupVersion, served []metav1.APIResource,
 				Namespaced: r.Namespaced,
 				Readable:   slices.Contains(r.Verbs, "get"),
 				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+				Status:     slices.ContainsFunc(served, func(s metav1.APIResource) bool { return s.Name == r.Name+"/status" }),
 			}}
 		}
 	}

@@ -29,6 +29,7 @@ func TestDiscoveryKeepsWhatIsUsed(t *testing.T) {
 				Name: fmt.Sprintf("resources%d", i), Kind: fmt.Sprintf("Kind%d", i), Verbs: metav1.Verbs{"get"},
 			})
 		}
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: "resources2/status", Kind: "Kind2"})
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(list)
 	})
@@ -41,6 +42,12 @@ func TestDiscoveryKeepsWhatIsUsed(t *testing.T) {
 		if err != nil || len(found) != 3 || found[kind(2)].Resource.Resource != "resources2" {
 			t.Fatalf("want three kinds, got %v, %v", found, err)
 		}
+	}
+	if with, _ := c.Mapping(t.Context(), o, kind(2)); !with.Status {
+		t.Error("want subresource status known")
+	}
+	if without, _ := c.Mapping(t.Context(), o, kind(3)); without.Status {
+		t.Error("want no subresource status where there is none")
 	}
 	if got := requests.Load(); got != 1 || len(c.known) != 3 {
 		t.Errorf("want one request and three kinds, got %d and %v", got, c.known)

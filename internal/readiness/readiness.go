@@ -26,10 +26,10 @@ type Verdict struct {
 
 // Of returns the verdict of a policy on a resource. An empty policy is DeriveFromCelQuery if there is a query, and
 // SuccessfulCreate if there is none, which any existing resource satisfies. A resource that is being deleted satisfies
-// none. The error says that the policy is not one this package knows.
-func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
-	if u.GetDeletionTimestamp() != nil {
-		return Verdict{Message: strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")}, nil
+// none. hasStatus is that of HealthOf. The error says that the policy is not one this package knows.
+func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Verdict, error) {
+	if m := deletionOf(u); m != "" {
+		return Verdict{Message: m}, nil
 	}
 	if r.Policy == "" && r.CelQuery != "" {
 		r.Policy = commonv1.ReadinessDeriveFromCelQuery
@@ -46,6 +46,8 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 		return fromConditions(u, ""), nil
 	case commonv1.ReadinessDeriveFromCelQuery:
 		return fromQuery(r.CelQuery, u), nil
+	case commonv1.ReadinessDeriveFromHealth:
+		return HealthOf(u, hasStatus).Verdict(), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
 }
@@ -151,6 +153,14 @@ func compiled(text string) *query {
 	q.program, q.err = environment.Compile(text, cel.BoolType)
 	programs.Add(text, q)
 	return q
+}
+
+// deletionOf returns what to say of a resource that is being deleted, empty if it is not.
+func deletionOf(u *unstructured.Unstructured) string {
+	if u.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	return strings.TrimSuffix("The resource is being deleted; "+DeletionBlockers(u), "; ")
 }
 
 // DeletionBlockers returns what keeps a resource that is being deleted, in words that follow the resource in a message:

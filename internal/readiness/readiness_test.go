@@ -202,7 +202,7 @@ func TestOf(t *testing.T) {
 		"Unknown": {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Of(commonv1.Readiness{Policy: tc.policy, CelQuery: tc.query}, tc.u)
+			got, err := Of(commonv1.Readiness{Policy: tc.policy, CelQuery: tc.query}, tc.u, false)
 			if (err != nil) != tc.err {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}

@@ -249,7 +249,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 
 func isReady(content map[string]any) bool {
 	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject},
-		&unstructured.Unstructured{Object: content})
+		&unstructured.Unstructured{Object: content}, false)
 	return err == nil && v.Ready
 }
 

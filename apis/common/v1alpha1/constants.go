@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Names that other software relies on.
@@ -49,6 +51,33 @@ const (
 	// ReasonCannotCompare means that the target refuses the manifest or the dry run.
 	ReasonCannotCompare xpv2.ConditionReason = "CannotCompare"
 )
+
+// Reasons of condition Healthy, which applications and their resources have.
+const (
+	// ReasonHealthy means that the resource works, or all do, as far as their status tells.
+	ReasonHealthy xpv2.ConditionReason = "Healthy"
+	// ReasonProgressing means that the resource does not work yet, or is not there.
+	ReasonProgressing xpv2.ConditionReason = "Progressing"
+	// ReasonFailed means that the resource does not work, and is not expected to without a change.
+	ReasonFailed xpv2.ConditionReason = "Failed"
+	// ReasonUnknown means that the status of the resource cannot be read.
+	ReasonUnknown xpv2.ConditionReason = "Unknown"
+)
+
+// Health returns condition Healthy for one of its reasons.
+func Health(reason xpv2.ConditionReason, message string) xpv2.Condition {
+	c := xpv2.Condition{
+		Type: xpv2.TypeHealthy, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
+		Reason: reason, Message: message,
+	}
+	switch reason { //nolint:exhaustive // Others mean that it is not healthy.
+	case ReasonHealthy:
+		c.Status = corev1.ConditionTrue
+	case ReasonUnknown:
+		c.Status = corev1.ConditionUnknown
+	}
+	return c
+}
 
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
 // refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized. A

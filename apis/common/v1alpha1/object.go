@@ -114,15 +114,20 @@ const (
 	ReadinessAllTrue ReadinessPolicy = "AllTrue"
 	// ReadinessDeriveFromCelQuery makes an Object ready while its CEL query is true.
 	ReadinessDeriveFromCelQuery ReadinessPolicy = "DeriveFromCelQuery"
+	// ReadinessDeriveFromHealth makes an Object ready while the observed resource works, as far as its status tells.
+	ReadinessDeriveFromHealth ReadinessPolicy = "DeriveFromHealth"
 )
 
 // Readiness decides when an Object counts as Ready.
 type Readiness struct {
 	// policy derives readiness: SuccessfulCreate once the manifest is applied, DeriveFromObject from condition Ready of
-	// the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery. The default is
-	// DeriveFromCelQuery if celQuery is set, and SuccessfulCreate if it is not.
+	// the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery, DeriveFromHealth from
+	// what its status tells by the rules of kstatus for its kind: a Deployment is rolled out, a Job complete, a
+	// LoadBalancer has an address. A resource of a kind with a status is not ready before somebody writes that; one that
+	// tells nothing of its health is ready once it exists. The default is DeriveFromCelQuery if celQuery is set, and
+	// SuccessfulCreate if it is not.
 	// +optional
-	// +kubebuilder:validation:Enum=SuccessfulCreate;DeriveFromObject;AllTrue;DeriveFromCelQuery
+	// +kubebuilder:validation:Enum=SuccessfulCreate;DeriveFromObject;AllTrue;DeriveFromCelQuery;DeriveFromHealth
 	Policy ReadinessPolicy `json:"policy,omitempty"`
 
 	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required

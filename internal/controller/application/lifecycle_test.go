@@ -1,10 +1,12 @@
 package application_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +16,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -72,6 +75,57 @@ func TestRemoteStatus(t *testing.T) {
 	if got := w.resource(t, "settings").Status.Remote; got != nil {
 		t.Errorf("a ConfigMap has no status, got %s", got.Raw)
 	}
+}
+
+// TestApplicationHealth shows that an application is healthy while all of its resources are, by what real controllers
+// write of them, that it says what is not and why, and that to be Ready it needs no more than to be submitted.
+func TestApplicationHealth(t *testing.T) {
+	w := newWorld(t)
+	web := func(replicas int) workloadv1alpha1.ResourceTemplate {
+		d := build.Deployment(w.tns, "web")
+		d["spec"].(map[string]any)["replicas"] = replicas
+		d["spec"].(map[string]any)["progressDeadlineSeconds"] = 1
+		return build.ResourceTemplate("web", d)
+	}
+	front := build.Manifest{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": w.tns, "name": "front"},
+		"spec": map[string]any{
+			"type": "LoadBalancer", "selector": map[string]any{"app": "web"}, "ports": []any{map[string]any{"port": 80}},
+		},
+	}
+	app := w.application("web", web(0), w.settings("settings"), build.ResourceTemplate("front", front))
+	await := func(o client.Object, c func() xpv2.Condition, reason xpv2.ConditionReason, message string) {
+		t.Helper()
+		kube.Await(t, w.c, o, string(reason)+": "+message, func() (bool, string) {
+			got := c()
+			return got.Type == xpv2.TypeHealthy && got.Reason == reason && got.Message == message,
+				fmt.Sprint(got)
+		})
+	}
+	health := func() xpv2.Condition { return app.GetCondition(xpv2.TypeHealthy) }
+	w.submit(t, app)
+	await(app, health, commonv1.ReasonProgressing, "front: the load balancer has no address yet")
+	kube.PatchStatus(t, w.tc, &corev1.Service{ObjectMeta: build.Meta(w.tns, "front")},
+		`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
+	await(app, health, commonv1.ReasonHealthy, "")
+
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = web(1) }) // Nobody runs its Pod.
+	await(app, health, commonv1.ReasonFailed, "web: Progress deadline exceeded")
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	r := w.resource(t, "web")
+	await(r, func() xpv2.Condition { return r.GetCondition(xpv2.TypeHealthy) }, commonv1.ReasonFailed,
+		"Progress deadline exceeded")
+	for _, both := range []string{"kubernetesapplications", "kubernetesapplicationresources"} {
+		cells := local.Columns(t, workloadv1alpha1.GroupVersion.WithResource(both),
+			types.NamespacedName{Namespace: w.ns, Name: "web"})
+		if cells["HEALTHY"] != "False" || cells["READY"] != "True" {
+			t.Errorf("%s: want it ready and not healthy, got %v", both, cells)
+		}
+	}
+
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = web(0) })
+	await(app, health, commonv1.ReasonHealthy, "")
+	w.atRest(t)
 }
 
 // TestDrift shows that a resource which somebody changes, strips of our marks or deletes becomes as it was, and that

@@ -19,6 +19,9 @@ import (
 // namedMost is how many resources a message names.
 const namedMost = 5
 
+// messageBytes is how long the message of condition Healthy may be.
+const messageBytes = 1024
+
 // failures are errors by the names of templates.
 type failures map[string]error
 
@@ -41,12 +44,7 @@ type tally struct {
 // count counts the resources of templates. held are those there are, and failed is what could not be rendered.
 func count(templates []template, held map[string]*resource, failed failures) tally {
 	t := tally{desired: len(templates)}
-	names := make([]string, 0, len(templates))
-	for _, of := range templates {
-		names = append(names, of.Metadata.Name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range names(templates) {
 		r := held[name]
 		switch {
 		case failed[name] != nil:
@@ -63,6 +61,16 @@ func count(templates []template, held map[string]*resource, failed failures) tal
 		}
 	}
 	return t
+}
+
+// names returns the names of templates, sorted.
+func names(templates []template) []string {
+	all := make([]string, 0, len(templates))
+	for _, of := range templates {
+		all = append(all, of.Metadata.Name)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // state returns the state of an application that is scheduled and not deleted.
@@ -107,8 +115,34 @@ func describe(p *pass, err error) {
 		}
 		set(p.app, ready)
 	}
+	switch {
+	case p.app.Status.State != workloadv1alpha1.StateSubmitted:
+		set(p.app, commonv1.Health(commonv1.ReasonProgressing, "Not all resources are submitted: see condition Ready"))
+	case p.held != nil:
+		set(p.app, health(p.app.Spec.ResourceTemplates, p.held))
+	}
 	p.app.Status.ObservedGeneration = p.app.GetGeneration()
 	set(p.app, synced(p, err))
+}
+
+// health returns condition Healthy of an application whose resources are all submitted. It is for the worst reason of
+// theirs, and names those with that first.
+func health(templates []template, held map[string]*resource) xpv2.Condition {
+	messages := map[xpv2.ConditionReason][]string{}
+	for _, name := range names(templates) {
+		c := held[name].GetCondition(xpv2.TypeHealthy)
+		if c.Reason == "" { // It was submitted before there was health, and its cluster is away.
+			c.Reason, c.Message = commonv1.ReasonUnknown, "its health is not known yet"
+		}
+		messages[c.Reason] = append(messages[c.Reason], name+": "+c.Message)
+	}
+	worst, all := commonv1.ReasonHealthy, []string{}
+	for _, r := range [...]xpv2.ConditionReason{commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed} {
+		if len(messages[r]) > 0 {
+			worst, all = r, append(messages[r], all...)
+		}
+	}
+	return commonv1.Health(worst, managedadapter.Clip(managedadapter.Some(all, namedMost, "; "), messageBytes))
 }
 
 // synced returns condition Synced after a pass.

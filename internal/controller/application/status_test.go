@@ -1,13 +1,16 @@
 package application
 
 import (
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
@@ -67,6 +70,58 @@ func TestCount(t *testing.T) {
 			got := count(templates, tc.held, tc.failed)
 			if diff := cmp.Diff(tc.want, want{got.submitted, got.state(), got.message()},
 				cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHealth shows that an application is healthy if all its resources are, and is else for the worst reason of theirs.
+func TestHealth(t *testing.T) {
+	is := func(reason xpv2.ConditionReason, message string) *resource {
+		r := &resource{}
+		r.SetConditions(commonv1.Health(reason, message))
+		return r
+	}
+	healthy := is(commonv1.ReasonHealthy, "nothing tells its health: it exists")
+	progressing, failed := is(commonv1.ReasonProgressing, "Ready: 1/3"), is(commonv1.ReasonFailed, "no quota")
+	for name, tc := range map[string]struct {
+		held []*resource // named a, b, …
+		want xpv2.Condition
+	}{
+		"All": {held: []*resource{healthy, healthy}, want: commonv1.Health(commonv1.ReasonHealthy, "")},
+		"OneUnknown": {
+			held: []*resource{healthy, is(commonv1.ReasonUnknown, "malformed")},
+			want: commonv1.Health(commonv1.ReasonUnknown, "b: malformed"),
+		},
+		// What nothing is known of is not taken for healthy.
+		"None": {
+			held: []*resource{healthy, {}},
+			want: commonv1.Health(commonv1.ReasonUnknown, "b: its health is not known yet"),
+		},
+		"Worst": {
+			held: []*resource{{}, progressing, healthy, failed},
+			want: commonv1.Health(commonv1.ReasonFailed,
+				"d: no quota; b: Ready: 1/3; a: its health is not known yet"),
+		},
+		"Many": {
+			held: []*resource{progressing, progressing, progressing, progressing, progressing, progressing, failed},
+			want: commonv1.Health(commonv1.ReasonFailed,
+				"g: no quota; a: Ready: 1/3; b: Ready: 1/3; c: Ready: 1/3; d: Ready: 1/3 and 2 more"),
+		},
+		"Long": {
+			held: []*resource{is(commonv1.ReasonFailed, strings.Repeat("x", 2*messageBytes))},
+			want: commonv1.Health(commonv1.ReasonFailed, "a: "+strings.Repeat("x", messageBytes-3)+"…"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			templates, held := make([]template, len(tc.held)), map[string]*resource{}
+			for i, r := range tc.held {
+				templates[i].Metadata.Name = string(rune('a' + i))
+				held[templates[i].Metadata.Name] = r
+			}
+			if diff := cmp.Diff(tc.want, health(templates, held),
+				cmpopts.IgnoreFields(xpv2.Condition{}, "LastTransitionTime")); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -36,6 +37,12 @@ var waiting = []xpv2.ConditionReason{
 	commonv1.ReasonUnknownKind, workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing,
 	commonv1.ReasonNamespaceTerminating, commonv1.ReasonWaitingForDeletion,
 }
+
+// messageNotSubmitted is the message of conditions Ready and Healthy without a resource as it is wanted.
+const messageNotSubmitted = "The resource is not submitted to the cluster: see condition Synced"
+
+// messageBytes is how long the message of condition Healthy may be.
+const messageBytes = 1024
 
 // stateOf returns the state of a KubernetesApplicationResource after a pass.
 func stateOf(p *pass, err error) workloadv1alpha1.State {
@@ -73,6 +80,10 @@ func describe(p *pass, err error) error {
 	}
 	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()),
 		ready(o.Status.State).WithObservedGeneration(o.GetGeneration()))
+	if h, known := health(p); known {
+		o.SetConditions(commonv1.Health(h.Reason, managedadapter.Clip(h.Message, messageBytes)).
+			WithObservedGeneration(o.GetGeneration()))
+	}
 	if !p.looked {
 		return nil
 	}
@@ -87,7 +98,19 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 	case workloadv1alpha1.StateDeleting:
 		return xpv2.Deleting()
 	}
-	return xpv2.Unavailable().WithMessage("The resource is not submitted to the cluster: see condition Synced")
+	return xpv2.Unavailable().WithMessage(messageNotSubmitted)
+}
+
+// health returns the health of the resource, and whether it is known: while the cluster cannot be looked at, that of a
+// submitted resource stays as it was.
+func health(p *pass) (readiness.Health, bool) {
+	if p.resource.Status.State != workloadv1alpha1.StateSubmitted || p.looked && p.live == nil {
+		return readiness.Health{Reason: commonv1.ReasonProgressing, Message: messageNotSubmitted}, true
+	}
+	if !p.looked {
+		return readiness.Health{}, false
+	}
+	return readiness.HealthOf(p.live, p.remote.Mapping.Status), true
 }
 
 // showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be

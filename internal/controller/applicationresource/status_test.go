@@ -5,14 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
 
 func TestStateOf(t *testing.T) {
@@ -95,6 +98,39 @@ func TestStateOf(t *testing.T) {
 			tc.pass.before.Status = tc.last
 			if got := stateOf(&tc.pass, tc.err); got != tc.want {
 				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestHealth shows that the health of a resource is that of what the cluster has, in progress without any, and stays as
+// it was while nothing is known.
+func TestHealth(t *testing.T) {
+	const submitted = workloadv1alpha1.StateSubmitted
+	job := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "batch/v1", "kind": "Job", "status": map[string]any{},
+	}}
+	missing := readiness.Health{Reason: commonv1.ReasonProgressing, Message: messageNotSubmitted}
+	for name, tc := range map[string]struct {
+		state workloadv1alpha1.State
+		pass  pass
+		want  readiness.Health
+		known bool
+	}{
+		"Live": {
+			state: submitted, pass: pass{looked: true, live: job}, known: true,
+			want: readiness.Health{Reason: commonv1.ReasonProgressing, Message: "Job not started"},
+		},
+		"Gone":    {state: submitted, pass: pass{looked: true}, known: true, want: missing},
+		"Refused": {state: workloadv1alpha1.StateFailed, pass: pass{looked: true, live: job}, known: true, want: missing},
+		"Away":    {state: submitted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.pass.resource = &resource{}
+			tc.pass.resource.Status.State = tc.state
+			got, known := health(&tc.pass)
+			if diff := cmp.Diff(tc.want, got); diff != "" || known != tc.known {
+				t.Errorf("known: want %t, got %t; -want, +got:\n%s", tc.known, known, diff)
 			}
 		})
 	}

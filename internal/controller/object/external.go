@@ -231,7 +231,7 @@ func (e *remote) see(o Object) error {
 
 // judge finds out whether a resource is ready.
 func (e *remote) judge(o Object, u *unstructured.Unstructured) error {
-	v, err := readiness.Of(o.Desired().Readiness, u)
+	v, err := readiness.Of(o.Desired().Readiness, u, e.Mapping.Status)
 	e.verdict = &v
 	return errors.Wrap(err, "cannot derive readiness")
 }

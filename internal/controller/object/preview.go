@@ -25,7 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// messageBytes is how long the message of condition UpToDate may be.
+// messageBytes is how long the messages of conditions UpToDate and Ready may be.
 const messageBytes = 1024
 
 // dryRun reports whether an Object must change nothing on its target.

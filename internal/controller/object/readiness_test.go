@@ -9,6 +9,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -96,6 +97,63 @@ func TestReadyMeansReadyNow(t *testing.T) {
 			awaitReady(t, c, o)
 		})
 	}
+}
+
+// TestReadinessFollowsHealth shows that an Object is ready while its Deployment works, that one which has missed its
+// deadline has failed, and recovers, and that this asks nothing. The test is the controller of the Deployment.
+func TestReadinessFollowsHealth(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorldAs(t, c, s, "system:masters")
+		m := build.Deployment(w.target, "web")
+		m["spec"].(map[string]any)["replicas"] = 1
+		o := w.object(m)
+		o.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromHealth
+		kube.Create(t, c, o)
+		awaitCondition(t, c, o, synced)
+		awaitMessage(t, c, o, unavailable, "In progress: Replicas: 0/1")
+
+		d := &appsv1.Deployment{ObjectMeta: build.Meta(w.target, "web")}
+		is := func(available int, progressing, reason string) {
+			t.Helper()
+			kube.PatchStatus(t, w.tc, d, fmt.Sprintf(`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,`+
+				`"readyReplicas":%[1]d,"availableReplicas":%[1]d,"conditions":[{"type":"Available","status":"True"},`+
+				`{"type":"Progressing","status":%q,"reason":%q}]}}`, available, progressing, reason))
+		}
+		is(0, "False", "ProgressDeadlineExceeded")
+		awaitMessage(t, c, o, unavailable, "Failed: Progress deadline exceeded")
+		is(1, "True", "NewReplicaSetAvailable")
+		awaitReady(t, c, o)
+		w.asksNothing(t, o)
+		kube.PatchStatus(t, w.tc, d, `{"status":{"availableReplicas":0}}`)
+		awaitMessage(t, c, o, unavailable, "In progress: Available: 0/1")
+		kube.Edit(t, c, o, func() { o.Desired().Readiness.Policy = "" })
+		awaitReady(t, c, o)
+	})
+}
+
+// TestHealthWaitsForStatus shows that a resource of a kind with a status is not healthy before somebody has written
+// that, that one which shows nothing of its health is ready and says so, and that a status which cannot be read is not.
+func TestHealthWaitsForStatus(t *testing.T) {
+	w := newWorld(t, provide(t), build.Namespaced())
+	group := w.target + ".example.org"
+	definition := build.Definition(group, "gates")
+	definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"] = apiextensionsv1.JSONSchemaProps{
+		Type: "object", XPreserveUnknownFields: new(true),
+	}
+	kube.Create(t, w.tc, definition)
+	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
+	o.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromHealth
+	kube.Create(t, c, o)
+	awaitMessage(t, c, o, unavailable, "In progress: nobody has written a status yet")
+	live := build.Resource(group+"/v1", "Gate", w.target, "gate")
+	kube.PatchStatus(t, w.tc, live, `{"status":{"phase":"Open"}}`)
+	shows := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionTrue, Reason: xpv2.ReasonAvailable}
+	awaitMessage(t, c, o, shows, "nothing tells its health: it exists")
+	kube.PatchStatus(t, w.tc, live, `{"status":{"conditions":"none"}}`)
+	awaitMessage(t, c, o, unavailable, "its health cannot be told: status.conditions is malformed")
+	kube.PatchStatus(t, w.tc, live, `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	awaitMessage(t, c, o, shows, "")
 }
 
 // TestReadyFollowsItsKind shows that an Object is not ready when the target serves the kind of its resource no more,

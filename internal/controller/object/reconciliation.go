@@ -106,7 +106,8 @@ func (r *reconciliation) amend(obj client.Object) {
 	if !r.verdict.Ready {
 		ready = xpv2.Unavailable()
 	}
-	o.SetConditions(ready.WithMessage(r.verdict.Message).WithObservedGeneration(o.GetGeneration()))
+	ready = ready.WithMessage(managedadapter.Clip(r.verdict.Message, messageBytes))
+	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
 // lastReady puts condition Ready behind the others: kubectl's columns are of the first condition that is False, and
