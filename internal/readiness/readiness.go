@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/pkg/errors"
@@ -50,6 +51,14 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Ver
 		return HealthOf(u, hasStatus).Verdict(), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
+}
+
+// OfCondition returns the verdict of one condition of a resource, as policy DeriveFromObject does of Ready.
+func OfCondition(u *unstructured.Unstructured, t xpv2.ConditionType) Verdict {
+	if m := deletionOf(u); m != "" {
+		return Verdict{Message: m}
+	}
+	return fromConditions(u, string(t))
 }
 
 func fromQuery(query string, u *unstructured.Unstructured) Verdict {
@@ -141,6 +150,9 @@ func Query(text string, object map[string]any) (bool, error) {
 	}
 	return bool(answer), nil
 }
+
+// CheckQuery returns the error of a query that is not valid, whatever it is asked about.
+func CheckQuery(text string) error { return compiled(text).err }
 
 // compiled returns a query, from memory if it was asked before.
 func compiled(text string) *query {

@@ -30,6 +30,8 @@ type Reference struct {
 	Selector string
 	// WaitFor says what to wait for beside the existence of the resource and of the field.
 	WaitFor commonv1.WaitFor
+	// Query is the CEL query that the resource must satisfy, too, empty for none.
+	Query string
 	// From is the field that is read, empty for none, and To the field of the manifest that is written, empty for none.
 	From, To string
 	// Transforms change the value on its way.
@@ -61,7 +63,7 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 		to := ptr.Deref(r.ToFieldPath, "")
 		if d := r.DependsOn; d != nil {
 			n := rules.named(d.APIVersion, d.Kind, d.Namespace, d.Name)
-			n.At, n.WaitFor = at+".dependsOn", d.WaitFor
+			n.At, n.WaitFor, n.Query = at+".dependsOn", d.WaitFor, d.CelQuery
 			refs = append(refs, n)
 		}
 		switch p, f := r.PatchesFrom, r.FromObject; {
@@ -130,6 +132,12 @@ func (r *Reference) check(rules Rules) {
 	if r.Err != nil {
 		r.Err = invalid("%s: %v", r.At, r.Err)
 	}
+}
+
+// inspects reports whether an Object waits for more than conditions of what a reference names: any change may be what it
+// waits for.
+func (r *Reference) inspects(f Referrer) bool {
+	return (r.WaitFor == commonv1.WaitForHealthy || r.Query != "") && !f.hasResource()
 }
 
 // node returns what a reference to an Object, or to Objects, names.

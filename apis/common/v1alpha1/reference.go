@@ -41,6 +41,8 @@ const (
 	WaitForExists WaitFor = "Exists"
 	// WaitForReady waits until the resource has condition Ready=True.
 	WaitForReady WaitFor = "Ready"
+	// WaitForHealthy waits until the resource works: of an Object the one that it keeps on its target.
+	WaitForHealthy WaitFor = "Healthy"
 )
 
 // DependsOn names a resource of the control plane.
@@ -61,11 +63,20 @@ type DependsOn struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// waitFor decides what to wait for: Exists (the default), or Ready, which is condition Ready=True of the resource.
+	// waitFor decides what to wait for, before this Object has a resource: Exists (the default); Ready, which is condition
+	// Ready=True of the resource; or Healthy, which is what its status tells by the rules of kstatus for its kind. Of an
+	// Object, Healthy is that of the resource in its status.atProvider.manifest; of a KubernetesApplication and its
+	// resources it is condition Healthy=True.
 	// +optional
 	// +kubebuilder:default=Exists
-	// +kubebuilder:validation:Enum=Exists;Ready
+	// +kubebuilder:validation:Enum=Exists;Ready;Healthy
 	WaitFor WaitFor `json:"waitFor,omitempty"`
+
+	// celQuery is a CEL expression of type bool over the variable object, the referenced resource as the control plane
+	// holds it. It must be true, too, before this Object has a resource. One that is no CEL makes the reference invalid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10000
+	CelQuery string `json:"celQuery,omitempty"`
 }
 
 // PatchesFrom names a field of a resource of the control plane.

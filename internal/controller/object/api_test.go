@@ -49,7 +49,8 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d",
 			"fieldPath": "data.a", "toConnectionSecretKey": "a"}],
 		"references": [
-			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "waitFor": "Ready"}},
+			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "waitFor": "Healthy",
+				"celQuery": "true"}},
 			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d",
 				"fieldPath": "data.a"}, "toFieldPath": "data.b"}
 		],

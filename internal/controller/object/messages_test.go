@@ -53,7 +53,7 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 			t.Errorf("want reason NamespaceMissing and message %q, got %v and %v", message, got["REASON"], got["MESSAGE"])
 		}
 
-		well := w.object(build.ConfigMap(w.target, "well"))
+		well := w.keeper("well")
 		well.Desired().Readiness = commonv1.Readiness{Policy: commonv1.ReadinessSuccessfulCreate, CelQuery: "true"}
 		createReady(t, w.c, well)
 		got = local.Columns(t, gvk.GroupVersion().WithResource("objects"), client.ObjectKeyFromObject(well))
