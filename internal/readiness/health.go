@@ -39,7 +39,7 @@ var reasons = map[status.Status]xpv2.ConditionReason{
 }
 
 // HealthOf returns the health of a resource as it is on its server, with its status: neither that of a manifest, nor of
-// what is left of a resource that was too large to be shown.
+// what is left of a resource that was too large to be shown. Whole numbers are int64, as in any unstructured resource.
 //
 // hasStatus says that its server serves subresource status of its kind (clusters.Mapping has it): then the resource is
 // in progress until somebody has written a status, where one without is healthy once it exists. Where that is not known,
