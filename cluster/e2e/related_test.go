@@ -160,6 +160,9 @@ func newShapes() map[string]shape {
 		"cel-strings": {
 			with: queried("object.data.shape.split('o').size() == 2 && [object.data.color].distinct() == ['blue']"),
 		},
+		"health": {with: func(o build.Object, _ bed) {
+			o.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromHealth
+		}},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},

@@ -71,6 +71,7 @@ func shapesOfMeanwhile() map[string]shape {
 	maps.Copy(some, newShapes())
 	delete(some, "dry-run")     // provider-kubernetes would apply it.
 	delete(some, "cel-strings") // It does not know the functions.
+	delete(some, "health")      // It does not know the policy.
 	some["of-its-own"] = shape{with: func(o build.Object, _ bed) {
 		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
 		o.Desired().SharedResource = xpv2.DeletionOrphan

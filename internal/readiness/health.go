@@ -7,7 +7,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -32,19 +31,13 @@ func (h Health) Verdict() Verdict {
 	return Verdict{Ready: h.Reason == commonv1.ReasonHealthy, Message: h.Message}
 }
 
-// reasons are the reasons of condition Healthy by what kstatus finds.
-var reasons = map[status.Status]xpv2.ConditionReason{
-	status.CurrentStatus:    commonv1.ReasonHealthy,
-	status.InProgressStatus: commonv1.ReasonProgressing,
-	status.FailedStatus:     commonv1.ReasonFailed,
-}
-
 // HealthOf returns the health of a resource as it is on its server, with its status: neither that of a manifest, nor of
-// what is left of a resource that was too large to be shown.
+// what is left of a resource that was too large to be shown. Whole numbers are int64, as in any unstructured resource.
 //
 // hasStatus says that its server serves subresource status of its kind (clusters.Mapping has it): then the resource is
-// in progress until somebody has written a status, where one without is healthy once it exists. Where that is not known,
-// false takes a resource that nobody has looked at yet for healthy, and true one without a status for ever in progress.
+// in progress until somebody has written a status, where one without is healthy once it exists. Where that is not
+// known, false takes a resource that nobody has looked at yet for healthy, and true takes one that never gets a status
+// for one in progress.
 //
 // There is always an answer. A status that cannot be read gives ReasonUnknown, and a message that quotes nothing of it.
 // The resource is neither copied nor changed.
@@ -65,7 +58,13 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 		}
 		return Health{commonv1.ReasonUnknown, "its health cannot be told: " + field + " is malformed"}
 	}
-	h = Health{reasons[found.Status], found.Message}
+	h = Health{commonv1.ReasonProgressing, found.Message}
+	switch found.Status { //nolint:exhaustive // The others mean that it does not work yet, or not for long.
+	case status.CurrentStatus:
+		h.Reason = commonv1.ReasonHealthy
+	case status.FailedStatus:
+		h.Reason = commonv1.ReasonFailed
+	}
 	for _, c := range found.Conditions {
 		h.Message = cmp.Or(h.Message, c.Reason)
 	}
@@ -90,18 +89,18 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 // correct returns the health of a resource that kstatus has a rule for, where that rule takes for healthy what does not
 // work, or not yet.
 func correct(h Health, u *unstructured.Unstructured) Health {
-	kind, isHealthy := u.GroupVersionKind().GroupKind(), h.Reason == commonv1.ReasonHealthy
+	kind, isHealthy := u.GroupVersionKind().GroupKind().String(), h.Reason == commonv1.ReasonHealthy
 	get := func(path string) string { return status.GetStringField(u.Object, path, "") }
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "loadBalancer", "ingress")
 	switch {
-	case kind == job && suspended && fromConditions(u, "Suspended").Ready:
+	case kind == "Job.batch" && suspended && fromConditions(u, "Suspended").Ready:
 		h.Reason = commonv1.ReasonHealthy
-	case kind == job && isHealthy && !fromConditions(u, "Complete").Ready:
+	case kind == "Job.batch" && isHealthy && !fromConditions(u, "Complete").Ready:
 		h.Reason = commonv1.ReasonProgressing
-	case kind == pod && isHealthy && get(".status.phase") == "Failed":
+	case kind == "Pod" && isHealthy && get(".status.phase") == "Failed":
 		h.Reason = commonv1.ReasonFailed
-	case kind == service && isHealthy && get(".spec.type") == "LoadBalancer" && len(addresses) == 0:
+	case kind == "Service" && isHealthy && get(".spec.type") == "LoadBalancer" && len(addresses) == 0:
 		return Health{commonv1.ReasonProgressing, "the load balancer has no address yet"}
 	}
 	if h.Reason == commonv1.ReasonHealthy {
@@ -109,9 +108,3 @@ func correct(h Health, u *unstructured.Unstructured) Health {
 	}
 	return h
 }
-
-var (
-	job     = schema.GroupKind{Group: "batch", Kind: "Job"}
-	pod     = schema.GroupKind{Kind: "Pod"}
-	service = schema.GroupKind{Kind: "Service"}
-)

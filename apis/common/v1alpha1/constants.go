@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,17 +68,13 @@ const (
 
 // Health returns condition Healthy for one of its reasons.
 func Health(reason xpv2.ConditionReason, message string) xpv2.Condition {
-	c := xpv2.Condition{
-		Type: xpv2.TypeHealthy, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-		Reason: reason, Message: message,
+	status := map[xpv2.ConditionReason]corev1.ConditionStatus{
+		ReasonHealthy: corev1.ConditionTrue, ReasonUnknown: corev1.ConditionUnknown,
 	}
-	switch reason { //nolint:exhaustive // Others mean that it is not healthy.
-	case ReasonHealthy:
-		c.Status = corev1.ConditionTrue
-	case ReasonUnknown:
-		c.Status = corev1.ConditionUnknown
+	return xpv2.Condition{
+		Type: xpv2.TypeHealthy, Status: cmp.Or(status[reason], corev1.ConditionFalse), Reason: reason, Message: message,
+		LastTransitionTime: metav1.Now(),
 	}
-	return c
 }
 
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to

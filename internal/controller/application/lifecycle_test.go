@@ -83,8 +83,10 @@ func TestApplicationHealth(t *testing.T) {
 	w := newWorld(t)
 	web := func(replicas int) workloadv1alpha1.ResourceTemplate {
 		d := build.Deployment(w.tns, "web")
-		d["spec"].(map[string]any)["replicas"] = replicas
-		d["spec"].(map[string]any)["progressDeadlineSeconds"] = 1
+		spec := d["spec"].(map[string]any)
+		spec["replicas"], spec["progressDeadlineSeconds"] = replicas, 1
+		// Another ReplicaSet for each number: only a rollout has a deadline.
+		spec["template"].(map[string]any)["spec"].(map[string]any)["terminationGracePeriodSeconds"] = replicas
 		return build.ResourceTemplate("web", d)
 	}
 	front := build.Manifest{

@@ -44,7 +44,12 @@ type tally struct {
 // count counts the resources of templates. held are those there are, and failed is what could not be rendered.
 func count(templates []template, held map[string]*resource, failed failures) tally {
 	t := tally{desired: len(templates)}
-	for _, name := range names(templates) {
+	names := make([]string, 0, len(templates))
+	for _, of := range templates {
+		names = append(names, of.Metadata.Name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		r := held[name]
 		switch {
 		case failed[name] != nil:
@@ -61,16 +66,6 @@ func count(templates []template, held map[string]*resource, failed failures) tal
 		}
 	}
 	return t
-}
-
-// names returns the names of templates, sorted.
-func names(templates []template) []string {
-	all := make([]string, 0, len(templates))
-	for _, of := range templates {
-		all = append(all, of.Metadata.Name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // state returns the state of an application that is scheduled and not deleted.
@@ -129,17 +124,20 @@ func describe(p *pass, err error) {
 // theirs, and names those with that first.
 func health(templates []template, held map[string]*resource) xpv2.Condition {
 	messages := map[xpv2.ConditionReason][]string{}
-	for _, name := range names(templates) {
-		c := held[name].GetCondition(xpv2.TypeHealthy)
+	for _, t := range templates {
+		c := held[t.Metadata.Name].GetCondition(xpv2.TypeHealthy)
 		if c.Reason == "" { // It was submitted before there was health, and its cluster is away.
 			c.Reason, c.Message = commonv1.ReasonUnknown, "its health is not known yet"
 		}
-		messages[c.Reason] = append(messages[c.Reason], name+": "+c.Message)
+		messages[c.Reason] = append(messages[c.Reason], t.Metadata.Name+": "+c.Message)
 	}
 	worst, all := commonv1.ReasonHealthy, []string{}
-	for _, r := range [...]xpv2.ConditionReason{commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed} {
-		if len(messages[r]) > 0 {
-			worst, all = r, append(messages[r], all...)
+	for _, r := range []xpv2.ConditionReason{
+		commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed,
+	} {
+		if of := messages[r]; len(of) > 0 {
+			slices.Sort(of)
+			worst, all = r, slices.Concat(of, all)
 		}
 	}
 	return commonv1.Health(worst, managedadapter.Clip(managedadapter.Some(all, namedMost, "; "), messageBytes))

@@ -80,8 +80,13 @@ func describe(p *pass, err error) error {
 	}
 	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()),
 		ready(o.Status.State).WithObservedGeneration(o.GetGeneration()))
-	if h, known := health(p); known {
-		o.SetConditions(commonv1.Health(h.Reason, managedadapter.Clip(h.Message, messageBytes)).
+	health := readiness.Health{Reason: commonv1.ReasonProgressing, Message: messageNotSubmitted}
+	submitted := o.Status.State == workloadv1alpha1.StateSubmitted
+	if submitted && p.live != nil {
+		health = readiness.HealthOf(p.live, p.remote.Mapping.Status)
+	}
+	if !submitted || p.looked { // Else it stays as it was last known.
+		o.SetConditions(commonv1.Health(health.Reason, managedadapter.Clip(health.Message, messageBytes)).
 			WithObservedGeneration(o.GetGeneration()))
 	}
 	if !p.looked {
@@ -99,18 +104,6 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 		return xpv2.Deleting()
 	}
 	return xpv2.Unavailable().WithMessage(messageNotSubmitted)
-}
-
-// health returns the health of the resource, and whether it is known: while the cluster cannot be looked at, that of a
-// submitted resource stays as it was.
-func health(p *pass) (readiness.Health, bool) {
-	if p.resource.Status.State != workloadv1alpha1.StateSubmitted || p.looked && p.live == nil {
-		return readiness.Health{Reason: commonv1.ReasonProgressing, Message: messageNotSubmitted}, true
-	}
-	if !p.looked {
-		return readiness.Health{}, false
-	}
-	return readiness.HealthOf(p.live, p.remote.Mapping.Status), true
 }
 
 // showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be

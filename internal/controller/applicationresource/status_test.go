@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +15,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
 
 func TestStateOf(t *testing.T) {
@@ -110,27 +109,29 @@ func TestHealth(t *testing.T) {
 	job := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job", "status": map[string]any{},
 	}}
-	missing := readiness.Health{Reason: commonv1.ReasonProgressing, Message: messageNotSubmitted}
 	for name, tc := range map[string]struct {
-		state workloadv1alpha1.State
-		pass  pass
-		want  readiness.Health
-		known bool
+		last workloadv1alpha1.State
+		pass pass
+		err  error
+		want string // the message
 	}{
-		"Live": {
-			state: submitted, pass: pass{looked: true, live: job}, known: true,
-			want: readiness.Health{Reason: commonv1.ReasonProgressing, Message: "Job not started"},
-		},
-		"Gone":    {state: submitted, pass: pass{looked: true}, known: true, want: missing},
-		"Refused": {state: workloadv1alpha1.StateFailed, pass: pass{looked: true, live: job}, known: true, want: missing},
-		"Away":    {state: submitted},
+		"Live":    {last: submitted, pass: pass{looked: true, current: true, live: job}, want: "Job not started"},
+		"Gone":    {last: submitted, pass: pass{looked: true}, want: messageNotSubmitted},
+		"Refused": {last: submitted, pass: pass{looked: true, live: job}, err: errConflict, want: messageNotSubmitted},
+		"Away":    {last: submitted, err: clusters.ErrUnreachable, want: "as it was"},
+		"New":     {err: clusters.ErrUnreachable, want: messageNotSubmitted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.pass.resource = &resource{}
-			tc.pass.resource.Status.State = tc.state
-			got, known := health(&tc.pass)
-			if diff := cmp.Diff(tc.want, got); diff != "" || known != tc.known {
-				t.Errorf("known: want %t, got %t; -want, +got:\n%s", tc.known, known, diff)
+			r := &resource{}
+			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "c"}
+			r.Status.State = tc.last
+			r.SetConditions(commonv1.Health(commonv1.ReasonProgressing, "as it was"))
+			tc.pass.resource, tc.pass.before = r, r.DeepCopy()
+			if err := describe(&tc.pass, tc.err); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.GetCondition(xpv2.TypeHealthy); got.Message != tc.want || got.Reason != commonv1.ReasonProgressing {
+				t.Errorf("want %q, got %v", tc.want, got)
 			}
 		})
 	}
