@@ -151,7 +151,7 @@ func Query(text string, object map[string]any) (bool, error) {
 	return bool(answer), nil
 }
 
-// CheckQuery returns the error of a query that is not valid, whatever it is asked about.
+// CheckQuery returns the error of a query that is invalid, whatever it is asked about.
 func CheckQuery(text string) error { return compiled(text).err }
 
 // compiled returns a query, from memory if it was asked before.

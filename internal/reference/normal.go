@@ -134,8 +134,8 @@ func (r *Reference) check(rules Rules) {
 	}
 }
 
-// inspects reports whether an Object waits for more than conditions of what a reference names: any change may be what it
-// waits for.
+// inspects reports whether an Object waits for more than conditions of what a reference names, so that each change of
+// that matters to it.
 func (r *Reference) inspects(f Referrer) bool {
 	return (r.WaitFor == commonv1.WaitForHealthy || r.Query != "") && !f.hasResource()
 }

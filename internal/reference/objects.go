@@ -62,7 +62,7 @@ type Referrer struct {
 // finalizer returns the finalizer on all that an Object refers to.
 func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
 
-// hasResource reports whether an Object has made or adopted its resource: then it waits for no condition any more.
+// hasResource reports whether an Object has made or adopted its resource: then it waits for no more than what it reads.
 func (f Referrer) hasResource() bool { return len(f.Observed().Manifest.Raw) > 0 }
 
 // node returns the place of an Object in the graph of references.
@@ -228,7 +228,7 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 }
 
 // Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it, or
-// waits for its health or a query.
+// waits for its health or for a query, which may be about any field.
 func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	at := node{gvk.GroupKind(), client.ObjectKeyFromObject(is)}
 	readers, err := s.referrers(context.Background(), at.kind, is)
