@@ -32,8 +32,10 @@ func TestAwait(t *testing.T) {
 		content string // as YAML
 		want    string // after the name, empty if nothing is waited for
 	}{
-		"Exists":   {"To exist is enough.", object, commonv1.WaitForExists, "", "{}", ""},
-		"Ready":    {"A condition is.", object, commonv1.WaitForReady, "", "status: {conditions: [{type: Ready, status: 'True'}]}", ""},
+		"Exists": {"To exist is enough.", object, commonv1.WaitForExists, "", "{}", ""},
+		"Ready": {
+			"A condition is.", object, commonv1.WaitForReady, "", "status: {conditions: [{type: Ready, status: 'True'}]}", "",
+		},
 		"NotReady": {"It must be there.", object, commonv1.WaitForReady, "", "{}", "to be ready"},
 		"NoResource": {
 			"An Object without a resource is not healthy.", object, commonv1.WaitForHealthy, "",

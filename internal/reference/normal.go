@@ -54,8 +54,8 @@ type Rules struct {
 	CrossNamespace bool
 }
 
-// Normalise returns the references of an Object in their order: of one that has several members that of dependsOn first.
-// Entries without effect are left out.
+// Normalise returns the references of an Object in their order: of an entry that has several members that of dependsOn
+// first. Entries without effect are left out.
 func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 	var refs []Reference
 	for i, r := range spec.References {

@@ -118,7 +118,9 @@ func TestReads(t *testing.T) {
 		},
 		"QueryOfOther": {
 			"It must be a query about it.",
-			[]commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "other", CelQuery: "true"}}, reading(shape, "source", nil)},
+			[]commonv1.Reference{
+				{DependsOn: &commonv1.DependsOn{Name: "other", CelQuery: "true"}}, reading(shape, "source", nil),
+			},
 			false, false,
 		},
 		"Reader": {"A field that is read differs.", []commonv1.Reference{reading(color, "source", nil)}, false, true},

@@ -302,9 +302,9 @@ func (r *Reference) health(x *found, u *unstructured.Unstructured) readiness.Ver
 	}
 }
 
-// mayHaveStatus reports whether a kind of a target may have a status. Only the target knows, which may be that of another
-// replica. It is assumed of kinds that Kubernetes does not bring along: nothing counts as healthy before somebody has
-// looked at it.
+// mayHaveStatus reports whether a kind of a target may have a status. Only the target knows, which may be that of
+// another replica. It is assumed of kinds that Kubernetes does not bring along: nothing counts as healthy before
+// somebody has looked at it.
 func mayHaveStatus(gvk schema.GroupVersionKind) bool {
 	t, known := scheme.Scheme.AllKnownTypes()[gvk]
 	if !known {

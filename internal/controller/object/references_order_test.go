@@ -41,9 +41,9 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// TestHealthyChain installs three Objects, each of which waits until the resource of the one before it works, and the last
-// for a query, too. It shows that nothing is made before, that each says what it waits for, and that an Object which has
-// its resource goes on when the health of the other is lost. The test is the controller of the Deployments.
+// TestHealthyChain installs three Objects, each of which waits until the resource of the one before it works, and the
+// last for a query, too. It shows that nothing is made before, that each says what it waits for, and that an Object
+// which has its resource goes on when the health of the other is lost. The test is the controller of the Deployments.
 func TestHealthyChain(t *testing.T) {
 	forWorldsBeside(t, func(t *testing.T, w world) {
 		on := func(name, query string) commonv1.Reference {
