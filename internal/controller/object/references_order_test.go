@@ -41,6 +41,10 @@ func TestChain(t *testing.T) {
 	})
 }
 
+// rolledOut is what the controller of a Deployment says when all replicas are there.
+const rolledOut = `"observedGeneration":1,"conditions":[{"type":"Available","status":"True"},` +
+	`{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]`
+
 // TestHealthyChain installs three Objects, each of which waits until the resource of the one before it works, and the
 // last for a query, too. It shows that nothing is made before, that each says what it waits for, and that an Object
 // which has its resource goes on when the health of the other is lost. The test is the controller of the Deployments.
@@ -54,8 +58,8 @@ func TestHealthyChain(t *testing.T) {
 		works := func(name string, available int) {
 			t.Helper()
 			kube.PatchStatus(t, w.tc, &appsv1.Deployment{ObjectMeta: build.Meta(w.target, name)}, fmt.Sprintf(
-				`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":%[1]d,`+
-					`"availableReplicas":%[1]d,"conditions":[{"type":"Available","status":"True"}]}}`, available))
+				`{"status":{"replicas":1,"updatedReplicas":1,"readyReplicas":%[1]d,"availableReplicas":%[1]d,%[2]s}}`,
+				available, rolledOut))
 		}
 		const labelled = "object.?status.?atProvider.?manifest.?metadata.?labels['open'].orValue('') == 'yes'"
 		first, second, third := w.keeper("1"), w.keeper("2", on("1", "")), w.keeper("3", on("2", labelled))

@@ -92,8 +92,7 @@ func TestDependencyIsAwaited(t *testing.T) {
 			},
 			want: "/source to be healthy: In progress: ",
 			end: func(t *testing.T, w world, u client.Object) client.Object {
-				kube.PatchStatus(t, w.c, u,
-					`{"status":{"observedGeneration":1,"conditions":[{"type":"Available","status":"True"}]}}`)
+				kube.PatchStatus(t, w.c, u, `{"status":{`+rolledOut+`}}`)
 				return u
 			},
 		},
