@@ -102,6 +102,8 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 		m, ok := served[l.GVK]
 		l.mapping = m
 		switch {
+		case l.Query != "" && !f.hasResource() && readiness.CheckQuery(l.Query) != nil:
+			l.Err = invalid("%s.celQuery: %v", l.At, readiness.CheckQuery(l.Query))
 		case !ok:
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
 		case m.Namespaced && l.Namespace == "":
@@ -121,9 +123,6 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	reason := ReasonOf(ref.Err)
 	if reason == commonv1.ReasonInvalidReference {
 		return ref.Err
-	}
-	if err := readiness.CheckQuery(ref.Query); ref.Query != "" && err != nil && !f.hasResource() {
-		return invalid("%s.celQuery: %v", ref.At, err)
 	}
 	inCycle := reason == commonv1.ReasonReferenceCycle
 	var all []*found
