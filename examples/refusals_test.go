@@ -38,6 +38,18 @@ var mistakes = map[string]struct {
 		value: map[string]any{"kind": "providerconfig", "name": "remote"},
 		field: []string{"spec", "providerConfigRef"},
 	},
+	"fromObject cannot be set": {
+		value: []any{map[string]any{
+			"fromObject": map[string]any{"name": "x"}, "dependsOn": map[string]any{"name": "x"},
+		}},
+		field: []string{"spec", "references"},
+	},
+	"map must be set": {
+		value: []any{map[string]any{"patchesFrom": map[string]any{
+			"name": "x", "fieldPath": "data.x", "transforms": []any{map[string]any{"type": "map"}},
+		}}},
+		field: []string{"spec", "references"},
+	},
 	"exactly one of name and selector": {
 		value: []any{map[string]any{"patchesFrom": map[string]any{"fieldPath": "data.x"}}},
 		field: []string{"spec", "references"},

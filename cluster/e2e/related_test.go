@@ -145,6 +145,12 @@ func newShapes() map[string]shape {
 				Name: neighbour(o, "cel"), WaitFor: commonv1.WaitForReady,
 			}}}
 		}},
+		"waits-healthy": {with: func(o build.Object, _ bed) {
+			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				Name: neighbour(o, "cel"), WaitFor: commonv1.WaitForHealthy,
+				CelQuery: "object.?status.?atProvider.?manifest.?data.?color.orValue('') == 'blue'",
+			}}}
+		}},
 		"from-object": {with: func(o build.Object, _ bed) {
 			to := "spec.forProvider.manifest.data.name"
 			o.Desired().References = []commonv1.Reference{{ToFieldPath: &to, FromObject: &commonv1.FromObject{

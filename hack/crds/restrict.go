@@ -10,13 +10,19 @@ const policiesRule = "self.all(p, p == '*') || 'Observe' in self && !('*' in sel
 const policiesMessage = `managementPolicies must be ["*"], [], or Observe with any of Create, Update, ` +
 	"Delete and LateInitialize; Delete together with Update or LateInitialize needs Create"
 
-// restrict has the control plane refuse values of a field that can only fail.
+// restrict has the control plane refuse values of a field that can only fail, and names what is in a manifest as far as
+// Objects are selected by it.
 func restrict(field string, schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	switch field {
 	case "providerConfigRef":
 		if kind, ok := properties["kind"].(map[string]any); ok {
 			kind["enum"] = []any{"ProviderConfig", "ClusterProviderConfig"}
+		}
+	case "manifest":
+		schema["properties"] = map[string]any{
+			"apiVersion": map[string]any{"type": "string", "description": "apiVersion of the resource on the target."},
+			"kind":       map[string]any{"type": "string", "description": "kind of the resource on the target."},
 		}
 	case "managementPolicies":
 		if schema["type"] != "array" {

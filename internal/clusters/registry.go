@@ -159,7 +159,8 @@ func notHere(p commonv1.ProviderCredentials) bool {
 }
 
 // Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
-// tell, and connects to nothing. The owner is woken when the labels of its namespace change.
+// tell, and connects to nothing. An owner without a namespace is told that a selector cannot be read. The owner is
+// woken when the labels of its namespace change.
 func (r *Registry) Admit(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
 	return r.options.admitNamespace(ctx, r.local, o, described)
 }

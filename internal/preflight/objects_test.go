@@ -168,6 +168,14 @@ func TestJudgeObjects(t *testing.T) {
 				"spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
 				"change the reference: docs/references.md")},
 		},
+		"MembersTogether": {
+			reason: "A dependency beside a value counts from now on.",
+			object: read(t, clusterScoped, "spec: {references: [{dependsOn: {name: other}, patchesFrom: {name: other, "+
+				"fieldPath: metadata.uid}}]}"),
+			want: []verdict{differs(ofCluster+" with dependsOn beside patchesFrom in a reference",
+				"both count: the Object is not reconciled as long as what dependsOn names does not exist, and that is "+
+					"deleted after the Object")},
+		},
 		"NotSynced": {
 			reason: "What is half done would be done by the takeover.",
 			object: read(t, clusterScoped,

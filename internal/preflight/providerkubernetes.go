@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"slices"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -163,12 +164,19 @@ func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s 
 	}
 }
 
-// judgeReferences adds the references that are refused.
+// judgeReferences adds the references that are refused, and those of which more counts than before.
 func (p *pass) judgeReferences(gvk schema.GroupVersionKind, what string, o object.Object) {
 	rules := reference.Rules{GVK: gvk, Namespace: o.GetNamespace(), CrossNamespace: p.options.Target.AllowCrossNamespace}
 	open := rules
 	open.CrossNamespace = true
 	others := reference.Normalise(o.Desired(), open)
+	if slices.ContainsFunc(o.Desired().References, func(r commonv1.Reference) bool {
+		return r.DependsOn != nil && r.PatchesFrom != nil
+	}) {
+		p.t.add(differs(what+" with dependsOn beside patchesFrom in a reference",
+			"both count: the Object is not reconciled as long as what dependsOn names does not exist, "+
+				"and that is deleted after the Object"), nameOf(o))
+	}
 	for i, r := range reference.Normalise(o.Desired(), rules) {
 		switch {
 		case r.Err == nil:

@@ -31,19 +31,13 @@ func (h Health) Verdict() Verdict {
 	return Verdict{Ready: h.Reason == commonv1.ReasonHealthy, Message: h.Message}
 }
 
-// reasons are the reasons of condition Healthy by what kstatus finds.
-var reasons = map[status.Status]xpv2.ConditionReason{
-	status.CurrentStatus:    commonv1.ReasonHealthy,
-	status.InProgressStatus: commonv1.ReasonProgressing,
-	status.FailedStatus:     commonv1.ReasonFailed,
-}
-
 // HealthOf returns the health of a resource as it is on its server, with its status: neither that of a manifest, nor of
-// what is left of a resource that was too large to be shown.
+// what is left of a resource that was too large to be shown. Whole numbers are int64, as in any unstructured resource.
 //
 // hasStatus says that its server serves subresource status of its kind (clusters.Mapping has it): then the resource is
-// in progress until somebody has written a status, where one without is healthy once it exists. Where that is not known,
-// false takes a resource that nobody has looked at yet for healthy, and true one without a status for ever in progress.
+// in progress until somebody has written a status, where one without is healthy once it exists. Where that is not
+// known, false takes a resource that nobody has looked at yet for healthy, and true takes one that never gets a status
+// for one in progress.
 //
 // There is always an answer. A status that cannot be read gives ReasonUnknown, and a message that quotes nothing of it.
 // The resource is neither copied nor changed.
@@ -64,7 +58,13 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 		}
 		return Health{commonv1.ReasonUnknown, "its health cannot be told: " + field + " is malformed"}
 	}
-	h = Health{reasons[found.Status], found.Message}
+	h = Health{commonv1.ReasonProgressing, found.Message}
+	switch found.Status { //nolint:exhaustive // The others mean that it does not work yet, or not for long.
+	case status.CurrentStatus:
+		h.Reason = commonv1.ReasonHealthy
+	case status.FailedStatus:
+		h.Reason = commonv1.ReasonFailed
+	}
 	for _, c := range found.Conditions {
 		h.Message = cmp.Or(h.Message, c.Reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/pkg/errors"
@@ -17,22 +18,28 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 )
 
-// A Verdict reports whether a resource is ready and, if it is not or nothing tells, why: a message for users, without a
-// final dot.
+// A Verdict reports whether a resource is ready, and why or what to know of it, if there is anything to say: a message
+// for users, without a final dot.
 type Verdict struct {
 	Ready   bool
 	Message string
 }
 
-// Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource
-// satisfies. A resource that is being deleted satisfies none. hasStatus is that of HealthOf. The error says that the
-// policy is not one this package knows.
+// Of returns the verdict of a policy on a resource. An empty policy is DeriveFromCelQuery if there is a query, and
+// SuccessfulCreate if there is none, which any existing resource satisfies. A resource that is being deleted satisfies
+// none. hasStatus is that of HealthOf. The error says that the policy is not one this package knows.
 func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Verdict, error) {
 	if m := deletionOf(u); m != "" {
 		return Verdict{Message: m}, nil
 	}
+	if r.Policy == "" && r.CelQuery != "" {
+		r.Policy = commonv1.ReadinessDeriveFromCelQuery
+	}
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
+		if r.CelQuery != "" { // provider-kubernetes has stored this policy where nobody has named one.
+			return Verdict{Ready: true, Message: "celQuery is not looked at: policy is SuccessfulCreate"}, nil
+		}
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
 		return fromConditions(u, "Ready"), nil
@@ -44,6 +51,14 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Ver
 		return HealthOf(u, hasStatus).Verdict(), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
+}
+
+// OfCondition returns the verdict of one condition of a resource, as policy DeriveFromObject does of Ready.
+func OfCondition(u *unstructured.Unstructured, t xpv2.ConditionType) Verdict {
+	if m := deletionOf(u); m != "" {
+		return Verdict{Message: m}
+	}
+	return fromConditions(u, string(t))
 }
 
 func fromQuery(query string, u *unstructured.Unstructured) Verdict {
@@ -135,6 +150,9 @@ func Query(text string, object map[string]any) (bool, error) {
 	}
 	return bool(answer), nil
 }
+
+// CheckQuery returns the error of a query that is invalid, whatever it is asked about.
+func CheckQuery(text string) error { return compiled(text).err }
 
 // compiled returns a query, from memory if it was asked before.
 func compiled(text string) *query {

@@ -75,6 +75,19 @@ func TestOf(t *testing.T) {
 			want: Verdict{Message: "The resource is being deleted"},
 		},
 		"Default": {reason: "Without a policy, existing is enough.", u: with(), want: Verdict{Ready: true}},
+		"DefaultWithQuery": {
+			reason: "A query without a policy counts.",
+			query:  "false",
+			u:      with(),
+			want:   Verdict{Message: "The CEL query is false"},
+		},
+		"QueryBesidePolicy": {
+			reason: "A policy that does not look at the query says so.",
+			policy: commonv1.ReadinessSuccessfulCreate,
+			query:  "false",
+			u:      with(),
+			want:   Verdict{Ready: true, Message: "celQuery is not looked at: policy is SuccessfulCreate"},
+		},
 		"SuccessfulCreate": {
 			reason: "Existing is enough.",
 			policy: commonv1.ReadinessSuccessfulCreate,

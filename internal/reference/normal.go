@@ -30,6 +30,8 @@ type Reference struct {
 	Selector string
 	// WaitFor says what to wait for beside the existence of the resource and of the field.
 	WaitFor commonv1.WaitFor
+	// Query is the CEL query that the resource must satisfy, too, empty for none.
+	Query string
 	// From is the field that is read, empty for none, and To the field of the manifest that is written, empty for none.
 	From, To string
 	// Transforms change the value on its way.
@@ -52,32 +54,35 @@ type Rules struct {
 	CrossNamespace bool
 }
 
-// Normalise returns the references of an Object in their order. Entries without effect are left out.
+// Normalise returns the references of an Object in their order: of an entry that has several members that of dependsOn
+// first. Entries without effect are left out.
 func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 	var refs []Reference
 	for i, r := range spec.References {
 		at := fmt.Sprintf("spec.references[%d]", i)
 		to := ptr.Deref(r.ToFieldPath, "")
-		var n Reference
-		switch p, f, d := r.PatchesFrom, r.FromObject, r.DependsOn; {
+		if d := r.DependsOn; d != nil {
+			n := rules.named(d.APIVersion, d.Kind, d.Namespace, d.Name)
+			n.At, n.WaitFor, n.Query = at+".dependsOn", d.WaitFor, d.CelQuery
+			refs = append(refs, n)
+		}
+		switch p, f := r.PatchesFrom, r.FromObject; {
 		case p != nil:
-			n = rules.named(p.APIVersion, p.Kind, p.Namespace, p.Name)
+			n := rules.named(p.APIVersion, p.Kind, p.Namespace, p.Name)
 			n.At, n.From, n.To, n.Transforms = at+".patchesFrom", p.FieldPath, cmp.Or(to, p.FieldPath), p.Transforms
 			n.setSelector(ptr.Deref(p.Selector, metav1.LabelSelector{}))
+			refs = append(refs, n)
 		case f != nil:
-			n = rules.named(f.APIVersion, f.Kind, f.Namespace, f.Name)
+			n := rules.named(f.APIVersion, f.Kind, f.Namespace, f.Name)
 			n.At, n.From, n.To = at+".fromObject", f.FieldPath, strings.TrimPrefix(to, manifestPath)
 			if f.Name == "" && len(f.MatchLabels) > 0 {
 				n.setSelector(metav1.LabelSelector{MatchLabels: f.MatchLabels})
 			}
-		case d != nil:
-			n = rules.named(d.APIVersion, d.Kind, d.Namespace, d.Name)
-			n.At, n.WaitFor = at+".dependsOn", d.WaitFor
-		default:
-			continue
+			refs = append(refs, n)
 		}
-		n.check(rules)
-		refs = append(refs, n)
+	}
+	for i := range refs {
+		refs[i].check(rules)
 	}
 	return refs
 }
@@ -127,6 +132,12 @@ func (r *Reference) check(rules Rules) {
 	if r.Err != nil {
 		r.Err = invalid("%s: %v", r.At, r.Err)
 	}
+}
+
+// inspects reports whether an Object waits for more than conditions of what a reference names, so that each change of
+// that matters to it.
+func (r *Reference) inspects(f Referrer) bool {
+	return (r.WaitFor == commonv1.WaitForHealthy || r.Query != "") && !f.hasResource()
 }
 
 // node returns what a reference to an Object, or to Objects, names.

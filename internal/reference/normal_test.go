@@ -49,11 +49,16 @@ func TestNormalise(t *testing.T) {
 			"In a namespace the default is an Object there.", team, "[{dependsOn: {name: a, waitFor: Ready}}]",
 			"[0].dependsOn: " + present + "team/a[] > Ready",
 		},
-		"Precedence": {
-			"Of several members patchesFrom counts, then fromObject.", cluster,
-			"[{dependsOn: {name: d}, fromObject: {name: f}, patchesFrom: {name: p, fieldPath: x}}, " +
-				"{dependsOn: {name: d}, fromObject: {name: f}}]",
-			"[0].patchesFrom: " + former + "/p[] x>x\n[1].fromObject: " + former + "/f[] >",
+		"Together": {
+			"A dependency counts beside a value, and comes first.", cluster,
+			"[{dependsOn: {name: d, waitFor: Ready}, patchesFrom: {name: p, fieldPath: x}}, {dependsOn: {name: e}}]",
+			"[0].dependsOn: " + former + "/d[] > Ready\n[0].patchesFrom: " + former + "/p[] x>x\n" +
+				"[1].dependsOn: " + former + "/e[] >",
+		},
+		"Stored": {
+			"Of what is stored from before the rule against it, patchesFrom counts before fromObject.", cluster,
+			"[{fromObject: {name: f}, patchesFrom: {name: p, fieldPath: x}}]",
+			"[0].patchesFrom: " + former + "/p[] x>x",
 		},
 		"Relative": {
 			"patchesFrom only knows paths in the manifest, which may be of an Object itself.", cluster,

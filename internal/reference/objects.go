@@ -62,6 +62,9 @@ type Referrer struct {
 // finalizer returns the finalizer on all that an Object refers to.
 func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
 
+// hasResource reports whether an Object has made or adopted its resource: then it waits for no more than what it reads.
+func (f Referrer) hasResource() bool { return len(f.Observed().Manifest.Raw) > 0 }
+
 // node returns the place of an Object in the graph of references.
 func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyFromObject(f)} }
 
@@ -224,7 +227,8 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 	return all, nil
 }
 
-// Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it.
+// Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it, or
+// waits for its health or for a query, which may be about any field.
 func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	at := node{gvk.GroupKind(), client.ObjectKeyFromObject(is)}
 	readers, err := s.referrers(context.Background(), at.kind, is)
@@ -236,15 +240,20 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	if err != nil || werr != nil {
 		return true
 	}
-	differs := func(r Reference) bool {
-		if r.From == "" || r.node() != at && !r.selects(at.kind, is) {
+	differs := func(f Referrer, r Reference) bool {
+		if r.From == "" {
+			return r.node() == at && r.inspects(f)
+		}
+		if r.node() != at && !r.selects(at.kind, is) {
 			return false
 		}
 		a, had, _ := read(before, r.From)
 		b, has, _ := read(now, r.From)
 		return had != has || !equality.Semantic.DeepEqual(a, b)
 	}
-	return slices.ContainsFunc(readers, func(f Referrer) bool { return slices.ContainsFunc(s.edges(f), differs) })
+	return slices.ContainsFunc(readers, func(f Referrer) bool {
+		return slices.ContainsFunc(s.edges(f), func(r Reference) bool { return differs(f, r) })
+	})
 }
 
 // content returns the content of an Object as it is in JSON.

@@ -89,7 +89,7 @@ func TestHiddenValues(t *testing.T) {
 		"status.atProvider.manifest.data.a": commonv1.ReasonInvalidReference,
 	} {
 		ref := &Reference{GVK: mobjectv1alpha1.ObjectGroupVersionKind, From: field}
-		_, err := r.contentOf(t.Context(), Referrer{Object: secret}, ref)
+		_, err := r.contentOf(t.Context(), Referrer{Object: named("reader")}, Referrer{Object: secret}, ref)
 		if got := ReasonOf(err); got != want || got != "" && !strings.Contains(err.Error(), "connectionDetails") {
 			t.Errorf("%s: want reason %q, got %v", field, want, err)
 		}
@@ -106,6 +106,23 @@ func TestReads(t *testing.T) {
 		want   bool
 	}{
 		"Nobody": {"Nobody refers to it.", nil, false, false},
+		"Healthy": {
+			"Who waits for its health reads all of it.",
+			[]commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "source", WaitFor: commonv1.WaitForHealthy}}},
+			false, true,
+		},
+		"Query": {
+			"Who waits for a query does.",
+			[]commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "source", CelQuery: "true"}}},
+			false, true,
+		},
+		"QueryOfOther": {
+			"It must be a query about it.",
+			[]commonv1.Reference{
+				{DependsOn: &commonv1.DependsOn{Name: "other", CelQuery: "true"}}, reading(shape, "source", nil),
+			},
+			false, false,
+		},
 		"Reader": {"A field that is read differs.", []commonv1.Reference{reading(color, "source", nil)}, false, true},
 		"Same":   {"A field that is read is the same.", []commonv1.Reference{reading(color, "source", nil)}, true, false},
 		"Else":   {"Another field is read.", []commonv1.Reference{reading(shape, "source", nil)}, false, false},
@@ -133,6 +150,19 @@ func TestReads(t *testing.T) {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestReadsNoMore shows that an Object which has its resource waits for the health of nothing.
+func TestReadsNoMore(t *testing.T) {
+	made := showing("green")
+	made.Name, made.Labels = "reader", nil
+	made.Desired().References = []commonv1.Reference{{
+		DependsOn: &commonv1.DependsOn{Name: "source", WaitFor: commonv1.WaitForHealthy, CelQuery: "true"},
+	}}
+	r, _ := cached(t, made)
+	if r.Reads(mobjectv1alpha1.ObjectGroupVersionKind, showing("blue"), showing("red")) {
+		t.Error("the status of the other may be written later")
 	}
 }
 

@@ -5,14 +5,17 @@ import (
 	"context"
 	"slices"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
@@ -99,6 +102,8 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 		m, ok := served[l.GVK]
 		l.mapping = m
 		switch {
+		case l.Query != "" && !f.hasResource() && readiness.CheckQuery(l.Query) != nil:
+			l.Err = invalid("%s.celQuery: %v", l.At, readiness.CheckQuery(l.Query))
 		case !ok:
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
 		case m.Namespaced && l.Namespace == "":
@@ -172,14 +177,14 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 	}
 	objs, err := r.lookup(ctx, ref.node(), ref.selector)
 	for _, o := range objs {
-		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(ctx, o, ref) }})
+		all = append(all, &found{o, pinOf(ref.GVK, o), func() (map[string]any, error) { return r.contentOf(ctx, f, o, ref) }})
 	}
 	return all, refused(err)
 }
 
-// contentOf returns the content of an Object that a reference names.
-func (r *Resolver) contentOf(ctx context.Context, o Referrer, ref *Reference) (c map[string]any, err error) {
-	if ref.From == "" || r.options.Owned == nil || r.options.Owned(o.Object) {
+// contentOf returns the content of an Object that a reference of another one names.
+func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference) (c map[string]any, err error) {
+	if ref.From == "" && !ref.inspects(f) || r.options.Owned == nil || r.options.Owned(o.Object) {
 		c, err = content(o.Object, ref.GVK)
 		err = refused(err)
 	} else {
@@ -212,8 +217,7 @@ func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map
 
 // use reads from a resource what a reference wants of it.
 func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
-	made := len(f.Observed().Manifest.Raw) > 0 // The Object has its resource already.
-	waits := r.WaitFor == commonv1.WaitForReady && !made
+	waits := (r.WaitFor == commonv1.WaitForReady || r.inspects(f)) && !f.hasResource()
 	if r.From == "" && !waits {
 		return nil
 	}
@@ -224,8 +228,10 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if err != nil {
 		return err
 	}
-	if waits && !isReady(c) {
-		return waiting("%s to be ready", r)
+	if waits {
+		if err := r.await(x, c); err != nil {
+			return err
+		}
 	}
 	if r.From == "" {
 		return nil
@@ -247,10 +253,64 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	return res.take(value{written: written, secret: holdsSecret(c), ref: r})
 }
 
-func isReady(content map[string]any) bool {
-	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject},
-		&unstructured.Unstructured{Object: content}, false)
-	return err == nil && v.Ready
+// messageLetters is how much of what a resource says of its health is repeated.
+const messageLetters = 1024
+
+// await returns what an Object waits for before it has a resource, given the content of what it depends on.
+func (r *Reference) await(x *found, content map[string]any) error {
+	u := &unstructured.Unstructured{Object: content}
+	switch r.WaitFor {
+	case commonv1.WaitForReady:
+		if !readiness.OfCondition(u, xpv2.TypeReady).Ready {
+			return waiting("%s to be ready", r)
+		}
+	case commonv1.WaitForHealthy:
+		if v := r.health(x, u); !v.Ready {
+			return waiting("%s to be healthy: %.*s", r, messageLetters, v.Message)
+		}
+	case commonv1.WaitForExists:
+	}
+	if r.Query == "" {
+		return nil
+	}
+	v, err := readiness.Of(commonv1.Readiness{CelQuery: r.Query}, u, false)
+	if err != nil || !v.Ready {
+		return waiting("%s to satisfy %s.celQuery: %s", r, r.At, v.Message)
+	}
+	return nil
+}
+
+// health returns whether what a reference names works: of an Object what it shows of its resource.
+func (r *Reference) health(x *found, u *unstructured.Unstructured) readiness.Verdict {
+	if r.GVK.Group == workloadv1alpha1.Group {
+		return readiness.OfCondition(u, xpv2.TypeHealthy)
+	}
+	if _, isObject := x.Object.(Referrer); !isObject {
+		return readiness.HealthOf(u, r.mapping.Status).Verdict()
+	}
+	seen, _, _ := read(u.Object, "status.atProvider.manifest")
+	omitted, _, _ := read(u.Object, "status.atProvider.omittedBytes")
+	switch shown, _ := seen.(map[string]any); {
+	case omitted != nil:
+		return readiness.Verdict{Message: "its resource is too large to be shown in its status: use waitFor: Ready"}
+	case shown == nil:
+		return readiness.Verdict{Message: "it has no resource yet"}
+	default:
+		u = &unstructured.Unstructured{Object: shown}
+		return readiness.HealthOf(u, mayHaveStatus(u.GroupVersionKind())).Verdict()
+	}
+}
+
+// mayHaveStatus reports whether a kind of a target may have a status. Only the target knows, which may be that of
+// another replica. It is assumed of kinds that Kubernetes does not bring along: nothing counts as healthy before
+// somebody has looked at it.
+func mayHaveStatus(gvk schema.GroupVersionKind) bool {
+	t, known := scheme.Scheme.AllKnownTypes()[gvk]
+	if !known {
+		return true
+	}
+	_, has := t.FieldByName("Status")
+	return has
 }
 
 // purposeReferences are the resources an Object refers to.

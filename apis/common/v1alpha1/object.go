@@ -18,18 +18,21 @@ type ObjectSpec struct {
 	// connectionDetails lists the values that are copied from resources on the target into the connection secret
 	// named by writeConnectionSecretToRef.
 	// +optional
+	// +listType=atomic
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
 
 	// references lists the resources of the control plane this Object depends on, in the order in which they are
 	// resolved. There are at most 100: each is resolved on each reconcile, and puts a finalizer on its resource.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
 	References []Reference `json:"references,omitempty"`
 
-	// readiness decides when the Object counts as Ready. The default is policy SuccessfulCreate.
+	// readiness decides when the Object counts as Ready. The default is policy DeriveFromCelQuery if there is a celQuery,
+	// and SuccessfulCreate if there is none.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
-	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
+	// +kubebuilder:validation:XValidation:rule="!has(self.policy) || self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || !has(self.policy) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
 	Readiness Readiness `json:"readiness,omitempty"`
 
 	// watch is accepted for compatibility with provider-kubernetes and has no effect: the resource on the target
@@ -152,18 +155,18 @@ const (
 
 // Readiness decides when an Object counts as Ready.
 type Readiness struct {
-	// policy derives readiness: SuccessfulCreate (the default) once the manifest is applied, DeriveFromObject from
-	// condition Ready of the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery,
-	// DeriveFromHealth from what its status tells by the rules of kstatus for its kind: a Deployment is rolled out, a Job
-	// complete, a LoadBalancer has an address. A resource of a kind with a status is not ready before somebody writes
-	// that; one that tells nothing of its health is ready once it exists.
+	// policy derives readiness: SuccessfulCreate once the manifest is applied, DeriveFromObject from condition Ready of
+	// the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery, DeriveFromHealth from
+	// what its status tells by the rules of kstatus for its kind: a Deployment is rolled out, a Job complete, a
+	// LoadBalancer has an address. A resource of a kind with a status is not ready before somebody writes that; one that
+	// tells nothing of its health is ready once it exists. The default is DeriveFromCelQuery if celQuery is set, and
+	// SuccessfulCreate if it is not.
 	// +optional
-	// +kubebuilder:default=SuccessfulCreate
 	// +kubebuilder:validation:Enum=SuccessfulCreate;DeriveFromObject;AllTrue;DeriveFromCelQuery;DeriveFromHealth
 	Policy ReadinessPolicy `json:"policy,omitempty"`
 
 	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required
-	// by policy DeriveFromCelQuery.
+	// by policy DeriveFromCelQuery, and other policies do not look at it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10000
 	CelQuery string `json:"celQuery,omitempty"`

@@ -6,8 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reference is a dependency of an Object on another resource of the control plane. Of its members, patchesFrom counts
-// first, then fromObject, then dependsOn; without any, the reference has no effect.
+// Reference is a dependency of an Object on another resource of the control plane. dependsOn counts also beside
+// patchesFrom; without any member, the reference has no effect.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.fromObject) || !(has(self.patchesFrom) || has(self.dependsOn))",message="fromObject cannot be set beside patchesFrom or dependsOn"
 type Reference struct {
 	// dependsOn names a resource that must exist, or be ready, before this Object is created.
 	// +optional
@@ -39,6 +41,8 @@ const (
 	WaitForExists WaitFor = "Exists"
 	// WaitForReady waits until the resource has condition Ready=True.
 	WaitForReady WaitFor = "Ready"
+	// WaitForHealthy waits until the resource works: of an Object the one that it keeps on its target.
+	WaitForHealthy WaitFor = "Healthy"
 )
 
 // DependsOn names a resource of the control plane.
@@ -59,11 +63,20 @@ type DependsOn struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// waitFor decides what to wait for: Exists (the default), or Ready, which is condition Ready=True of the resource.
+	// waitFor decides what to wait for, before this Object has a resource: Exists (the default); Ready, which is condition
+	// Ready=True of the resource; or Healthy, which is what its status tells by the rules of kstatus for its kind. Of an
+	// Object, Healthy is that of the resource in its status.atProvider.manifest; of a KubernetesApplication and its
+	// resources it is condition Healthy=True.
 	// +optional
 	// +kubebuilder:default=Exists
-	// +kubebuilder:validation:Enum=Exists;Ready
+	// +kubebuilder:validation:Enum=Exists;Ready;Healthy
 	WaitFor WaitFor `json:"waitFor,omitempty"`
+
+	// celQuery is a CEL expression of type bool over the variable object, the referenced resource as the control plane
+	// holds it. It must be true, too, before this Object has a resource. One that is no CEL makes the reference invalid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10000
+	CelQuery string `json:"celQuery,omitempty"`
 }
 
 // PatchesFrom names a field of a resource of the control plane.
@@ -147,6 +160,7 @@ const (
 // Transform changes a value, as a patch of a Composition does.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'string' || has(self.string)",message="string must be set if type is string"
+// +kubebuilder:validation:XValidation:rule="self.type != 'map' || has(self.map)",message="map must be set if type is map"
 // +kubebuilder:validation:XValidation:rule="self.type != 'convert' || has(self.convert)",message="convert must be set if type is convert"
 type Transform struct {
 	// type of the transform: string, map or convert.
@@ -160,6 +174,9 @@ type Transform struct {
 	// map maps each value that is expected to the one that takes its place. It must be set if type is map. A value that
 	// is not a key is an error.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Map map[string]apiextensionsv1.JSON `json:"map,omitempty"`
 
 	// convert converts the value to another type.
@@ -172,11 +189,6 @@ type StringTransform struct {
 	// fmt is a format as of Go's package fmt, with one verb, for example us-%s.
 	// +kubebuilder:validation:MinLength=1
 	Format string `json:"fmt"`
-
-	// type is accepted for compatibility with Compositions: only Format is known.
-	// +optional
-	// +kubebuilder:validation:Enum=Format
-	Type string `json:"type,omitempty"`
 }
 
 // ConvertTransform converts a value to another type.

@@ -17,12 +17,14 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestColumns shows that the columns are those of the design document, with more in the wide output only.
+// TestColumns shows that the columns are those of the design document and HEALTHY, with more in the wide output only.
 func TestColumns(t *testing.T) {
 	c := provide(t)
 	for plural, want := range map[string][]string{
-		"kubernetesapplications":         {"CLUSTER", "STATUS", "DESIRED", "SUBMITTED", "READY", "AGE"},
-		"kubernetesapplicationresources": {"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS", "READY", "AGE"},
+		"kubernetesapplications": {"CLUSTER", "STATUS", "DESIRED", "SUBMITTED", "READY", "HEALTHY", "AGE"},
+		"kubernetesapplicationresources": {
+			"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS", "READY", "HEALTHY", "AGE",
+		},
 	} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		kube.Get(t, c, types.NamespacedName{Name: plural + ".workload.crossplane.io"}, crd)

@@ -132,10 +132,12 @@ func health(templates []template, held map[string]*resource) xpv2.Condition {
 		messages[c.Reason] = append(messages[c.Reason], t.Metadata.Name+": "+c.Message)
 	}
 	worst, all := commonv1.ReasonHealthy, []string{}
-	for _, r := range [...]xpv2.ConditionReason{commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed} {
+	for _, r := range []xpv2.ConditionReason{
+		commonv1.ReasonUnknown, commonv1.ReasonProgressing, commonv1.ReasonFailed,
+	} {
 		if of := messages[r]; len(of) > 0 {
 			slices.Sort(of)
-			worst, all = r, append(of, all...)
+			worst, all = r, slices.Concat(of, all)
 		}
 	}
 	return commonv1.Health(worst, managedadapter.Clip(managedadapter.Some(all, namedMost, "; "), messageBytes))

@@ -72,8 +72,8 @@ func kubectl(t *testing.T, args ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestWordPress applies the example of the design document and shows what it prints, on a cluster that refuses the
-// Service at first.
+// TestWordPress applies the example of the design document and shows what it prints, and column HEALTHY, on a cluster
+// that refuses the Service at first.
 func TestWordPress(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	allow(t, "builder", []string{"", "apps"}, []string{"namespaces", "deployments", "secrets"})
@@ -90,13 +90,13 @@ func TestWordPress(t *testing.T) {
 
 	for what, want := range map[string]string{
 		"-n complex get kubernetesapplication wordpress-demo": "" +
-			"NAME CLUSTER STATUS DESIRED SUBMITTED READY\n" +
-			"wordpress-demo wordpress-demo-cluster PartiallySubmitted 3 2 False",
+			"NAME CLUSTER STATUS DESIRED SUBMITTED READY HEALTHY\n" +
+			"wordpress-demo wordpress-demo-cluster PartiallySubmitted 3 2 False False",
 		"-n complex get kubernetesapplicationresource --selector app=wordpress-demo": "" +
-			"NAME TEMPLATE-KIND TEMPLATE-NAME CLUSTER STATUS READY\n" +
-			"wordpress-demo-deployment Deployment wordpress wordpress-demo-cluster Submitted True\n" +
-			"wordpress-demo-namespace Namespace wordpress wordpress-demo-cluster Submitted True\n" +
-			"wordpress-demo-service Service wordpress wordpress-demo-cluster Failed False",
+			"NAME TEMPLATE-KIND TEMPLATE-NAME CLUSTER STATUS READY HEALTHY\n" +
+			"wordpress-demo-deployment Deployment wordpress wordpress-demo-cluster Submitted True False\n" +
+			"wordpress-demo-namespace Namespace wordpress wordpress-demo-cluster Submitted True True\n" +
+			"wordpress-demo-service Service wordpress wordpress-demo-cluster Failed False False",
 	} {
 		kube.Eventually(t, "kubectl "+what, func() (bool, string) {
 			diff := cmp.Diff(want, lastColumn.ReplaceAllString(kubectl(t, strings.Fields(what)...), ""))

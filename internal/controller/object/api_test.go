@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,8 +32,8 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other, and still does
-// when it is then written in that one. provider-kubernetes drops watch, celQuery, deletionPropagationPolicy and
-// providerRef in between.
+// when it is then written in that one. provider-kubernetes drops watch, celQuery and deletionPropagationPolicy in
+// between.
 func TestVersionsKeepEveryField(t *testing.T) {
 	c := provide(t)
 	const spec = `{
@@ -40,7 +41,6 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"managementPolicy": "Observe",
 		"managementPolicies": ["*"],
 		"providerConfigRef": {"name": "none"},
-		"providerRef": {"name": "old"},
 		"writeConnectionSecretToRef": {"name": "s", "namespace": "default"},
 		"watch": true,
 		"unreachableTarget": "Orphan",
@@ -49,7 +49,8 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d",
 			"fieldPath": "data.a", "toConnectionSecretKey": "a"}],
 		"references": [
-			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "waitFor": "Ready"}},
+			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "waitFor": "Healthy",
+				"celQuery": "true"}},
 			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d",
 				"fieldPath": "data.a"}, "toFieldPath": "data.b"}
 		],
@@ -88,6 +89,7 @@ func TestCRDs(t *testing.T) {
 		t.Errorf("conversion strategy: want None, got %s", s)
 	}
 	v1, v2 := crd.Spec.Versions[0], crd.Spec.Versions[1]
+	delete(v1.Schema.OpenAPIV3Schema.Properties["spec"].Properties, "providerRef") // It has no effect.
 	if diff := cmp.Diff(v1.Schema, v2.Schema); diff != "" {
 		t.Errorf("both versions serve one schema: -%s, +%s:\n%s", v1.Name, v2.Name, diff)
 	}
@@ -185,6 +187,60 @@ func TestValidation(t *testing.T) {
 	}
 }
 
+// TestFieldSelectors shows by which fields resources can be listed.
+func TestFieldSelectors(t *testing.T) {
+	c := provide(t)
+	const (
+		config, configKind = ".spec.providerConfigRef.name", ".spec.providerConfigRef.kind"
+		cluster            = ".spec.clusterRef.name"
+	)
+	want, got := map[string][]string{
+		"objects.kubernetes.crossplane.io":                      {config, ".spec.forProvider.manifest.kind"},
+		"objects.kubernetes.m.crossplane.io":                    {config, configKind, ".spec.forProvider.manifest.kind"},
+		"observedobjectcollections.kubernetes.crossplane.io":    {config},
+		"observedobjectcollections.kubernetes.m.crossplane.io":  {config, configKind},
+		"publishedresources.syncagent.kcp.io":                   {".spec.resource.kind"},
+		"kubernetesapplications.workload.crossplane.io":         {cluster},
+		"kubernetesapplicationresources.workload.crossplane.io": {cluster},
+	}, map[string][]string{}
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	kube.List(t, c, crds)
+	for _, crd := range crds.Items {
+		for _, f := range crd.Spec.Versions[len(crd.Spec.Versions)-1].SelectableFields {
+			got[crd.GetName()] = append(got[crd.GetName()], f.JSONPath)
+		}
+	}
+	for name := range want {
+		if diff := cmp.Diff(want[name], got[name]); diff != "" {
+			t.Errorf("fields of %s: -want, +got:\n%s", name, diff)
+		}
+	}
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		ns := local.Namespace(t)
+		for _, o := range []build.Object{
+			s.Object(ns, ns+"-a", ns, build.ConfigMap("default", "a")), s.Object(ns, ns+"-b", ns, build.Namespace("b")),
+		} {
+			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			kube.Create(t, c, o)
+		}
+		l := s.NewList()
+		kube.List(t, c, l, client.MatchingFields{
+			"spec.providerConfigRef.name": ns, "spec.forProvider.manifest.kind": "Namespace",
+		})
+		var got []string
+		if err := meta.EachListItem(l, func(o runtime.Object) error {
+			m, err := meta.Accessor(o)
+			got = append(got, m.GetName())
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{ns + "-b"}, got); diff != "" {
+			t.Errorf("Objects of kind Namespace: -want, +got:\n%s", diff)
+		}
+	})
+}
+
 // TestExplain shows that each field of the provider's own is documented.
 func TestExplain(t *testing.T) {
 	c := provide(t)
@@ -257,13 +313,30 @@ func TestRefusedAtOnce(t *testing.T) {
 		"Query": {
 			change: query(`object.data.a == "b=c" && size(object.data) >= 1 && object.data.d != 'it"s=' || object.x <= 2`),
 		},
-		"QueryComment":      {change: query("object.data.a == 'b' // it's = b")},
-		"QueryLong":         {change: query(`object.data.a == """a "b" = c"""`)},
-		"QueryEscaped":      {change: query(`object.data.a == "b\"=c"`)},
-		"QueryMacro":        {change: query("object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')")},
-		"QueryAssigns":      {change: query(`object.data.a = "b"`), want: equals},
-		"QueryAssignsLast":  {change: query(`object.data.a == "b" && object.data.c="d"`), want: equals},
-		"QueryJavaScript":   {change: query(`object.data.a === "b"`), want: equals},
+		"QueryWithoutPolicy": {
+			change: func(o build.Object) { o.Desired().Readiness = commonv1.Readiness{CelQuery: `object.data.a = "b"`} },
+		},
+		"QueryComment":     {change: query("object.data.a == 'b' // it's = b")},
+		"QueryLong":        {change: query(`object.data.a == """a "b" = c"""`)},
+		"QueryEscaped":     {change: query(`object.data.a == "b\"=c"`)},
+		"QueryMacro":       {change: query("object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')")},
+		"QueryAssigns":     {change: query(`object.data.a = "b"`), want: equals},
+		"QueryAssignsLast": {change: query(`object.data.a == "b" && object.data.c="d"`), want: equals},
+		"QueryJavaScript":  {change: query(`object.data.a === "b"`), want: equals},
+		"FromObjectAlone": {
+			change: func(o build.Object) {
+				from("status")(o)
+				o.Desired().References[0].FromObject = &commonv1.FromObject{Name: "source"}
+			},
+			want: "fromObject cannot be set beside patchesFrom or dependsOn",
+		},
+		"MapWithoutMap": {
+			change: func(o build.Object) {
+				from("status")(o)
+				o.Desired().References[0].PatchesFrom.Transforms = []commonv1.Transform{{Type: commonv1.TransformMap}}
+			},
+			want: "map must be set if type is map",
+		},
 		"Path":              {change: from("status.atProvider.manifest.data.a")},
 		"PathBrackets":      {change: from("metadata.annotations[example.org/{a}]")},
 		"PathJSON":          {change: from("{.data.x}"), want: path},

@@ -108,6 +108,20 @@ func sicknesses(t *testing.T) map[string]sickness {
 		"InvalidBySchema": wants(func(w world) build.Manifest {
 			return build.ConfigMap(w.target, "odd", "a key with spaces", "x")
 		}, "data[a key with spaces]"),
+		"QueryOfReference": {
+			make: func(_ *testing.T, w world) build.Object {
+				o := w.object(build.ConfigMap(w.target, "waiting"))
+				o.Desired().References = []commonv1.Reference{w.on("neighbour")}
+				o.Desired().References[0].DependsOn.CelQuery = "object.a ="
+				return o
+			},
+			want: commonv1.ReasonInvalidReference, message: "spec.references[0].dependsOn.celQuery: CEL query is invalid: 1:",
+			heal: func(t *testing.T, w world, o build.Object) {
+				ref := w.on("neighbour")
+				ref.DependsOn.CelQuery = "true"
+				setReferences(t, w.c, o, ref)
+			},
+		},
 		"MissingNamespace": {
 			make: func(_ *testing.T, w world) build.Object { return w.object(build.ConfigMap(w.target+"-later", "early")) },
 			want: commonv1.ReasonNamespaceMissing, message: `-later" not found`,

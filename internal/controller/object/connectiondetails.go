@@ -190,6 +190,8 @@ func lackOf(ref corev1.ObjectReference) string {
 	switch {
 	case ref.Name == "":
 		return "name is not set"
+	case ref.APIVersion == "":
+		return "apiVersion is not set"
 	case ref.Kind == "":
 		return "kind is not set"
 	case ref.GroupVersionKind().Version == "":

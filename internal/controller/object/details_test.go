@@ -216,7 +216,7 @@ func TestDetailWithoutKind(t *testing.T) {
 		kube.Create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		awaitMessage(t, p.c, p.object, unavailable,
-			"Connection details are missing: version (apiVersion \"\" is no version), "+
+			"Connection details are missing: version (apiVersion is not set), "+
 				`kind (kind is not set), malformed (apiVersion "a/b/c" is no version)`)
 		p.awaitPublished(t, map[string]string{"color": "blue"})
 		kube.Patch(t, p.tc, emptySettings(p.target), `{"data":{"color":"red"}}`)

@@ -36,7 +36,7 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 }
 
 // TestColumnsAreOfOneCondition shows that kubectl's columns REASON and MESSAGE tell of one condition, also if another
-// one is False, too, and has no message.
+// one is False, too, and has no message; and that they are empty, and name the resource, if all is well.
 func TestColumnsAreOfOneCondition(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap("no-"+w.target, "settings"))
@@ -51,6 +51,14 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 		got := local.Columns(t, gvk.GroupVersion().WithResource("objects"), client.ObjectKeyFromObject(o))
 		if got["REASON"] != string(commonv1.ReasonNamespaceMissing) || got["MESSAGE"] != message {
 			t.Errorf("want reason NamespaceMissing and message %q, got %v and %v", message, got["REASON"], got["MESSAGE"])
+		}
+
+		well := w.keeper("well")
+		well.Desired().Readiness = commonv1.Readiness{Policy: commonv1.ReadinessSuccessfulCreate, CelQuery: "true"}
+		createReady(t, w.c, well)
+		got = local.Columns(t, gvk.GroupVersion().WithResource("objects"), client.ObjectKeyFromObject(well))
+		if got["REASON"] != nil || got["MESSAGE"] != nil || got["METANAME"] != "well" || got["METANAMESPACE"] != w.target {
+			t.Errorf("want no reason, no message, and well in %s, got %v", w.target, got)
 		}
 	})
 }

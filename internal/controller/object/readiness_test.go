@@ -33,7 +33,7 @@ func TestReadinessFollowsQuery(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorldAs(t, c, s, "system:masters")
 		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		o.Desired().Readiness = queries("object.?data.?phase.orValue('').lowerAscii() == 'ready'")
+		o.Desired().Readiness.CelQuery = "object.?data.?phase.orValue('').lowerAscii() == 'ready'" // Without a policy.
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, synced)
 		awaitMessage(t, c, o, unavailable, "The CEL query is false")
@@ -51,6 +51,9 @@ func TestReadinessFollowsQuery(t *testing.T) {
 		})
 		awaitMessage(t, c, o, unavailable, "CEL query fails: at 1:12: no such key: shape")
 		w.awaitData(t, "settings", "color", "red")
+		kube.Edit(t, c, o, func() { o.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate })
+		awaitMessage(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: "True", Reason: xpv2.ReasonAvailable},
+			"celQuery is not looked at: policy is SuccessfulCreate")
 		kube.Remove(t, c, o)
 	})
 }

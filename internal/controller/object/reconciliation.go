@@ -85,6 +85,9 @@ func (r *reconciliation) report(o Object, reason xpv2.ConditionReason, message s
 func (r *reconciliation) amend(obj client.Object) {
 	o := objectOf(obj)
 	r.object = o
+	if r.err != nil || r.synced != nil {
+		lastReady(o)
+	}
 	if r.synced != nil && r.err == nil {
 		o.SetConditions(*r.synced)
 	}
@@ -107,6 +110,15 @@ func (r *reconciliation) amend(obj client.Object) {
 	}
 	ready = ready.WithMessage(managedadapter.Clip(r.verdict.Message, messageBytes))
 	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
+}
+
+// lastReady puts condition Ready behind the others: kubectl's columns are of the first condition that is False, and
+// Synced says more than that an Object is being created. Nothing is written to Objects for that alone.
+func lastReady(o Object) {
+	if ready := o.GetCondition(xpv2.TypeReady); ready.Reason != "" {
+		o.RemoveCondition(xpv2.TypeReady)
+		o.SetConditions(ready)
+	}
 }
 
 // causeOf returns what an error means to an Object.

@@ -1,12 +1,14 @@
 package object_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +38,56 @@ func TestChain(t *testing.T) {
 		slices.Reverse(chain) // The first first, so that each has dependents when its turn comes.
 		kube.Remove(t, w.c, plain(chain)...)
 		w.checkOrder(t, "delete", mark, "10", "9", "8", "7", "6", "5", "4", "3", "2", "1")
+	})
+}
+
+// rolledOut is what the controller of a Deployment says when all replicas are there.
+const rolledOut = `"observedGeneration":1,"conditions":[{"type":"Available","status":"True"},` +
+	`{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]`
+
+// TestHealthyChain installs three Objects, each of which waits until the resource of the one before it works, and the
+// last for a query, too. It shows that nothing is made before, that each says what it waits for, and that an Object
+// which has its resource goes on when the health of the other is lost. The test is the controller of the Deployments.
+func TestHealthyChain(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		on := func(name, query string) commonv1.Reference {
+			ref := w.on(name)
+			ref.DependsOn.WaitFor, ref.DependsOn.CelQuery = commonv1.WaitForHealthy, query
+			return ref
+		}
+		works := func(name string, available int) {
+			t.Helper()
+			kube.PatchStatus(t, w.tc, &appsv1.Deployment{ObjectMeta: build.Meta(w.target, name)}, fmt.Sprintf(
+				`{"status":{"replicas":1,"updatedReplicas":1,"readyReplicas":%[1]d,"availableReplicas":%[1]d,%[2]s}}`,
+				available, rolledOut))
+		}
+		const labelled = "object.?status.?atProvider.?manifest.?metadata.?labels['open'].orValue('') == 'yes'"
+		first, second, third := w.keeper("1"), w.keeper("2", on("1", "")), w.keeper("3", on("2", labelled))
+		for name, o := range map[string]build.Object{"1": first, "2": second} {
+			m := build.Deployment(w.target, name)
+			m["spec"].(map[string]any)["replicas"] = 1
+			o.Desired().ForProvider.Manifest = build.Raw(m)
+		}
+		kube.Create(t, w.c, third, second, first)
+		waiting := failed(commonv1.ReasonWaitingForReference)
+		awaitCondition(t, w.c, second, waiting, w.name("1")+" to be healthy: In progress: Replicas: 0/1")
+		awaitCondition(t, w.c, third, waiting, w.name("2")+" to be healthy: it has no resource yet")
+
+		works("1", 1)
+		awaitReady(t, w.c, second)
+		awaitCondition(t, w.c, third, waiting, w.name("2")+" to be healthy: In progress: Replicas: 0/1")
+		works("2", 1)
+		awaitCondition(t, w.c, third, waiting,
+			w.name("2")+" to satisfy spec.references[0].dependsOn.celQuery: The CEL query is false")
+		w.exists(t, w.kept("3"), false)
+		d := &appsv1.Deployment{ObjectMeta: build.Meta(w.target, "2")}
+		kube.Patch(t, w.tc, d, `{"metadata":{"labels":{"open":"yes"}}}`)
+		awaitReady(t, w.c, third)
+
+		works("2", 0)
+		setManifest(t, w.c, third, build.ConfigMap(w.target, "3", "color", "red"))
+		w.awaitData(t, "3", "color", "red")
+		kube.Remove(t, w.c, first, second, third)
 	})
 }
 

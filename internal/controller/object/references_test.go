@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -35,6 +36,19 @@ func TestDependencyIsAwaited(t *testing.T) {
 			want:  "/source to exist",
 			end:   func(t *testing.T, w world, _ client.Object) client.Object { return source(t, w) },
 		},
+		"BesideAValue": {
+			ref: func(w world) commonv1.Reference {
+				ref := w.from("palette", "data.color", "data.color")
+				ref.DependsOn = w.onConfigMap("source").DependsOn
+				return ref
+			},
+			begin: func(t *testing.T, w world) client.Object {
+				w.source(t, "palette", map[string]string{"color": "red"})
+				return nil
+			},
+			want: "/source to exist",
+			end:  func(t *testing.T, w world, _ client.Object) client.Object { return source(t, w) },
+		},
 		"Terminating": {
 			ref: func(w world) commonv1.Reference { return w.onConfigMap("source") },
 			begin: func(t *testing.T, w world) client.Object {
@@ -62,6 +76,37 @@ func TestDependencyIsAwaited(t *testing.T) {
 			end: func(t *testing.T, w world, first client.Object) client.Object {
 				kube.Patch(t, w.c, first, `{"spec":{"readiness":{"policy":"SuccessfulCreate"}}}`)
 				return first
+			},
+		},
+		"Unhealthy": {
+			ref: func(w world) commonv1.Reference {
+				return commonv1.Reference{DependsOn: &commonv1.DependsOn{
+					APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "source",
+					WaitFor: commonv1.WaitForHealthy,
+				}}
+			},
+			begin: func(t *testing.T, w world) client.Object {
+				u := &unstructured.Unstructured{Object: build.Deployment(w.namespace, "source")}
+				kube.Create(t, w.c, u)
+				return u
+			},
+			want: "/source to be healthy: In progress: ",
+			end: func(t *testing.T, w world, u client.Object) client.Object {
+				kube.PatchStatus(t, w.c, u, `{"status":{`+rolledOut+`}}`)
+				return u
+			},
+		},
+		"QueryFalse": {
+			ref: func(w world) commonv1.Reference {
+				ref := w.onConfigMap("source")
+				ref.DependsOn.CelQuery = "object.?data.?open.orValue('') == 'yes'"
+				return ref
+			},
+			begin: source,
+			want:  "/source to satisfy spec.references[0].dependsOn.celQuery: The CEL query is false",
+			end: func(t *testing.T, w world, x client.Object) client.Object {
+				kube.Patch(t, w.c, x, `{"data":{"open":"yes"}}`)
+				return x
 			},
 		},
 		"UnknownKind": {

@@ -46,7 +46,7 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		if !ok {
 			return
 		}
-		h, was := r.health(pc, failed), pc.GetCondition(xpv2.TypeReady)
+		h, was := r.health(ctx, pc, failed), pc.GetCondition(xpv2.TypeReady)
 		r.show(pc, h)
 		is, known := ready(was, h)
 		if !known {
@@ -159,12 +159,13 @@ func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
 }
 
 // health returns what is known of the targets of a ProviderConfig, given the error of connect. It is not known while it
-// is too early to tell.
-func (r *readiness) health(pc resource.ProviderConfig, err error) clusters.Health {
+// is too early to tell. A selector that cannot be read is told also while the namespaces that are named connect.
+func (r *readiness) health(ctx context.Context, pc resource.ProviderConfig, err error) clusters.Health {
 	h := r.registry.Health(r.config.Key(pc))
+	admitted := r.registry.Admit(ctx, informer.Owner{Controller: r.controller}, r.config.Connection(pc)) == nil
 	switch {
 	case err == nil || h.Err != nil:
-	case !clusters.IsUnreachable(err) &&
+	case admitted && !clusters.IsUnreachable(err) &&
 		(h.Known || apierrors.IsConflict(err) || errors.Is(err, clusters.ErrUnauthorized)):
 		h.Known = false
 	default:

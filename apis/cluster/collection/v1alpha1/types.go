@@ -45,6 +45,7 @@ type ObservedObjectCollectionSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes}
+// +kubebuilder:selectablefield:JSONPath=".spec.providerConfigRef.name"
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.observeObjects.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.observeObjects.apiVersion",priority=1
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"

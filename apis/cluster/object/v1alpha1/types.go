@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,15 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
+// ObjectSpec is the desired state of an Object.
+type ObjectSpec struct {
+	v1alpha2.ObjectSpec `json:",inline"`
+
+	// providerRef is accepted for compatibility with provider-kubernetes and has no effect: use providerConfigRef.
+	// +optional
+	ProviderReference *xpv2.Reference `json:"providerRef,omitempty"`
+}
+
 // An Object keeps one Kubernetes resource on a cluster or in a kcp workspace.
 //
 // +kubebuilder:object:root=true
@@ -38,19 +48,19 @@ func AddToScheme(s *runtime.Scheme) error {
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes}
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.forProvider.manifest.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.forProvider.manifest.apiVersion",priority=1
-// +kubebuilder:printcolumn:name="METANAME",type="string",JSONPath=".spec.forProvider.manifest.metadata.name",priority=1
-// +kubebuilder:printcolumn:name="METANAMESPACE",type="string",JSONPath=".spec.forProvider.manifest.metadata.namespace",priority=1
+// +kubebuilder:printcolumn:name="METANAME",type="string",JSONPath=".status.atProvider.manifest.metadata.name",priority=1
+// +kubebuilder:printcolumn:name="METANAMESPACE",type="string",JSONPath=".status.atProvider.manifest.metadata.namespace",priority=1
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
-// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.message)].reason",priority=1
-// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.message)].message",priority=1
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   v1alpha2.ObjectSpec   `json:"spec"`
+	Spec   ObjectSpec            `json:"spec"`
 	Status commonv1.ObjectStatus `json:"status,omitempty"`
 }
 

@@ -45,6 +45,8 @@ type ObservedObjectCollectionSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories={crossplane,managed,kubernetes}
+// +kubebuilder:selectablefield:JSONPath=".spec.providerConfigRef.name"
+// +kubebuilder:selectablefield:JSONPath=".spec.providerConfigRef.kind"
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.observeObjects.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.observeObjects.apiVersion",priority=1
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"

@@ -67,6 +67,21 @@ func TestNamespaceNotAllowed(t *testing.T) {
 		n := usages()
 		return n >= len(all), fmt.Sprintf("%d of %d", n, len(all))
 	})
+
+	// The operator is told of a selector that cannot be read, although the namespaces that are named go on.
+	s.allow(t, c, named(team), commonv1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}},
+	}})
+	kube.Await(t, c, s.config, "the selector to be told", func() (bool, string) {
+		got := s.config.Status.GetCondition(xpv2.TypeReady)
+		return got.Reason == commonv1.ReasonInvalidConnection &&
+			strings.HasPrefix(got.Message, "cannot parse spec.allowedNamespaces[1].selector"), fmt.Sprint(got)
+	})
+	s.allow(t, c, named(team))
+	kube.Await(t, c, s.config, "the ClusterProviderConfig to be ready again", func() (bool, string) {
+		got := s.config.Status.GetCondition(xpv2.TypeReady)
+		return got.Status == corev1.ConditionTrue, got.Message
+	})
 }
 
 // TestNamespaceHoldsNothing shows that a namespace which a ClusterProviderConfig does not allow cannot keep it from

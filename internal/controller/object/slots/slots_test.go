@@ -128,8 +128,8 @@ func (w world) object(name string, slot int, value string) build.Object {
 // server returns a client of the server that the ProviderConfig of a slot leads to.
 func (w world) server(slot int) client.Client { return [number]client.Client{w.tc, w.c, w.tc}[slot] }
 
-// TestValueFromOtherSlot shows that an Object reads what one of another slot keeps and shows, and follows when that
-// changes, and that it is read from the control plane once for each of its states.
+// TestValueFromOtherSlot shows that an Object reads what one of another slot keeps and shows, waits for a query about
+// it, and follows when that changes, and that it is read from the control plane once for each of its states.
 func TestValueFromOtherSlot(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -143,6 +143,10 @@ func TestValueFromOtherSlot(t *testing.T) {
 			reader.Desired().References = []commonv1.Reference{
 				from("status.atProvider.manifest.data.value", "data.seen"),
 				from("spec.forProvider.manifest.data.value", "data.wanted"),
+			}
+			reader.Desired().References[0].DependsOn = &commonv1.DependsOn{
+				Name: source.GetName(), WaitFor: commonv1.WaitForHealthy,
+				CelQuery: "object.?status.?atProvider.?manifest.?data.?value.orValue('') == 'one'",
 			}
 			kube.Create(t, w.c, reader)
 			kube.Create(t, w.c, source)

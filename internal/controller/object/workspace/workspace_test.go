@@ -31,7 +31,8 @@ func provide(t *testing.T) client.Client {
 	return provider.Once(t, &local, "../../../../package/crds")
 }
 
-// TestWorkspacePath shows that one kubeconfig and a workspace path each reach different workspaces, in both scopes.
+// TestWorkspacePath shows that one kubeconfig and a workspace path each reach different workspaces, in both scopes,
+// and that an Object in one waits for what an Object keeps in the other.
 func TestWorkspacePath(t *testing.T) {
 	c := provide(t)
 	for _, s := range build.Scopes() {
@@ -46,6 +47,16 @@ func TestWorkspacePath(t *testing.T) {
 			in, inOther := kcp.Client(t, cfg), kcp.Client(t, otherCfg)
 			awaitData(t, in, map[string]string{"workspace": path})
 			awaitData(t, inOther, map[string]string{"workspace": other})
+
+			// What an Object waits for may be in another workspace.
+			waits := s.Object(ns, ns+"-waits", ns+"-two", build.ConfigMap("default", "waits"))
+			waits.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				Name: o.GetName(), WaitFor: commonv1.WaitForHealthy,
+				CelQuery: "object.status.atProvider.manifest.data.workspace == '" + path + "'",
+			}}}
+			kube.Create(t, c, waits)
+			provider.AwaitReady(t, c, waits)
+			kube.Remove(t, c, waits)
 
 			// Drift in a workspace is reverted by watch.
 			cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", "settings")}
