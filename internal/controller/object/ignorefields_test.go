@@ -194,14 +194,14 @@ func TestIgnoredFieldIsSilent(t *testing.T) {
 		})
 		awaitReplicas()
 		w.asksNothing(t, o)
-		w.checkAsked(t, mark, map[string]int{"patch deployments": 1})
+		w.checkAsked(t, mark, map[string]int{"patch deployments.apps": 1})
 		kube.Edit(t, c, o, func() { ignore(o) })
 		live := w.awaitSpec(t, m, `{"replicas":3}`)
 		if !hasApplied(live, o, "replicas") {
 			t.Errorf("want the field to be the Object's again, got %v", live.GetManagedFields())
 		}
 		w.asksNothing(t, o)
-		w.checkAsked(t, mark, map[string]int{"patch deployments": 2})
+		w.checkAsked(t, mark, map[string]int{"patch deployments.apps": 2})
 	})
 }
 
