@@ -56,14 +56,16 @@ func (i Ignored) payload(live, manifest *unstructured.Unstructured, manager stri
 		return p, nil
 	}
 	p.label = fieldpath.MakePathOrDie("metadata", "labels", i.Label)
-	entries, err := live.GetManagedFields(), error(nil)
-	if p.all, err = fieldsOf(entries...); err != nil {
-		return nil, err
-	}
-	p.others, err = fieldsOf(slices.DeleteFunc(entries, appliedBy(manager))...)
+	entries := live.GetManagedFields()
+	all, err := fieldsOf(entries...)
 	if err != nil {
 		return nil, err
 	}
+	others, err := fieldsOf(slices.DeleteFunc(entries, appliedBy(manager))...)
+	if err != nil {
+		return nil, err
+	}
+	p.all, p.others = all, others
 	p.content, _ = p.ofMap(nil, manifest.Object, live.Object, i.Paths)
 	return p, nil
 }
