@@ -105,15 +105,18 @@ func TestIgnoredFields(t *testing.T) {
 		"Applied": {
 			reason: "What another applier had set before stays, and it can go on without force.",
 			paths:  []string{"spec.replicas"},
-			before: func(t *testing.T, w world, m build.Manifest) {
-				w.applyAs(t, "flux", build.Manifest(parse(t, strings.Replace(string(build.Raw(m).Raw), `"replicas":2`,
-					`"replicas":4`, 1)).Object))
-			},
+			before: func(t *testing.T, w world, m build.Manifest) { w.applyAs(t, "flux", m) },
 			others: func(t *testing.T, w world, m build.Manifest) {
 				w.awaitSpec(t, m, `{"replicas":4}`)
 				w.applyAs(t, "flux", w.made(t, "web", `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":6}}`))
 			},
 			want: `{"replicas":6}`, given: "replicas",
+		},
+		"Kubectl": {
+			reason: "So it is with what kubectl has applied client-side.",
+			paths:  []string{"spec.replicas"},
+			before: func(t *testing.T, w world, m build.Manifest) { w.asKubectl(t, m, nil) },
+			want:   `{"replicas":4}`, given: "replicas",
 		},
 		"Gone": {
 			reason: "What somebody removes comes back.",
@@ -147,7 +150,7 @@ func TestIgnoredFields(t *testing.T) {
 			forWorldsBeside(t, func(t *testing.T, w world) {
 				m := w.made(t, "web", pair)
 				if tc.before != nil {
-					tc.before(t, w, m)
+					tc.before(t, w, w.made(t, "web", strings.Replace(pair, `"replicas":2`, `"replicas":4`, 1)))
 				}
 				o := ignore(w.object(m), tc.paths...)
 				createReady(t, w.c, o)
