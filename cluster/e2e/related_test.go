@@ -163,6 +163,11 @@ func newShapes() map[string]shape {
 		"health": {with: func(o build.Object, _ bed) {
 			o.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromHealth
 		}},
+		"ignores": {manifest: manifestOf("deployment.yaml"), with: func(o build.Object, _ bed) {
+			o.Desired().ForProvider.IgnoreFields = []commonv1.IgnoredField{
+				{FieldPath: "spec.replicas"}, {FieldPath: "spec.template.spec.containers[*]"},
+			}
+		}},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},

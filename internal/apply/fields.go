@@ -36,9 +36,9 @@ func fieldsOf(entries ...metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 
 // owned returns the fields a manager has applied to the resource itself.
 func owned(u *unstructured.Unstructured, manager string) (*fieldpath.Set, error) {
-	ours := appliedBy(manager)
-	return fieldsOf(slices.DeleteFunc(u.GetManagedFields(),
-		func(e metav1.ManagedFieldsEntry) bool { return !ours(e) })...)
+	return fieldsOf(slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != ""
+	})...)
 }
 
 // A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it

@@ -1,22 +1,18 @@
 package apply
 
 import (
-	"maps"
 	"slices"
+	"strconv"
 
-	xpfieldpath "github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// wildcard is an element of a path that stands for all fields of a map, or all items of a list.
-const wildcard = "*"
-
 // Ignored are fields of a manifest that are left to others as long as a resource has them.
 type Ignored struct {
-	// Paths lead to the fields through the manifest. All that is below them is left to others, too.
-	Paths []xpfieldpath.Segments
+	// Paths lead to the fields, by the names of fields and the indexes of items of the manifest. * stands for any.
+	Paths [][]string
 	// Label is a label that is never left to others, whatever the paths.
 	Label string
 }
@@ -24,10 +20,8 @@ type Ignored struct {
 // Payload returns what an apply sends of a manifest to a live resource, which is nil if there is none. Fields that are
 // left to others are not in it if another manager owns them, and have the live value if nobody else does: a field
 // without any owner would be removed. It may be the manifest itself.
-func (i Ignored) Payload(live, manifest *unstructured.Unstructured,
-	manager string,
-) (*unstructured.Unstructured, error) {
-	p, err := i.payload(live, manifest, manager)
+func (i Ignored) Payload(live, manifest *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
+	p, err := i.payload(live, manifest, name)
 	if err != nil || p.content == nil {
 		return manifest, err
 	}
@@ -38,119 +32,119 @@ func (i Ignored) Payload(live, manifest *unstructured.Unstructured,
 type payload struct {
 	*finder
 
-	// content is nil if nothing is left to others, and shares values with the manifest and the resource.
-	content map[string]any
-	// fields are those of the resource that paths lead to, or that paths lead into if they cannot be owned in part.
-	fields *fieldpath.Set
-	// seen is what of these fields makes a difference, by their paths: whether the resource has them and, of one that
-	// cannot be owned in part, its value without the parts that are left to others.
-	seen map[string]any
+	content map[string]any // shares values with manifest and resource; nil if nothing is left to others
+	label   fieldpath.Path
+	byIndex bool // it is of a value that is owned as a whole, in which items have no names
 
-	all, others *fieldpath.Set // the fields of the resource that have a manager, and another one than ours
-	label       fieldpath.Path
+	all, others *fieldpath.Set // the fields that have a manager, and another one than ours
+	// fields are those that paths lead to, or lead into if they are owned as a whole. seen is what of them makes a
+	// difference, by their paths: whether they are there or, if a path leads into them, the rest of their values.
+	fields *fieldpath.Set
+	seen   map[string]any
 }
 
-func (i Ignored) payload(live, manifest *unstructured.Unstructured, manager string) (*payload, error) {
-	p := &payload{finder: newFinder(), fields: fieldpath.NewSet(), seen: map[string]any{}}
+func (i Ignored) payload(live, manifest *unstructured.Unstructured, manager string) (p *payload, err error) {
+	p = &payload{finder: newFinder(), fields: fieldpath.NewSet(), seen: map[string]any{}}
 	if live == nil || len(i.Paths) == 0 {
 		return p, nil
 	}
-	p.label = fieldpath.MakePathOrDie("metadata", "labels", i.Label)
-	entries, err := live.GetManagedFields(), error(nil)
+	entries := live.GetManagedFields()
 	if p.all, err = fieldsOf(entries...); err != nil {
 		return nil, err
 	}
-	p.others, err = fieldsOf(slices.DeleteFunc(entries, appliedBy(manager))...)
-	if err != nil {
-		return nil, err
-	}
+	p.others, _ = fieldsOf(slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+	})...) // All of them have just been read.
+	p.label = fieldpath.MakePathOrDie("metadata", "labels", i.Label)
 	p.content, _ = p.ofMap(nil, manifest.Object, live.Object, i.Paths)
 	return p, nil
 }
 
 // of returns what is sent of a value that the manifest gives at a path, and whether anything is. rest is what is left
 // of the ignored paths there.
-func (p *payload) of(at fieldpath.Path, want, is any, rest []xpfieldpath.Segments) (any, bool) {
-	if len(rest) == 0 || identifying.Has(at) || at.Equals(p.label) {
+func (p *payload) of(here fieldpath.Path, want, is any, rest [][]string) (any, bool) {
+	if len(rest) == 0 || identifying.Has(here) || here.Equals(p.label) {
 		return want, true
 	}
-	whole := slices.ContainsFunc(rest, isEnd)
-	if whole {
-		p.fields.Insert(at)
+	leads := slices.ContainsFunc(rest, func(path []string) bool { return len(path) == 0 })
+	if leads {
+		p.fields.Insert(here)
 	}
 	if is == nil || isEmpty(is) {
-		p.seen[at.String()] = false
+		p.seen[here.String()] = false
 		return want, true
 	}
-	parts := below(p.all, at)
-	list, isList := is.([]any)
+	parts := below(p.all, here)
 	switch w := want.(type) {
 	case map[string]any:
-		if m, ok := is.(map[string]any); ok && (!parts.Empty() || !p.all.Has(at)) {
-			return p.ofMap(at, w, m, rest)
+		if m, ok := is.(map[string]any); ok && (!parts.Empty() || !p.all.Has(here)) {
+			return p.ofMap(here, w, m, rest)
 		}
 	case []any:
-		if like, ok := naming(parts); ok && isList {
-			return p.ofList(at, w, list, like, rest)
+		like, named := naming(parts)
+		if l, ok := is.([]any); ok && (named || p.byIndex) {
+			return p.ofList(here, w, l, like, rest)
 		}
 	default:
-		if !whole {
-			return want, true // The path leads nowhere.
+		if !leads {
+			return want, true
 		}
 	}
-	p.fields.Insert(at)
-	p.seen[at.String()] = true
+	p.seen[here.String()] = true
 	switch {
-	case !whole:
-		p.seen[at.String()] = graft(is, want, rest)
-		return graft(want, is, rest), true
-	case p.others.Has(at) || !below(p.others, at).Empty():
+	case leads && (p.others.Has(here) || !below(p.others, here).Empty()):
 		return nil, false
+	case leads:
+		return is, true
+	case p.byIndex:
+		return want, true
 	}
-	return is, true
+	return p.ofPart(here, want, is, rest)
 }
 
-// ofMap returns what is sent of a map, each field of which has an owner of its own.
-func (p *payload) ofMap(
-	at fieldpath.Path, want, is map[string]any, rest []xpfieldpath.Segments,
-) (map[string]any, bool) {
+// ofPart returns what is sent of a value that is owned as a whole, and that paths lead into.
+func (p *payload) ofPart(here fieldpath.Path, want, is any, rest [][]string) (any, bool) {
+	part := &payload{finder: p.finder, byIndex: true, seen: map[string]any{}}
+	part.all, part.others, part.fields = fieldpath.NewSet(), fieldpath.NewSet(), fieldpath.NewSet()
+	p.fields.Insert(here)
+	p.seen[here.String()], _ = part.of(here, is, want, rest)
+	return part.of(here, want, is, rest)
+}
+
+// ofMap returns what is sent of a map whose fields have owners of their own.
+func (p *payload) ofMap(here fieldpath.Path, want, is map[string]any, rest [][]string) (map[string]any, bool) {
 	out := map[string]any{}
 	for k, w := range want {
-		next := append(at[:len(at):len(at)], fieldpath.FieldNameElement(k))
-		if v, sent := p.of(next, w, is[k], follow(rest, fieldStep(k))); sent {
+		next := append(here[:len(here):len(here)], fieldpath.FieldNameElement(k))
+		if v, sent := p.of(next, w, is[k], follow(rest, k)); sent {
 			out[k] = v
 		}
 	}
-	if len(out) == 0 {
-		return out, len(want) == 0
-	}
-	if len(at) > 0 && at[len(at)-1].Key != nil { // Without its keys a server does not know the item.
-		for _, key := range *at[len(at)-1].Key {
+	if len(out) > 0 && len(here) > 0 && here[len(here)-1].Key != nil {
+		for _, key := range *here[len(here)-1].Key { // Without them a server does not know the item.
 			if w, given := want[key.Name]; given {
 				out[key.Name] = w
 			}
 		}
 	}
-	return out, true
+	return out, len(out) > 0 || len(want) == 0
 }
 
 // ofList returns what is sent of a list whose items have owners of their own, and are named like a path element.
-func (p *payload) ofList(
-	at fieldpath.Path, want, is []any, like fieldpath.PathElement, rest []xpfieldpath.Segments,
-) (any, bool) {
+func (p *payload) ofList(here fieldpath.Path, want, is []any, like fieldpath.PathElement, rest [][]string) (any, bool) {
 	var out []any
 	for i, w := range want {
-		e, named := elementOf(w, like)
-		n := p.position(is, e)
+		e, named := fieldpath.IndexElement(i), true
+		if !p.byIndex {
+			e, named = elementOf(w, like)
+		}
+		live, _ := at(is, p.position(is, e))
 		if !named { // It leaves a key to a default.
-			n = similar(is, e)
+			if live, named = at(is, similar(is, e)); named {
+				e, _ = elementOf(live, like)
+			}
 		}
-		var live any
-		if 0 <= n && n < len(is) {
-			live = is[n]
-			e, _ = elementOf(live, like)
-		}
-		if v, sent := p.of(append(at[:len(at):len(at)], e), w, live, follow(rest, itemStep(i))); sent {
+		if v, sent := p.of(append(here[:len(here):len(here)], e), w, live, follow(rest, strconv.Itoa(i))); sent {
 			out = append(out, v)
 		}
 	}
@@ -165,66 +159,23 @@ func naming(parts *fieldpath.Set) (like fieldpath.PathElement, named bool) {
 	return like, like.Key != nil || like.Value != nil
 }
 
-// graft returns a value with what another one has where paths lead that both have.
-func graft(to, from any, rest []xpfieldpath.Segments) any {
-	if slices.ContainsFunc(rest, isEnd) {
-		return from
-	}
-	switch to := to.(type) {
-	case map[string]any:
-		from, _ := from.(map[string]any)
-		to = maps.Clone(to)
-		for k, v := range from {
-			if was, both := to[k]; both {
-				to[k] = graft(was, v, follow(rest, fieldStep(k)))
-			}
-		}
-		return to
-	case []any:
-		from, _ := from.([]any)
-		to = slices.Clone(to)
-		for i := range min(len(to), len(from)) {
-			to[i] = graft(to[i], from[i], follow(rest, itemStep(i)))
-		}
-		return to
-	}
-	return to
-}
-
 // follow returns what is left of paths after a step. One that has ended before leads everywhere below.
-func follow(paths []xpfieldpath.Segments, step xpfieldpath.Segment) (rest []xpfieldpath.Segments) {
-	for _, s := range paths {
+func follow(paths [][]string, step string) (rest [][]string) {
+	for _, path := range paths {
 		switch {
-		case isEnd(s):
-			rest = append(rest, s)
-		case s[0] == step, s[0].Field == wildcard:
-			rest = append(rest, s[1:])
+		case len(path) == 0:
+			rest = append(rest, path)
+		case path[0] == step, path[0] == "*":
+			rest = append(rest, path[1:])
 		}
 	}
 	return rest
 }
 
-func fieldStep(name string) xpfieldpath.Segment {
-	return xpfieldpath.Segment{Type: xpfieldpath.SegmentField, Field: name}
-}
-
-func itemStep(i int) xpfieldpath.Segment {
-	return xpfieldpath.Segment{Type: xpfieldpath.SegmentIndex, Index: uint(i)} //nolint:gosec // It is no less than 0.
-}
-
-func isEnd(s xpfieldpath.Segments) bool { return len(s) == 0 }
-
 // below returns the fields of a set below a path.
-func below(s *fieldpath.Set, p fieldpath.Path) *fieldpath.Set {
-	for _, e := range p {
+func below(s *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+	for _, e := range path {
 		s = s.WithPrefix(e)
 	}
 	return s
-}
-
-// appliedBy returns which entries of managed fields are of what a manager has applied to the resource itself.
-func appliedBy(manager string) func(metav1.ManagedFieldsEntry) bool {
-	return func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
-	}
 }

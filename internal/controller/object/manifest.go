@@ -1,8 +1,10 @@
 package object
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -68,9 +70,13 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 func ignored(o Object) (apply.Ignored, error) {
 	all := apply.Ignored{Label: commonv1.LabelKeyManaged}
 	for i, f := range o.Desired().ForProvider.IgnoreFields {
-		path, err := fieldpath.Parse(f.FieldPath)
+		segments, err := fieldpath.Parse(f.FieldPath)
 		if err != nil {
 			return all, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.ignoreFields[%d].fieldPath: %v", i, err)
+		}
+		var path []string
+		for _, s := range segments {
+			path = append(path, cmp.Or(s.Field, strconv.FormatUint(uint64(s.Index), 10)))
 		}
 		all.Paths = append(all.Paths, path)
 	}

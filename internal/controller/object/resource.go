@@ -177,23 +177,21 @@ func (e *remote) send(ctx context.Context, o Object,
 // is none: otherwise values of others would be set back.
 func (e *remote) sendUnchanged(ctx context.Context,
 	seen *unstructured.Unstructured,
-) (live *unstructured.Unstructured, err error) {
-	c := e.Client(e.manager)
+) (*unstructured.Unstructured, error) {
 	if seen == nil {
-		live, err = c.Introduce(ctx, e.Manifest)
-	} else {
-		payload, perr := e.ignored.Payload(seen, e.Manifest, e.manager)
-		if perr != nil {
-			return nil, errors.Wrap(perr, "cannot compare resource")
-		}
-		payload.SetResourceVersion(seen.GetResourceVersion())
-		live, err = c.Update(ctx, payload, seen.GetUID())
+		return e.Client(e.manager).Introduce(ctx, e.Manifest)
 	}
+	payload, err := e.ignored.Payload(seen, e.Manifest, e.manager)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot compare resource")
+	}
+	payload.SetResourceVersion(seen.GetResourceVersion())
+	live, err := e.Client(e.manager).Update(ctx, payload, seen.GetUID())
 	if !apierrors.IsConflict(err) {
 		return live, err
 	}
 	now, asked := e.Ask(ctx)
-	if asked == nil && (now == nil || seen == nil || now.GetResourceVersion() != seen.GetResourceVersion()) {
+	if asked == nil && (now == nil || now.GetResourceVersion() != seen.GetResourceVersion()) {
 		err = errors.Wrap(targetresource.ErrChanged, "cannot apply "+describe(e.Manifest))
 	}
 	return nil, err
