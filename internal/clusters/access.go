@@ -29,7 +29,11 @@ type access struct {
 func (o Options) access(c credentials) (a access, err error) {
 	k := kubeconfig{}
 	a.config = rest.CopyConfig(o.Injected)
-	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
+	switch c.kubeconfig.source {
+	case xpv2.CredentialsSourceInjectedIdentity:
+	case commonv1.CredentialsSourceServiceAccount:
+		a.config = rest.AnonymousClientConfig(o.Injected) // A client certificate would win over a token.
+	default:
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
 			return a, err
 		}
@@ -53,6 +57,9 @@ func (o Options) access(c credentials) (a access, err error) {
 	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
 	switch {
+	case c.endpoint != "" && c.kubeconfig.source == commonv1.CredentialsSourceServiceAccount:
+		// Its token is for the server that has issued it, and for no other that somebody names.
+		err = errors.New("spec.credentials.source ServiceAccount does not go with APIExports: use Secret or InjectedIdentity")
 	case c.endpoint != "":
 		a.config.Host = c.endpoint
 	case c.workspace != "":
@@ -83,6 +90,7 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	plugin, own := k.takePlugin(), c.identity.source == xpv2.CredentialsSourceInjectedIdentity
 	written := !own && c.identity.source != xpv2.CredentialsSourceNone
 	switch t := c.identityType; {
+	case c.identity.source == commonv1.CredentialsSourceServiceAccount: // It goes with none.
 	case t == commonv1.IdentityGoogle && written:
 		s, err := google.New(c.identity.content, c.writer)
 		return google.As(s, c.account.Name, c.account.Delegates), err

@@ -29,10 +29,11 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // purposeCredentials are the Secrets an owner's connection is made from.
 const purposeCredentials informer.Purpose = "credentials"
 
-// A document is what a source of credentials holds. It has no content if the source is InjectedIdentity or None.
+// A document is what a source of credentials holds. It has content if that is a Secret, a variable or a file.
 type document struct {
 	source  xpv2.CredentialsSource
-	path    string // of the file it comes from, if it does
+	account types.NamespacedName // the ServiceAccount of the control plane, if it is one
+	path    string               // of the file it comes from, if it does
 	content []byte
 }
 
@@ -55,7 +56,7 @@ type credentials struct {
 func (c credentials) digest() string {
 	h := sha256.New()
 	for _, part := range append([]string{
-		string(c.kubeconfig.source), c.kubeconfig.path, string(c.kubeconfig.content),
+		string(c.kubeconfig.source), c.kubeconfig.account.String(), c.kubeconfig.path, string(c.kubeconfig.content),
 		string(c.identity.source), c.identity.path, string(c.identity.content),
 		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), fmt.Sprintf("%q", c.roles),
 		fmt.Sprintf("%q", c.account), c.as.UserName,
@@ -154,11 +155,21 @@ func (r reader) document(ctx context.Context, p commonv1.ProviderCredentials) (d
 		d.content, err = environment(p.Env)
 	case xpv2.CredentialsSourceFilesystem:
 		d.path, d.content, err = file(p.Fs)
+	case commonv1.CredentialsSourceServiceAccount:
+		d.account, err = r.account(p.ServiceAccountRef)
 	case xpv2.CredentialsSourceInjectedIdentity, xpv2.CredentialsSourceNone:
 	default:
 		err = errors.Errorf("credentials source %q is unknown", p.Source)
 	}
 	return d, err
+}
+
+// account returns the ServiceAccount that a reference names. That of a tenant is in its namespace, whatever is said.
+func (r reader) account(ref *commonv1.ServiceAccountReference) (types.NamespacedName, error) {
+	if ref == nil {
+		return types.NamespacedName{}, errors.New("credentials source ServiceAccount needs serviceAccountRef")
+	}
+	return types.NamespacedName{Namespace: cmp.Or(r.tenant, ref.Namespace), Name: ref.Name}, nil
 }
 
 func environment(sel *xpv2.EnvSelector) ([]byte, error) {

@@ -23,6 +23,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/serviceaccount"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 )
@@ -218,6 +219,9 @@ func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cl
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
+	if account := creds.kubeconfig.account; account.Name != "" {
+		a.tokens = serviceaccount.New(r.local.Dynamic(), account)
+	}
 	a.route, a.tenant = r.routes[creds.writer], tenant
 	c, err := newCluster(a, r)
 	if err != nil {
@@ -257,7 +261,12 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		r.mu.Unlock()
 		usable() // Its users connect anew.
 	}
-	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
+	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, func() {
+		if c.tokens != nil && c.breaker.look().refused {
+			c.tokens.Renew() // It may have been revoked.
+		}
+		health()
+	})
 	c.place = host.Host + " of " + a.tenant
 	c.breaker.probes = r.probesOf(c)
 	// Each client copies the configuration, and so shares its limiter. There is none.

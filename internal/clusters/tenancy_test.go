@@ -68,6 +68,10 @@ func TestAdmit(t *testing.T) {
 		"Filesystem": {
 			"Nor are its files.", tenant, across, from(files), ours, "spec.credentials.source Filesystem " + ofProvider,
 		},
+		"ServiceAccount": {
+			"A ServiceAccount of its namespace is the tenant's.", tenant, Options{},
+			from(commonv1.CredentialsSourceServiceAccount), ours, "",
+		},
 		"IdentityOfProvider": {
 			"Nor is its cloud identity.", tenant, across, ours, from(injected),
 			"spec.identity.source InjectedIdentity " + ofProvider,
@@ -178,6 +182,7 @@ func TestDigest(t *testing.T) {
 		"Source":         func(c *credentials) { c.kubeconfig.source = xpv2.CredentialsSourceFilesystem },
 		"Path":           func(c *credentials) { c.kubeconfig.path = "/p" },
 		"Content":        func(c *credentials) { c.kubeconfig.content = []byte("x") },
+		"ServiceAccount": func(c *credentials) { c.kubeconfig.account.Name = "a" },
 		"Workspace":      func(c *credentials) { c.workspace = "root" },
 		"IdentityType":   func(c *credentials) { c.identityType = commonv1.IdentityUpbound },
 		"IdentitySource": func(c *credentials) { c.identity.source = xpv2.CredentialsSourceEnvironment },
@@ -213,6 +218,16 @@ func noteChanged(changed map[string]bool, a, b credentials) {
 	for i := range va.NumField() {
 		if fmt.Sprintf("%#v", va.Field(i)) != fmt.Sprintf("%#v", vb.Field(i)) {
 			changed[va.Type().Field(i).Name] = true
+		}
+	}
+}
+
+// TestAccountOfTenant shows that a tenant names ServiceAccounts of its namespace alone.
+func TestAccountOfTenant(t *testing.T) {
+	ref := &commonv1.ServiceAccountReference{Namespace: "other", Name: "robot"}
+	for tenant, want := range map[string]string{"": "other/robot", "team": "team/robot"} {
+		if got, err := (reader{tenant: tenant}).account(ref); err != nil || got.String() != want {
+			t.Errorf("tenant %q: want %s, got %s and %v", tenant, want, got, err)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package identity authenticates to targets by tokens of cloud identities.
+// Package identity authenticates to targets by tokens of cloud identities, and to the control plane by those of its
+// ServiceAccounts.
 //
 // A Source mints tokens, each in the way of one vendor; the packages below this one hold them, each with the library of
 // its vendor. A Keeper has one Source and keeps its token fresh for a connection and all who share it. It writes

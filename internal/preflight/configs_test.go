@@ -50,6 +50,15 @@ func TestJudgeConfig(t *testing.T) {
 				"it was not read, as the provider alone sees it: give the provider the variables and files that the "+
 					"former one has")),
 		},
+		"ServiceAccount": {
+			reason: "What Crossplane does not grant is told.",
+			check:  says(nil),
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: commonv1.ProviderCredentials{Source: commonv1.CredentialsSourceServiceAccount},
+			},
+			want: one("a", differs(what+", source ServiceAccount",
+				"the provider needs verb create on serviceaccounts/token of each: docs/rbac.md")),
+		},
 		"FlagHelps": {
 			reason: "The flag that would have it accepted is the cure.",
 			check: func(_ context.Context, _ commonv1.Connection, with ...func(*clusters.Options)) error {

@@ -6,8 +6,10 @@ import (
 )
 
 // ProviderConfigSpec describes how a cluster or a kcp workspace is reached, and as whom.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.identity) || self.credentials.source != 'ServiceAccount'",message="identity cannot be set beside credentials from source ServiceAccount, whose token it would replace"
 type ProviderConfigSpec struct {
-	// credentials describes where the kubeconfig comes from.
+	// credentials describes where the kubeconfig comes from, or as whom the control plane itself is the target.
 	Credentials ProviderCredentials `json:"credentials"`
 
 	// identity adds credentials of a cloud provider to the kubeconfig.
@@ -104,14 +106,38 @@ type KCPConnection struct {
 // +kubebuilder:validation:XValidation:rule="self.source != 'Secret' || has(self.secretRef)",message="secretRef must be set if source is Secret"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="env must be set if source is Environment"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Filesystem' || has(self.fs)",message="fs must be set if source is Filesystem"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) == (self.source == 'ServiceAccount')",message="serviceAccountRef must be set if source is ServiceAccount, and only then"
 type ProviderCredentials struct {
 	xpv2.CommonCredentialSelectors `json:",inline"`
 
 	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is
-	// used; InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; None means there are none,
-	// which only some identities allow.
-	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem
+	// used; InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; ServiceAccount is another
+	// one of that cluster, which is the target; None means there are none, which only some identities allow.
+	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem;ServiceAccount
 	Source xpv2.CredentialsSource `json:"source"`
+
+	// serviceAccountRef names the ServiceAccount of the control plane for source ServiceAccount. The provider needs
+	// permission to create serviceaccounts/token for it. It does not go with an identity.
+	// +optional
+	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
+}
+
+// CredentialsSourceServiceAccount is the control plane itself, as a ServiceAccount of it.
+const CredentialsSourceServiceAccount xpv2.CredentialsSource = "ServiceAccount"
+
+// ServiceAccountReference names a ServiceAccount of the control plane.
+type ServiceAccountReference struct {
+	// name of the ServiceAccount.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// namespace of the ServiceAccount. A namespaced ProviderConfig cannot set it: the ServiceAccount is in its own
+	// namespace. All others must.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // IdentityType is a kind of cloud identity.
@@ -134,6 +160,7 @@ const (
 
 // Identity adds credentials of a cloud provider to a kubeconfig.
 //
+// +kubebuilder:validation:XValidation:rule="self.source != 'ServiceAccount'",message="source ServiceAccount does not go with an identity: set it in credentials"
 // +kubebuilder:validation:XValidation:rule="!has(self.aws) || (self.type == 'AWSWebIdentityCredentials' && self.source == 'InjectedIdentity')",message="aws can only be set for type AWSWebIdentityCredentials with source InjectedIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.impersonateServiceAccount) || self.type == 'GoogleApplicationCredentials'",message="impersonateServiceAccount can only be set for type GoogleApplicationCredentials"
 type Identity struct {

@@ -182,6 +182,40 @@ func TestValidation(t *testing.T) {
 				`"source":"None","impersonateServiceAccount":{"name":"a@p/../b.gserviceaccount.com"}}`),
 			want: "impersonateServiceAccount.name",
 		},
+		"AccountWithoutRef": {
+			object: config(`"credentials":{"source":"ServiceAccount"}`),
+			want:   "serviceAccountRef must be set if source is ServiceAccount, and only then",
+		},
+		"RefWithoutAccount": {
+			object: config(`"credentials":{"source":"InjectedIdentity","serviceAccountRef":{"namespace":"d","name":"a"}}`),
+			want:   "serviceAccountRef must be set if source is ServiceAccount, and only then",
+		},
+		"AccountWithoutNamespace": {
+			object: config(`"credentials":{"source":"ServiceAccount","serviceAccountRef":{"name":"a"}}`),
+			want:   "spec.credentials.serviceAccountRef.namespace must be set",
+		},
+		"SharedAccountWithoutNamespace": {
+			object: `{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"ClusterProviderConfig",` +
+				`"metadata":{"name":"refused"},"spec":{"credentials":` +
+				`{"source":"ServiceAccount","serviceAccountRef":{"name":"a"}}}}`,
+			want: "spec.credentials.serviceAccountRef.namespace must be set",
+		},
+		"AccountOfOtherNamespace": {
+			object: `{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"ProviderConfig",` +
+				`"metadata":{"namespace":"default","name":"refused"},"spec":{"credentials":` +
+				`{"source":"ServiceAccount","serviceAccountRef":{"namespace":"d","name":"a"}}}}`,
+			want: "spec.credentials.serviceAccountRef.namespace cannot be set",
+		},
+		"IdentityOfAccount": {
+			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"GoogleApplicationCredentials",` +
+				`"source":"ServiceAccount","serviceAccountRef":{"namespace":"d","name":"a"}}`),
+			want: "source ServiceAccount does not go with an identity",
+		},
+		"AccountBesideIdentity": {
+			object: config(`"credentials":{"source":"ServiceAccount","serviceAccountRef":{"namespace":"d","name":"a"}},` +
+				`"identity":{"type":"GoogleApplicationCredentials","source":"None"}`),
+			want: "identity cannot be set beside credentials from source ServiceAccount",
+		},
 		"WorkspacePath": {
 			object: config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`),
 			want:   "workspacePath",

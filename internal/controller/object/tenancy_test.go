@@ -135,6 +135,37 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 }
 
+// TestServiceAccountOfControlPlane shows that Objects are kept on the control plane as a ServiceAccount there, with its
+// rights and no others, although the provider has all of them by its client certificate; and that an account which does
+// not exist yet is awaited.
+func TestServiceAccountOfControlPlane(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		ns, other := local.Namespace(t), local.Namespace(t)
+		robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}
+		role, binding := build.RightsIn(ns, "robot", robot, keeping...)
+		spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
+			Source:            commonv1.CredentialsSourceServiceAccount,
+			ServiceAccountRef: &commonv1.ServiceAccountReference{Name: "robot"},
+		}}
+		if s.Name == build.Cluster().Name {
+			spec.Credentials.ServiceAccountRef.Namespace = ns
+		}
+		o := s.Object(ns, ns+"-own", ns, build.ConfigMap(ns, "own", "by", "robot"))
+		kube.Create(t, c, role, binding, s.Config(ns, ns, spec), o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection),
+			"ServiceAccount "+ns+"/robot does not exist on the control plane")
+		kube.Create(t, c, &corev1.ServiceAccount{ObjectMeta: build.Meta(ns, "robot")})
+		awaitReady(t, c, o)
+		thief := s.Object(ns, ns+"-stolen", ns, build.ConfigMap(other, "stolen"))
+		kube.Create(t, c, thief)
+		awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), "system:serviceaccount:"+ns+":robot")
+		if got := local.Audit(t).Since(kube.Mark{}).By("system:serviceaccount:" + ns + ":robot").Count(); got["patch configmaps"] == 0 {
+			t.Errorf("requests of the ServiceAccount: want a patch, got %v", got)
+		}
+	})
+}
+
 // TestScopesDoNotShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have a connection each:
 // a tenant may not reach every address that an operator may.
 func TestScopesDoNotShareConnections(t *testing.T) {

@@ -48,6 +48,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].message",priority=1
 // +kubebuilder:printcolumn:name="SECRET-NAME",type="string",JSONPath=".spec.credentials.secretRef.name",priority=1
 // +kubebuilder:printcolumn:name="WORKSPACE",type="string",JSONPath=".spec.kcp.workspacePath",priority=1
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.credentials.serviceAccountRef) || has(self.spec.credentials.serviceAccountRef.__namespace__)",message="spec.credentials.serviceAccountRef.namespace must be set"
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
