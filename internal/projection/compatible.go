@@ -45,7 +45,8 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 			return "", errors.Wrapf(err, "cannot read version %s of APIResourceSchema %q", v.Name, published.Name)
 		}
 		was.Spec.Versions = append(was.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: v.Name, Served: v.Served, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: s},
+			Name: v.Name, Served: v.Served,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: cmp.Or(s, anyObject())},
 		})
 	}
 	if published.Spec.Scope != is.Spec.Scope {
@@ -113,13 +114,22 @@ func compareFields(found sets.Set[string], was, is map[string]*apiextensionsv1.J
 				found.Insert(fieldOf(path+"."+name) + ": " + what)
 			}
 		}
-		had, has := sets.KeySet(before.Properties), sets.KeySet(now.Properties)
+		had, has := childrenOf(before), childrenOf(now)
 		add(had.Difference(has), "gone")
 		add(sets.New(now.Required...).Difference(sets.New(before.Required...)), "new required field")
 		if before.XPreserveUnknownFields != nil && *before.XPreserveUnknownFields {
 			add(has.Difference(had), "had any value")
 		}
 	}
+}
+
+// childrenOf returns the names of what a schema describes below it.
+func childrenOf(s *apiextensionsv1.JSONSchemaProps) sets.Set[string] {
+	names := sets.KeySet(s.Properties)
+	if s.Items != nil {
+		names.Insert("items")
+	}
+	return names
 }
 
 // withoutChildren returns texts without those of what is, or is below, a field that is gone.
@@ -136,4 +146,6 @@ func withoutChildren(found sets.Set[string]) []string {
 }
 
 // fieldOf returns a field as authors write it.
-func fieldOf(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "^"), ".") }
+func fieldOf(path string) string {
+	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(path, "^"), "."), "object")
+}
