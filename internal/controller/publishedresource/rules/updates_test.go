@@ -74,7 +74,9 @@ func TestSchemaUpdates(t *testing.T) {
 	s.awaitHeld(t, pr, "version v1: not served any more")
 	s.awaitHeld(t, pr, "Objects wait: the service cluster no longer serves version v1")
 	kcp.CreateServed(t, s.consumer, offer("four"))
-	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) { v[0].Served = true })
+	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) {
+		v[0].Served, v[0].Storage, v[1].Storage = true, true, false
+	})
 	s.awaitCopy(t, "four")
 	if got := s.offered(t); got != third {
 		t.Errorf("schema in the APIExport: want %s, got %s", third, got)
