@@ -61,9 +61,20 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 			compareFields(found, validations.FlattenCRDVersion(v), validations.FlattenCRDVersion(*now))
 		}
 	}
+	if err := compareSchemas(found, was, is); err != nil {
+		return "", err
+	}
+	return firstOf(withoutChildren(found), "; "), nil
+}
+
+// changes are what is said of what a check finds, if it does not narrow what it is called after.
+var changes = map[string]string{"type": "another type", "unhandled": "other rules", "required": "new required fields"}
+
+// compareSchemas adds what checks find.
+func compareSchemas(found sets.Set[string], was, is *apiextensionsv1.CustomResourceDefinition) error {
 	check, err := checks()
 	if err != nil {
-		return "", errors.Wrap(err, "cannot compare schemas")
+		return errors.Wrap(err, "cannot compare schemas")
 	}
 	r := check.Run(was, is)
 	for _, v := range slices.Concat(r.SameVersionValidation, r.ServedVersionValidation) {
@@ -73,18 +84,15 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 		}
 		for _, property := range v.PropertyComparisons {
 			for _, c := range property.ComparisonResults {
-				// The texts of errors are not stable. What one version requires is found above.
+				// The texts of errors are not stable. What one version requires, compareFields finds.
 				if len(c.Errors) > 0 && (c.Name != "required" || pair) {
 					found.Insert(at + fieldOf(property.Property) + ": " + cmp.Or(changes[c.Name], "narrower "+c.Name))
 				}
 			}
 		}
 	}
-	return firstOf(withoutChildren(found), "; "), nil
+	return nil
 }
-
-// changes are what is said of what a check finds, if it does not narrow what it is called after.
-var changes = map[string]string{"type": "another type", "unhandled": "other rules", "required": "new required fields"}
 
 // prepare leaves of a definition the versions that are served. What holds for each value of a map becomes a field *, as
 // no check looks below additionalProperties.

@@ -171,8 +171,8 @@ func (s *world) awaitHeld(t *testing.T, pr *unstructured.Unstructured, text stri
 	}
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: pr.GetName()}}
 	kube.Await(t, s.c, o, fmt.Sprintf("what is held back: %q", text), func() (bool, string) {
-		for _, t := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, xpv2.TypeSynced} {
-			c := o.GetCondition(t)
+		for _, about := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, xpv2.TypeSynced} {
+			c := o.GetCondition(about)
 			held := c.Reason == v1alpha1.ReasonIncompatibleChange
 			if c.Status != want || held != (text != "") || !strings.Contains(c.Message, text) {
 				return false, fmt.Sprintf("%+v", o.Status.Conditions)
