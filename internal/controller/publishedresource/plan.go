@@ -162,6 +162,7 @@ type projected struct {
 	notes    string                  // what of the source is not published as it is, empty if all is
 	has      sets.Set[string]        // names of schemas, the empty one among them, whose versions it has
 	kept     []string                // versions of these
+	held     string                  // why the schema is not that of the source, empty if it is
 }
 
 func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {

@@ -30,8 +30,8 @@ type syncing struct {
 func (s *syncing) serve(ctx context.Context, p *pass) error {
 	o := p.resource
 	switch {
-	case p.wanted == nil:
-		// The copies go with their definition.
+	case p.wanted == nil, p.wanted.pair.Service.Version == "":
+		// The copies go with their definition, or objects wait for a version of it.
 		if known := s.describe(p); !known {
 			o.Status.Objects = nil
 		}
