@@ -154,6 +154,9 @@ func newShapes() map[string]shape {
 		"cel-strings": {
 			with: queried("object.data.shape.split('o').size() == 2 && [object.data.color].distinct() == ['blue']"),
 		},
+		"recreates": {with: func(o build.Object, _ bed) {
+			o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeRecreate
+		}},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},
