@@ -61,7 +61,8 @@ func (e recreation) isChanged(o Object) bool {
 // isFollowed reports whether the resource is to be made again because a manifest was refused. The error is the refusal,
 // and says what becomes of the resource if the Object asks for another one.
 func (e recreation) isFollowed(ctx context.Context, o Object, refused error) (bool, error) {
-	if o.Desired().ForProvider.OnImmutableChange != commonv1.ImmutableChangeRecreate || !apierrors.IsInvalid(refused) {
+	if o.Desired().ForProvider.OnImmutableChange != commonv1.ImmutableChangeRecreate || !apierrors.IsInvalid(refused) ||
+		e.live == nil && !apply.IsImmutable(refused) { // It is refused as a new one.
 		return false, refused
 	}
 	why, m := e.obstacle(ctx, o, refused), e.Manifest.DeepCopy()

@@ -251,6 +251,31 @@ func TestImmutableStays(t *testing.T) {
 	}
 }
 
+// TestAdoptedIsNotRecreated shows that a resource which was there before its Object stays until the Object has applied
+// it once, and that what is refused as new is no matter of onImmutableChange.
+func TestAdoptedIsNotRecreated(t *testing.T) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
+		theirs := w.kept("fixed")
+		theirs.Immutable, theirs.Data = new(true), map[string]string{"color": "red"}
+		kube.Create(t, w.tc, theirs)
+		o := w.object(w.fixed(t, fixedConfigMap, "a"))
+		o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeRecreate
+		kube.Create(t, w.c, o)
+		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest),
+			"onImmutableChange is not followed: the Object has not applied the resource that is there")
+		was := theirs.GetUID()
+		w.exists(t, theirs, true)
+		if theirs.GetUID() != was {
+			t.Error("want the resource of others kept")
+		}
+		setManifest(t, w.c, o, build.ConfigMap(w.target, "other", "a key with spaces", "x"))
+		said := awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest), "a key with spaces")
+		if strings.Contains(said, "onImmutableChange") {
+			t.Errorf("want no word of what is there, got %s", said)
+		}
+	})
+}
+
 // TestRecreationWaits shows that a resource is gone before it is made again, also if the Object is not to recreate it
 // any more, and that of a StatefulSet what depends on it stays.
 func TestRecreationWaits(t *testing.T) {
