@@ -130,7 +130,7 @@ func allUnfollowed() map[string]unfollowed {
 	return map[string]unfollowed{
 		"Frozen": { // Its name has the word by which servers refuse.
 			manifest: strings.Replace(fixedConfigMap, `"immutable":true,`, "", 1),
-			after: func(t *testing.T, w world, o build.Object, _ *unstructured.Unstructured) {
+			after: func(t *testing.T, w world, _ build.Object, _ *unstructured.Unstructured) {
 				deny(t, w.tc, w.target+"-immutable", `{
 					"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"`+w.target+`"}},
 					"resourceRules":[{"apiGroups":[""],"apiVersions":["*"],"operations":["UPDATE"],"resources":["configmaps"]}]}`,
