@@ -168,6 +168,9 @@ func newShapes() map[string]shape {
 				{FieldPath: "spec.replicas"}, {FieldPath: "spec.template.spec.containers[*]"},
 			}
 		}},
+		"recreates": {with: func(o build.Object, _ bed) {
+			o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeRecreate
+		}},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},

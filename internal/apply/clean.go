@@ -92,6 +92,8 @@ func inOurWords(s metav1.Status) string {
 	switch {
 	case IsQuotaExceeded(err):
 		return " (exceeded quota)"
+	case IsImmutable(err):
+		return " (a field is immutable)"
 	case apierrors.IsForbidden(err) && strings.Contains(s.Message, `is forbidden: User "`):
 		return " (the user lacks the right)"
 	case apierrors.IsNotFound(err) && s.Details != nil && s.Details.Kind == "namespaces":

@@ -120,6 +120,50 @@ func TestUnreadableIsNamed(t *testing.T) {
 	}
 }
 
+// TestIsImmutable shows which refusals say that a field never changes, also of a Secret, and which fields they name.
+func TestIsImmutable(t *testing.T) {
+	invalid := func(field, name, said string) *apierrors.StatusError {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, name, validation.ErrorList{
+			validation.Invalid(validation.NewPath(field), "immutable", said),
+		})
+	}
+	frozen := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a",
+		errors.New("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: it is immutable"))
+	frozen.ErrStatus.Reason = metav1.StatusReasonInvalid
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   bool
+		fields []string
+	}{
+		"Immutable": {"Most say so.", invalid("data", "a", "field is immutable"), true, []string{"data"}},
+		"RoleRef":   {"So does a binding.", invalid("data", "a", "cannot change roleRef"), true, []string{"data"}},
+		"Set": {
+			"So has a StatefulSet.", invalid("data", "a", "updates to statefulset spec for fields other than 'x' are forbidden"),
+			true, []string{"data"},
+		},
+		"Address": {"So has a Service.", invalid("data", "a", "may not change once set"), true, []string{"data"}},
+		"Unknown": {"What the server invents is not repeated.", invalid("hunter2", "a", "is immutable"), true, nil},
+		"Name":    {"Names and values count for nothing.", invalid("data", "immutable", "wrong"), false, []string{"data"}},
+		"Frozen":  {"A policy is not got around.", frozen, false, nil},
+		"Other":   {"Nor is another reason.", apierrors.NewBadRequest("field is immutable"), false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "hunter2"},
+			}}
+			for _, err := range []error{tc.err, Client{}.clean(u, tc.err)} {
+				if got := IsImmutable(errors.Wrap(err, "cannot apply")); got != tc.want {
+					t.Errorf("%s\nIsImmutable(%v): want %t, got %t", tc.reason, err, tc.want, got)
+				}
+				if diff := cmp.Diff(tc.fields, Client{}.RefusedFields(u, err)); diff != "" {
+					t.Errorf("%s\nfields: -want, +got:\n%s", tc.reason, diff)
+				}
+			}
+		})
+	}
+}
+
 // leftOut is what is said of an answer that may repeat a value.
 func leftOut(reason string) string {
 	return "the server answers with reason " + reason +

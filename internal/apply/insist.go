@@ -48,6 +48,36 @@ func (c Client) Insist(ctx context.Context, m Migration, refused error,
 	return nil, refused
 }
 
+var (
+	// immutable is what servers say of a change that they never make.
+	immutable = regexp.MustCompile(`immutable|may not change once set|cannot change roleRef|updates to .* are forbidden`)
+	// quoted is a name or a value in what a server says.
+	quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+)
+
+// IsImmutable reports whether a server has refused a manifest as it never changes a field. What a
+// ValidatingAdmissionPolicy forbids is no such refusal, whatever it says: whoever freezes a resource wants it to stay.
+func IsImmutable(err error) bool {
+	return apierrors.IsInvalid(err) && immutable.MatchString(quoted.ReplaceAllString(err.Error(), "")) &&
+		!strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
+}
+
+// RefusedFields returns the fields that a server names when it refuses a manifest. If there is content of a Secret in
+// the manifest, it is those that the manifest has: servers and webhooks name what they like.
+func (c Client) RefusedFields(manifest *unstructured.Unstructured, err error) (fields []string) {
+	for _, cause := range causes(err) {
+		field := strings.TrimPrefix(cause.Field, ".")
+		if isSecret(manifest.Object) || len(c.SecretFields) > 0 {
+			field = known(manifest.Object, field)
+		}
+		if field != "" {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
 // causesMost is how many causes of a refusal are looked at. A target may invent any number.
 const causesMost = 100
 

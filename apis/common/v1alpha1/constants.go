@@ -122,8 +122,8 @@ const (
 	ReasonResourceMissing xpv2.ConditionReason = "ResourceMissing"
 	// ReasonWaitingForDeletion means that the resource, or one that is no longer wanted, is being deleted.
 	ReasonWaitingForDeletion xpv2.ConditionReason = "WaitingForDeletion"
-	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet.
-	// The one they name now is made after that.
+	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet, or
+	// the one that onImmutableChange recreates. The one they name now is made after that.
 	ReasonReplacing xpv2.ConditionReason = "Replacing"
 	// ReasonInvalidManifest means that the manifest cannot be applied as it is.
 	ReasonInvalidManifest xpv2.ConditionReason = "InvalidManifest"

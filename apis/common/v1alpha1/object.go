@@ -97,6 +97,16 @@ type ObjectParameters struct {
 	// +listMapKey=fieldPath
 	// +kubebuilder:validation:MaxItems=32
 	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
+
+	// onImmutableChange decides what becomes of a change which the target refuses for a field that never changes, such as
+	// the template of a Job: Fail (the default) reports the refusal in condition Synced; Recreate deletes the resource,
+	// with all that is lost with it, and makes it again. That needs all management policies, a resource which this Object
+	// has applied and no other one has, and a manifest that the target would take for a new resource. What holds data,
+	// such as a PersistentVolumeClaim, is never recreated. Condition Synced says why Recreate is not followed.
+	// +optional
+	// +kubebuilder:default=Fail
+	// +kubebuilder:validation:Enum=Fail;Recreate
+	OnImmutableChange ImmutableChangePolicy `json:"onImmutableChange,omitempty"`
 }
 
 // IgnoreCondition says when a field is left to others.
@@ -124,6 +134,16 @@ type IgnoredField struct {
 	// +kubebuilder:validation:Enum=OnPresent
 	Condition IgnoreCondition `json:"condition,omitempty"`
 }
+
+// ImmutableChangePolicy decides what happens when the target refuses to change a field that must not change.
+type ImmutableChangePolicy string
+
+const (
+	// ImmutableChangeFail reports the refusal. It is the default.
+	ImmutableChangeFail ImmutableChangePolicy = "Fail"
+	// ImmutableChangeRecreate deletes the resource and makes it again.
+	ImmutableChangeRecreate ImmutableChangePolicy = "Recreate"
+)
 
 // ConnectionDetail selects one value of a resource on the target for the connection secret.
 //

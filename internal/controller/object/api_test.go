@@ -55,7 +55,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 				"fieldPath": "data.a"}, "toFieldPath": "data.b"}
 		],
 		"forProvider": {
-			"deletionPropagationPolicy": "Foreground",
+			"deletionPropagationPolicy": "Foreground", "onImmutableChange": "Recreate",
 			"ignoreFields": [{"fieldPath": "data.a", "condition": "OnPresent"}],
 			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"},
 				"data": {"a": "b"}}

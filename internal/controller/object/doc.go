@@ -42,6 +42,13 @@
 // meanwhile. The target that is left is used as another owner, so that both connections wake the Object. We rejected a
 // finalizer for each resource, which would cost a write for each creation.
 //
+// # Recreation
+//
+// With onImmutableChange: Recreate a resource is deleted whose change the target never makes. The next reconcile makes
+// it again as any that is missing: after a restart, status and target tell what to do. The manifest is tried before,
+// under another name, because nothing must be lost for a manifest that the target refuses. We rejected deleting at any
+// refusal, because policies that freeze a resource answer alike.
+//
 // # Records of use
 //
 // A controller of their own writes records of use, one at a time: people read them, and package providerconfig keeps a

@@ -98,7 +98,11 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 // conclude says in condition Synced what of the resource is not as it was applied, although nothing is to be applied
 // now.
 func (e *external) conclude(ctx context.Context, o Object) {
-	if err := targetresource.Leaving(e.live); err != nil && mayApply(o) {
+	switch err := targetresource.Leaving(e.live); {
+	case err == nil || !mayApply(o):
+	case recreation{e.remote}.isPending(o):
+		e.await(o, e.remote)
+	default:
 		e.report(o, commonv1.ReasonWaitingForDeletion, err.Error())
 	}
 	if !owns(o) || !e.Follow(ctx, e.live) || e.synced != nil {
@@ -285,7 +289,7 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 func (e *external) apply(ctx context.Context, o Object) error {
 	live, err := e.Write(ctx, func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if err != nil {
-		return err
+		return recreation{e.remote}.recreate(ctx, o, err)
 	}
 	e.live = live
 	before := o.Observed().Applied

@@ -134,7 +134,8 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
 		return errors.Wrap(err, "cannot find out what an apply would change")
 	case err != nil:
-		c.Message = "The target cannot try to apply the manifest: " + err.Error()
+		_, said := recreation{e.remote}.isFollowed(ctx, o, err)
+		c.Message = "The target cannot try to apply the manifest: " + said.Error()
 		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) &&
 			!targetresource.IsSchemaError(err) { // A webhook may be down, say, or a namespace to come.
 			e.retry, hash = compareAgain, ""

@@ -168,7 +168,7 @@ func (e *remote) applied(o Object) bool {
 }
 
 // await reports that a resource is not gone yet, and why.
-func (e replacement) await(o Object, old *remote) {
+func (e *remote) await(o Object, old *remote) {
 	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.Manifest))
 	if why := readiness.DeletionBlockers(old.live); why != "" {
 		m += "; " + why

@@ -13,6 +13,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,6 +132,49 @@ func TestUnlabelledSurvivesRestart(t *testing.T) {
 	}
 	contested()
 	kube.Remove(t, c, o)
+}
+
+// TestRecreationSurvivesRestart shows that a resource which the last provider has deleted, to make it again, and which
+// has gone while none ran, is made once by the next.
+func TestRecreationSurvivesRestart(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	c, tc, s := local.Client(t, apis.AddToScheme), target.Client(t), build.Namespaced()
+	stop := start(t)
+	ns, tns := local.Namespace(t), target.Namespace(t)
+	settings := func(color string) build.Manifest {
+		m := build.ConfigMap(tns, "settings", "color", color)
+		m["immutable"] = true
+		return m
+	}
+	o := s.Object(ns, "settings", "target", settings("blue"))
+	o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeRecreate
+	o.Desired().ForProvider.DeletionPropagationPolicy = metav1.DeletePropagationForeground
+	kube.Create(t, c, build.Credentials(ns, "credentials", kube.Kubeconfig(t, target.User(t, ns, admins))),
+		s.Config(ns, "target", build.FromSecret(ns, "credentials")), o)
+	provider.AwaitReady(t, c, o)
+	setManifest(t, c, o, settings("red"))
+	kube.Await(t, c, o, "the resource to be waited for", func() (bool, string) {
+		s := o.GetCondition(xpv2.TypeSynced)
+		return s.Reason == commonv1.ReasonReplacing, s.Message
+	})
+	stop()
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
+	kube.Patch(t, tc, cm, `{"metadata":{"finalizers":null}}`) // As the garbage collector does.
+	kube.AwaitGone(t, tc, cm)
+	mark := target.Audit(t).Mark()
+	start(t)
+	kube.Await(t, c, o, "the resource to be made", func() (bool, string) {
+		s := o.GetCondition(xpv2.TypeSynced)
+		return s.Status == corev1.ConditionTrue, s.Message
+	})
+	kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
+	if cm.Data["color"] != "red" {
+		t.Errorf("data: want the manifest as it is now, got %v", cm.Data)
+	}
+	if written := target.Audit(t).Since(mark).By(ns).Writes(); len(written) != 1 {
+		t.Errorf("writes after the restart: want one, got %s", written)
+	}
+	kube.Delete(t, c, o)
 }
 
 // setManifest sets the manifest of an Object.
