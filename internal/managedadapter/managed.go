@@ -55,7 +55,7 @@ var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 }, []string{"gvk", "condition"})
 
 // AddStateMetrics makes a manager count the objects of one kind each few seconds, if owned reports that they are this
-// process's. It is nil if all are. The recorder of crossplane-runtime would copy each Object that it counts, and hold
+// process's. The recorder of crossplane-runtime would copy each Object that it counts, and hold
 // all of them until it counts again (statemetrics/mr_state_metrics.go of v2.4).
 func AddStateMetrics(mgr manager.Manager, o controller.Options, list func() resource.ManagedList,
 	owned func(client.Object) bool,
@@ -74,7 +74,7 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, list func() reso
 			return
 		}
 		tally(o.MetricOptions.MRStateMetrics, strings.TrimSuffix(gvk.String(), "List"),
-			slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool { return owned != nil && !owned(mg) }))
+			slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool { return !owned(mg) }))
 	}
 	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		wait.UntilWithContext(ctx, count, o.MetricOptions.PollStateMetricInterval)
