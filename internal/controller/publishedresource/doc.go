@@ -16,11 +16,11 @@
 //
 // # Publishing
 //
-// Publishing takes two requests: one creates a schema, named by a hash of its content, and one makes the APIExport refer
-// to it. If the provider is killed between them, it finds the schema when it starts again. The APIExport says what is
-// published; the status has the name of the former schema. A version that is no longer published stays in the schema,
-// because kcp may store objects in it. We rejected to read the versions that APIBindings name: a new binding names none
-// yet, and one that we cannot see may use any.
+// Publishing takes two requests: one creates a schema, named by a hash of its content, and one makes the APIExport
+// refer to it. If the provider is killed between them, it finds the schema when it starts again. The APIExport says
+// what is published; the status has the name of the former schema. A version that is no longer published stays in the
+// schema, because kcp may store objects in it. We rejected to read the versions that APIBindings name: a new binding
+// names none yet, and one that we cannot see may use any.
 //
 // # Steady state
 //
@@ -32,12 +32,12 @@
 //
 // A CustomResourceDefinition is named <plural>.<group>, and the spec has the kind and not the plural. So the names of
 // all definitions are watched until the right one is found. New ones of the group are read once each, first those whose
-// names resemble the kind. Kinds without a definition are built in, and read from the server's OpenAPI. A kind that once
-// had a definition is never taken for built in, although discovery may list it shortly after the definition is gone. We
-// rejected discovery, which lags behind and cannot be watched.
+// names resemble the kind. Kinds without a definition are built in, and read from the server's OpenAPI. A kind that
+// once had a definition is never taken for built in, although discovery may list it shortly after the definition is
+// gone. We rejected discovery, which lags behind and cannot be watched.
 //
-// If the source is deleted, the API stays published: consumers have objects of it, and the definition may be about to be
-// replaced.
+// If the source is deleted, the API stays published: consumers have objects of it, and the definition may be about to
+// be replaced.
 //
 // # Memory
 //
@@ -63,10 +63,10 @@
 //
 // # Deletion
 //
-// When a deleted PublishedResource withdraws its API, it uses what it has last published, not the source. It waits until
-// consumers have no objects: nobody could reach them without the API. It does not wait for bindings, because the
+// When a deleted PublishedResource withdraws its API, it uses what it has last published, not the source. It waits
+// until consumers have no objects: nobody could reach them without the API. It does not wait for bindings, because the
 // APIExport may offer other APIs. When watches show no objects, kcp is asked once more before the API is withdrawn. We
 // rejected to trust the watches alone: the first list of each may come from a cache of the server that lags behind. The
-// endpoints of the APIExportEndpointSlice are asked. A shard of kcp removes its URL from it with its last binding, and we
-// rejected to ask former endpoints, too.
+// endpoints of the APIExportEndpointSlice are asked. A shard of kcp removes its URL from it with its last binding, and
+// we rejected to ask former endpoints, too.
 package publishedresource
