@@ -99,8 +99,8 @@ var growth = map[string]string{
 	"url(v.url).NAME()":                        "getEscapedPath getHost getHostname getPort getQuery getScheme",
 	"ip('::1').NAME()": "family isGlobalUnicast isLinkLocalMulticast isLinkLocalUnicast isLoopback " +
 		"isUnspecified",
-	"cidr('::1/128').NAME()":                   "ip masked prefixLength",
-	"cidr('::1/128').NAME(v.text)":             "containsCIDR containsIP",
+	"cidr('::1/128').NAME()":       "ip masked prefixLength",
+	"cidr('::1/128').NAME(v.text)": "containsCIDR containsIP",
 	"NAME().validate(v.text)": "format.byte format.date format.datetime format.dns1035Label format.dns1035LabelPrefix " +
 		"format.dns1123Label format.dns1123LabelPrefix format.dns1123Subdomain format.dns1123SubdomainPrefix format.labelValue " +
 		"format.qualifiedName format.uri format.uuid",
@@ -124,7 +124,7 @@ func grown() map[string]any {
 		"flag": true, "number": int64(12345), "many": many, "texts": texts, "repeated": repeated,
 		"text": text, "same": strings.Repeat("x", size), "half": text[:size/2] + "y", "some": text[:16<<10],
 		"wide": strings.Repeat("ü", size/2), "digits": strings.Repeat("1", size), "bytes": []byte(text),
-		"base64": strings.Repeat("QUFB", size/4),
+		"base64":  strings.Repeat("QUFB", size/4),
 		"pattern": strings.Repeat("(a)|", size/4) + "b", "map": map[string]any{"a": many},
 		"shared": slices.Repeat([]any{many}, 1000), "alike": slices.Repeat([]any{many}, 1000),
 		"quantity": strings.Repeat("9", 60), "semver": "1.2.3-" + strings.Repeat("a.", size/2) + "a",
