@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func TestMetricsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Those have a slot that share the work.
-	wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == "provider_kcp_slot" })
+	wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == "provider_kcp_shard" })
 	program.AwaitReady(t, p)
 	res, err := http.Get(p.Healthz()) //nolint:noctx // It is on this machine.
 	if err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusOK {
@@ -47,5 +48,15 @@ func TestMetricsExist(t *testing.T) {
 	kube.Eventually(t, "all metrics", func() (bool, string) {
 		missing, err := p.MissingMetrics(t.Context(), wanted)
 		return err == nil && len(missing) == 0, fmt.Sprint(missing, err)
+	})
+	kube.Eventually(t, "each kind with Synced to be counted", func() (bool, string) {
+		series, err := p.Series(t.Context())
+		kinds := 0
+		for s := range series {
+			if strings.HasPrefix(s, `provider_kcp_failing_resources{condition="Synced"`) {
+				kinds++
+			}
+		}
+		return err == nil && kinds == 7, fmt.Sprint(kinds, err)
 	})
 }

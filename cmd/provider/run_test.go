@@ -151,7 +151,7 @@ func TestMetricLabels(t *testing.T) {
 		name   = "a controller or a queue, as the program names it"
 		object = "a PublishedResource, whose series end with it"
 		kind   = "a kind of ours"
-		host   = "a host of a connection, of which there are few"
+		host   = "the server of a connection"
 	)
 	labels := map[string]map[string]string{
 		"publishedresource_": {

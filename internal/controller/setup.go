@@ -22,6 +22,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
@@ -95,9 +96,10 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	s := &starter{
-		manager: mgr, log: log, owned: func(r client.Object) bool { return handlers.Owns(o.Registry, r) },
-	}
+	owned := handlers.Owned(o.Registry)
+	s := &starter{manager: mgr, log: log, owned: owned, count: func(k schema.GroupVersionKind) error {
+		return managedadapter.AddStateMetrics(mgr, o.Options.Options, k, owned)
+	}}
 	return s.start(append(parts,
 		published(mgr, o),
 		objects(mgr, o, cluster),
@@ -131,7 +133,7 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 
 // objects are the controllers of Objects of one scope.
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T]) part {
-	return part{kinds: append(configKinds(k.Configs...), k.GVK), setup: func() error {
+	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, setup: func() error {
 		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
 			return errors.Wrap(err, "cannot follow references")
 		}
@@ -144,15 +146,15 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T
 
 // collections are the controller of collections of one scope.
 func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k scope.CollectionKind[T]) part {
-	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), setup: func() error {
+	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), count: kinds{k.GVK}, setup: func() error {
 		return errors.Wrap(collection.Setup(mgr, o.OfFew(), k), "cannot set up collections")
 	}}
 }
 
 // published are the controller of PublishedResources.
 func published(mgr ctrl.Manager, o object.Options) part {
-	kinds := append(configKinds(scope.PublisherConfig()), syncagentv1alpha1.PublishedResourceGroupVersionKind)
-	return part{kinds: kinds, setup: func() error {
+	kind := syncagentv1alpha1.PublishedResourceGroupVersionKind
+	return part{kinds: append(configKinds(scope.PublisherConfig()), kind), count: kinds{kind}, setup: func() error {
 		return errors.Wrap(publishedresource.Setup(mgr, publishedresource.Options{
 			Options: o.Options, Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
 			DefaultConfig: o.PublishedResourceConfig,
@@ -162,9 +164,8 @@ func published(mgr ctrl.Manager, o object.Options) part {
 
 // workloads are the controllers of KubernetesApplications and of their resources.
 func workloads(mgr ctrl.Manager, o object.Options) part {
-	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
-		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
-	return part{kinds: kinds, setup: func() error {
+	own := kinds{workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind}
+	return part{kinds: append(configKinds(scope.NamespacedScopeConfigs()...), own...), count: own, setup: func() error {
 		if err := application.Setup(mgr, o.OfFew()); err != nil {
 			return errors.Wrap(err, "cannot set up applications")
 		}
@@ -173,12 +174,11 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 }
 
 // configKinds returns the kinds of ProviderConfigs and of the records of their use.
-func configKinds(configs ...scope.Config) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
+func configKinds(configs ...scope.Config) (all kinds) {
 	for _, c := range configs {
-		kinds = append(kinds, c.Kinds.Config, c.Kinds.Usage)
+		all = append(all, c.Kinds.Config, c.Kinds.Usage)
 	}
-	return kinds
+	return all
 }
 
 // kind returns a kind of Objects as package reference reads it.

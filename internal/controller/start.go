@@ -24,9 +24,12 @@ const (
 	lookMost  = time.Minute
 )
 
+type kinds = []schema.GroupVersionKind
+
 // A part is controllers that can work as soon as the control plane serves some kinds.
 type part struct {
-	kinds []schema.GroupVersionKind
+	kinds kinds
+	count kinds // those whose resources are counted by state
 	setup func() error
 }
 
@@ -35,6 +38,7 @@ type part struct {
 type starter struct {
 	manager ctrl.Manager
 	log     logging.Logger
+	count   func(schema.GroupVersionKind) error  // adds the metrics of a kind
 	owned   func(client.Object) bool             // reports whether a resource is this replica's, nil if all are
 	logged  map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
 }
@@ -78,6 +82,11 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 		}
 		if err := p.setup(); err != nil {
 			return nil, err
+		}
+		for _, k := range p.count {
+			if err := s.count(k); err != nil {
+				return nil, err
+			}
 		}
 		if err := s.fillCaches(p); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -16,78 +17,136 @@ import (
 )
 
 const (
-	// callMax is how much one call may make or compare, in bytes and elements.
+	// callMax is how much one call may read, make or compare, in bytes.
 	callMax = 1 << 20
 	// matchedMax is the length of the longest text in which all matches of a pattern are looked for, in bytes: for some
 	// patterns that takes time as the square of the text.
 	matchedMax = 16 << 10
+	// patternMax is the length of the longest pattern, in bytes. To compile one takes some hundred times of it.
+	patternMax = textMax
+	// valueSize is how much a value in a list or map counts beside its text, in bytes.
+	valueSize = 4
+	// bytesPerUnit is how much a call reads or makes for one unit of cost.
+	bytesPerUnit = 16
 )
 
-// pairsPerUnit are the functions that can make much of little, or compare all with all: how many pairs of parts of two
-// arguments count as much as a byte that is made. Patterns count as cel-go has it, which takes them for programs of a
-// fourth of their length. All others make or compare about as much as they are given.
-var pairsPerUnit = map[string]int{
-	"replace": math.MaxInt, "format": math.MaxInt, "join": 1, "indexOf": 10, "lastIndexOf": 10, "distinct": 1,
-	"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 1,
-	"matches": 4, "regex.extract": 4, "regex.extractAll": 4, "regex.replace": 4,
+// passing are the functions that take lists and maps as they are. All others may look at whatever is in them.
+var passing = map[string]bool{
+	"size": true, "first": true, "last": true, "dyn": true, "type": true, "cel.@mapInsert": true,
+}
+
+// pairing are the functions that look at each pair of parts of their first two arguments.
+var pairing = map[string]bool{
+	"indexOf": true, "lastIndexOf": true, "distinct": true,
+	"sets.contains": true, "sets.intersects": true, "sets.equivalent": true,
 }
 
 // vast is the text of a quantity that takes all memory when it is compared or added.
 var vast = regexp.MustCompile(`.{64}|[eE][+-]?[0-9]{3}`)
 
-// bound returns an upper bound of what a call makes or compares.
+// bound returns an upper bound of what a call reads, makes and compares, in bytes: what it is given, unless the
+// function makes much of little or compares all with all.
 func bound(function string, args []ref.Val) int {
-	n, per := 0, pairsPerUnit[function]
-	for i := range args {
-		n += length(args, i)
+	switch function {
+	case "_==_", "_!=_", "startsWith", "endsWith":
+		if a, b := length(args[0]), length(args[1]); a != b {
+			return min(a, b) // No more is compared then: of lists and maps nothing.
+		}
+	case "@in":
+		if _, ok := args[1].(traits.Mapper); ok {
+			return length(args[0])
+		}
+	}
+	n := 0
+	for _, v := range args {
+		n += size(function, v)
 	}
 	switch function {
-	case "join", "format":
-		n = weigh(args, callMax)
+	case "join":
+		if len(args) > 1 {
+			n += product(length(args[0]), length(args[1]))
+		}
 	case "replace":
-		n = product(strings.Count(text(args, 0), text(args, 1)), length(args, 2))
-	case "distinct":
-		args = []ref.Val{args[0], args[0]}
-	case "regex.extractAll", "regex.replace":
-		if length(args, 0) > matchedMax {
+		n += product(strings.Count(text(args[0]), text(args[1])), length(args[2]))
+	case "regex.extractAll", "regex.replace", "findAll":
+		if length(args[0]) > matchedMax {
 			return math.MaxInt
 		}
+		if function == "regex.replace" {
+			n += product(length(args[0]), length(args[2])) / 4
+		}
+		n += searched(args)
+	case "regex.extract", "matches", "find":
+		n += searched(args)
 	case "quantity", "isQuantity":
-		if vast.MatchString(text(args, 0)) {
+		if vast.MatchString(text(args[0])) {
 			return math.MaxInt
 		}
 	}
-	for i := range args {
-		for j := range i {
-			if per > 0 {
-				n += product(length(args, i), length(args, j)) / per
-			}
-		}
+	if pairing[function] {
+		n += product(size(function, args[0]), size(function, args[min(1, len(args)-1)])) / bytesPerUnit
 	}
 	return n
 }
 
-// text returns an argument that is a text.
-func text(args []ref.Val, i int) string {
-	if i >= len(args) {
-		return ""
+// searched bounds a search for the pattern that is the second argument in the first. All instructions of its program
+// may be tried at each byte.
+func searched(args []ref.Val) int {
+	pattern := text(args[1])
+	if len(pattern) > patternMax {
+		return math.MaxInt32
 	}
-	s, _ := args[i].(types.String)
+	program := len(pattern)
+	if parsed, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		program = instructions(parsed)
+	}
+	return program + product(length(args[0]), program)/bytesPerUnit
+}
+
+// instructions returns about how long the program of a pattern is.
+func instructions(p *syntax.Regexp) int {
+	n := 1 + len(p.Rune)
+	for _, sub := range p.Sub {
+		n += instructions(sub)
+	}
+	if p.Op == syntax.OpRepeat {
+		n *= max(p.Min, p.Max, 1)
+	}
+	return n
+}
+
+// size returns how much of an argument a function may look at, in bytes, or a bit more than callMax.
+func size(function string, v ref.Val) int {
+	switch v.(type) {
+	case traits.Lister, traits.Mapper:
+		if passing[function] || strings.ContainsAny(function[:1], "_-!") && comparing[function] == nil {
+			return 0
+		}
+	}
+	return weigh(v, callMax)
+}
+
+// comparing are the operators that look into lists and maps. Their bindings in cel-go are never called.
+var comparing = map[string]functions.BinaryOp{
+	"_==_": types.Equal,
+	"_!=_": func(a, b ref.Val) ref.Val { return types.Bool(types.Equal(a, b) != types.True) },
+}
+
+// text returns an argument that is a text.
+func text(v ref.Val) string {
+	s, _ := v.(types.String)
 	return string(s)
 }
 
-// length returns how many bytes or elements an argument has.
-func length(args []ref.Val, i int) int {
-	if i >= len(args) {
-		return 0
-	}
-	switch v := args[i].(type) {
+// length returns how many bytes or elements a value has.
+func length(v ref.Val) int {
+	switch v := v.(type) {
 	case types.String:
 		return len(v)
 	case types.Bytes:
 		return len(v)
-	case traits.Lister:
-		n, _ := v.Size().(types.Int)
+	case traits.Lister, traits.Mapper:
+		n, _ := v.(traits.Sizer).Size().(types.Int)
 		return int(n)
 	}
 	return 0
@@ -99,33 +158,29 @@ func product(a, b int) int {
 	return min(a, most) * min(b, most)
 }
 
-// weigh returns how many bytes of text and how many values there are in values, as often as they occur, or a bit more
-// than most.
-func weigh(values []ref.Val, most int) int {
-	n := 0
-	for _, v := range values {
-		if n++; n > most {
-			return n
+// weigh returns how many bytes a value has with all that is in it, as often as it occurs, or a bit more than most.
+func weigh(v ref.Val, most int) int {
+	n := valueSize
+	switch v := v.(type) {
+	case traits.Mapper:
+		for i := v.Iterator(); n <= most && i.HasNext() == types.True; {
+			k := i.Next()
+			n += weigh(k, most-n)
+			n += weigh(v.Get(k), most-n)
 		}
-		switch v := v.(type) {
-		case traits.Mapper:
-			for i := v.Iterator(); i.HasNext() == types.True && n <= most; {
-				k := i.Next()
-				n += weigh([]ref.Val{k, v.Get(k)}, most-n)
-			}
-		case traits.Lister:
-			for i := v.Iterator(); i.HasNext() == types.True && n <= most; {
-				n += weigh([]ref.Val{i.Next()}, most-n)
-			}
-		default:
-			n += length([]ref.Val{v}, 0)
+	case traits.Lister:
+		for i := v.Iterator(); n <= most && i.HasNext() == types.True; {
+			n += weigh(i.Next(), most-n)
 		}
+	default:
+		n += length(v)
 	}
 	return n
 }
 
 // bounded returns the option by which calls of functions beyond their bounds are not made. They end the evaluation as
-// cel-go does at its limit of cost, so that no || hides it. Operators make no more than they are given.
+// cel-go does at its limit of cost, so that no || hides it. Other operators than
+// comparisons look into no list or map.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
 	for name, f := range env.Functions() {
@@ -134,10 +189,13 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 			return nil, errors.Wrapf(err, "cannot find CEL function %s", name)
 		}
 		for _, b := range all {
-			if !strings.ContainsAny(name[:1], "_@!-") && !b.NonStrict {
+			if !strings.ContainsAny(name[:1], "_!-") && !b.NonStrict {
 				bindings[b.Operator] = b
 			}
 		}
+	}
+	for name, op := range comparing {
+		bindings[name] = &functions.Overload{Binary: op}
 	}
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
@@ -153,63 +211,41 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	}), nil
 }
 
+// boundedOp returns the operation of a function. A map that it returns is sorted when it is made.
 func boundedOp(b *functions.Overload, function string) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		if n := bound(function, args); n > callMax || n < 0 {
 			panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "call is too large"})
 		}
+		var out ref.Val
 		switch {
 		case b.OperandTrait != 0 && !args[0].Type().HasTrait(b.OperandTrait):
 			return types.NewErr("no such overload")
 		case b.Unary != nil && len(args) == 1:
-			return b.Unary(args[0])
+			out = b.Unary(args[0])
 		case b.Binary != nil && len(args) == 2:
-			return b.Binary(args[0], args[1])
+			out = b.Binary(args[0], args[1])
+		default:
+			out = b.Function(args...)
 		}
-		return b.Function(args...)
+		if m, ok := out.(traits.MutableMapper); ok {
+			return growingMap{m}
+		}
+		return out
 	}
 }
 
-// bytesPerUnit is how many bytes of texts a call reads and makes for one unit of cost.
-const bytesPerUnit = 16
-
-// An estimator charges calls by the texts that they read and make, and by the lists that they go through. cel-go does
-// so only where it knows the types of all arguments before the evaluation, which it does not of what is in resources.
+// An estimator charges calls by their bounds and by the texts that they make. cel-go does so only where it knows the
+// types of all arguments before the evaluation, which it does not of what is in resources.
 type estimator struct{}
-
-// comparing are the functions that read no more than the shorter argument.
-var comparing = map[string]bool{"_==_": true, "_!=_": true, "startsWith": true, "endsWith": true}
 
 // CallCost returns the cost of a call that was made.
 func (estimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	cost := 1 + charge("", result)
-	if comparing[function] && len(args) == 2 {
-		cost += min(charge(function, args[0]), charge(function, args[1]))
-		return &cost
+	n := bound(function, args)
+	switch result.(type) {
+	case types.String, types.Bytes:
+		n += length(result)
 	}
-	for _, v := range args {
-		cost += charge(function, v)
-	}
+	cost := 1 + uint64(max(n, 0))/bytesPerUnit
 	return &cost
-}
-
-// charge returns the cost of one argument or result of a function.
-func charge(function string, v ref.Val) uint64 {
-	switch v := v.(type) {
-	case types.String:
-		return uint64(len(v)) / bytesPerUnit
-	case types.Bytes:
-		return uint64(len(v)) / bytesPerUnit
-	case traits.Lister:
-		if n, ok := v.Size().(types.Int); ok && goesThrough[function] && n > 0 {
-			return uint64(n)
-		}
-	}
-	return 0
-}
-
-// goesThrough are the functions that look at each element of a list.
-var goesThrough = map[string]bool{
-	"@in": true, "sort": true, "@sortByAssociatedKeys": true, "flatten": true, "join": true, "reverse": true,
-	"slice": true, "math.@min": true, "math.@max": true, "_==_": true, "_!=_": true,
 }

@@ -26,7 +26,8 @@ func FuzzExpression(f *testing.F) {
 		"lists.range(100).map(i, lists.range(100))", "base64.decode(v.secret)", "v.text.split('').map(c, c + v.text)",
 		"dyn(v).a.b.exists(x, x == v)",
 		"math.greatest(v.a.b[1], 3) << 2", "sets.equivalent(v.a.b, v.a.b)", "v.text.matches(v.text)", "b'\xff'", "1.0 / 0.0",
-		"-9223372036854775808 / -1",
+		"-9223372036854775808 / -1", "v.a.transformMap(k, x, [x, x] == [x])", "v.text.findAll(v.secret + '|a{1,50}')",
+		"quantity(v.secret)", "[v.a.b, v.a.b].flatten().distinct()",
 	} {
 		f.Add(text, resource)
 	}

@@ -70,6 +70,19 @@ func (l sortedLiteral) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	if !ok {
 		return v
 	}
+	return inOrder(m)
+}
+
+// A growingMap is one that a comprehension makes.
+type growingMap struct {
+	traits.MutableMapper
+}
+
+// ToImmutableMap returns the map when it is made.
+func (m growingMap) ToImmutableMap() traits.Mapper { return inOrder(m.MutableMapper.ToImmutableMap()) }
+
+// inOrder returns a map that an expression has made, sorted.
+func inOrder(m traits.Mapper) traits.Mapper {
 	return sortedMap{m, func() traits.Lister {
 		var keys []ref.Val
 		for i := m.Iterator(); i.HasNext() == types.True; {

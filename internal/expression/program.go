@@ -2,7 +2,9 @@ package expression
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,9 +60,10 @@ func NewEnvironment(what string, variables ...string) Environment {
 			ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(rangeMax)), ext.Sets(), ext.Math(), ext.Regex(),
 			// Later versions have json.encode, which is always beyond the limit of cost, and is run before.
 			ext.Encoders(ext.EncodersVersion(0)),
-			// The libraries of Kubernetes but for Authz, which asks an API server, and Regex, which goes round our bounds.
+			ext.TwoVarComprehensions(),
+			// The libraries of Kubernetes but for Authz, which asks an API server.
 			library.URLs(), library.Lists(), library.Quantity(), library.IP(), library.CIDR(), library.Format(),
-			library.SemverLib(library.SemverVersion(1)),
+			library.SemverLib(library.SemverVersion(1)), regexFunctions,
 		}
 		for _, v := range variables {
 			options = append(options, cel.Variable(v, cel.DynType))
@@ -75,6 +78,16 @@ func NewEnvironment(what string, variables ...string) Environment {
 			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls, ordered(),
 		}}, err
 	})}
+}
+
+// regexFunctions adds the functions of Kubernetes for regular expressions, without the option of that library that
+// compiles constant patterns: it would replace the calls, and our bounds with them.
+func regexFunctions(e *cel.Env) (*cel.Env, error) {
+	regexes, err := cel.NewCustomEnv(library.Regex())
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make CEL environment of regular expressions")
+	}
+	return cel.FunctionDecls(slices.Collect(maps.Values(regexes.Functions()))...)(e)
 }
 
 // A Program is an expression that was compiled. It takes some tens of kilobytes.
@@ -202,6 +215,7 @@ var phrases = []string{
 	"unsupported index type",
 	"invalid argument",
 	"optional.none() dereference",
+	"insert failed",
 }
 
 // unexplained stands for all other errors.

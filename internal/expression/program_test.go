@@ -145,6 +145,48 @@ func TestJSON(t *testing.T) {
 			v:      nil,
 			want:   want{value: "your-name"},
 		},
+		"RegexFindAll": {
+			reason: "Nor by the functions of Kubernetes.",
+			text:   "v.text.findAll('https?://([^@]*@)?')",
+			v:      large("http://"),
+			want:   want{err: ErrTooCostly},
+		},
+		"RegexFind": {
+			reason: "All instructions of a pattern may be tried at each byte, also of one that is known before.",
+			text:   "v.text.find('(x?){1000}y')",
+			v:      large("x"),
+			want:   want{err: ErrTooCostly},
+		},
+		"RegexPattern": {
+			reason: "A pattern that takes much to compile is not.",
+			text:   "'x'.matches(v.text.replace('x', '(a)|'))",
+			v:      map[string]any{"text": strings.Repeat("x", 5000)},
+			want:   want{err: ErrTooCostly},
+		},
+		"RegexFindSome": {
+			reason: "Ordinary ones work.",
+			text:   "'a1b22'.findAll('[0-9]+') == ['1', '22'] && 'a1'.find('[0-9]') == 'a1b2'.findAll('[0-9]', 1)[0]",
+			v:      nil,
+			want:   want{value: true},
+		},
+		"Equal": {
+			reason: "A list counts as often as it occurs.",
+			text:   "[lists.range(30).map(i, v.many)].all(x, x == x)",
+			v:      large("x"),
+			want:   want{err: ErrTooCostly},
+		},
+		"EqualSome": {
+			reason: "Lists of different lengths are not gone through.",
+			text:   "lists.range(1000).all(i, v.many != [1] && v != {} && v.many.size() != 1)",
+			v:      large("x"),
+			want:   want{value: true},
+		},
+		"DuplicateKey": {
+			reason: "A map has a key once.",
+			text:   "[1, 1].transformMapEntry(i, x, {x: i})",
+			v:      nil,
+			want:   want{err: ErrFailed},
+		},
 		"Matches": {
 			reason: "A pattern counts for each byte of the text.",
 			text:   "v.text.matches(v.text.substring(0, 1000))",

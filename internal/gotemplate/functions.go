@@ -28,7 +28,6 @@ var known = sync.OnceValue(func() template.FuncMap {
 		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": fmt.Sprintf,
 	})
 	limited(m)
-	maps.Copy(m, turns())
 	return m
 })
 

@@ -118,7 +118,8 @@ func searched(a arguments) int {
 	return max(a.size(0)*madeMax/patternMax, a.size(1)*madeMax/searchedMax)
 }
 
-// turn is the name of the function that is called at each turn of a loop.
+// turn is the name of the function that is called at each turn of a loop. Templates are parsed without it, so that none
+// can name it.
 const turn = "_turn"
 
 // turnNode calls turn.

@@ -89,6 +89,11 @@ func TestRender(t *testing.T) {
 			text:   `{{ env "PATH" }}`,
 			want:   want{err: ErrInvalid},
 		},
+		"Turn": {
+			reason: "The function that counts turns is no function of templates, with loops or without.",
+			text:   "{{ range until 2 }}{{ _turn }}{{ end }}",
+			want:   want{err: ErrInvalid},
+		},
 		"Now": {reason: "There is no clock.", text: "{{ now }}", want: want{err: ErrInvalid}},
 		"Repeat": {
 			reason: "A text cannot be made too long.",
@@ -224,6 +229,10 @@ func TestErrorsTellThePlace(t *testing.T) {
 	_, err = tpl.Render(data())
 	want := "template fails: at 2:16 <.Object.spec.replicas>: wrong type for value; expected string; got int64"
 	if err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+	want = `template is invalid: :1: function "_turn" not defined`
+	if _, err = Parse("{{ _turn }}"); err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
 }

@@ -14,27 +14,20 @@ func Owns(r *clusters.Registry, o client.Object) bool {
 	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
 }
 
-// Owned returns Owns for a Registry, nil if it is true for all resources.
+// Owned returns Owns for a Registry.
 func Owned(r *clusters.Registry) func(client.Object) bool {
-	if r.Slots() == nil {
-		return nil
-	}
 	return func(o client.Object) bool { return Owns(r, o) }
 }
 
 // InSlot lets pass the events of another predicate that are about resources in the slot of this replica, and those by
 // which one comes into it or leaves it.
 func InSlot(r *clusters.Registry, next predicate.Predicate) predicate.Predicate {
-	owned := Owned(r)
-	if owned == nil {
-		return next
-	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return owned(e.Object) && next.Create(e) },
+		CreateFunc: func(e event.CreateEvent) bool { return Owns(r, e.Object) && next.Create(e) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := owned(e.ObjectOld), owned(e.ObjectNew)
+			was, is := Owns(r, e.ObjectOld), Owns(r, e.ObjectNew)
 			return was != is || is && next.Update(e)
 		},
-		DeleteFunc: func(e event.DeleteEvent) bool { return owned(e.Object) && next.Delete(e) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return Owns(r, e.Object) && next.Delete(e) },
 	}
 }

@@ -25,7 +25,7 @@ const (
 	patience = 250 * time.Millisecond
 )
 
-// A Keeper keeps the token of one Source. It mints the first when it is asked for one. Its methods may be called
+// A Keeper caches the token of one Source. It mints the first one when it is needed. Its methods may be called
 // concurrently.
 type Keeper struct {
 	source  minter

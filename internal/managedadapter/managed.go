@@ -3,8 +3,6 @@ package managedadapter
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
@@ -17,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -54,27 +54,36 @@ var failing = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "How many resources of a kind have a condition that is False, without those that are paused.",
 }, []string{"gvk", "condition"})
 
-// AddStateMetrics makes a manager count the objects of one kind each few seconds, if owned reports that they are this
-// process's. It is nil if all are. The recorder of crossplane-runtime would copy each Object that it counts, and hold
-// all of them until it counts again (statemetrics/mr_state_metrics.go of v2.4).
-func AddStateMetrics(mgr manager.Manager, o controller.Options, list func() resource.ManagedList,
+// AddStateMetrics makes a manager count the resources of one kind each few seconds, if owned reports that they are this
+// process's. Those that are no managed resources are counted as failing only. The recorder of crossplane-runtime would
+// copy each Object that it counts, and hold all of them until it counts again (statemetrics/mr_state_metrics.go of
+// v2.4).
+func AddStateMetrics(mgr manager.Manager, o controller.Options, gvk schema.GroupVersionKind,
 	owned func(client.Object) bool,
 ) error {
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	gvk, err := mgr.GetClient().GroupVersionKindFor(list())
-	if err != nil {
-		return errors.Wrap(err, "cannot add state metrics")
-	}
 	count := func(ctx context.Context) {
-		all := list()
-		if err := mgr.GetClient().List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		var all []counted
+		list, err := mgr.GetScheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err == nil {
+			err = mgr.GetClient().List(ctx, list.(client.ObjectList), client.UnsafeDisableDeepCopy)
+		}
+		if err == nil {
+			err = apimeta.EachListItem(list, func(item runtime.Object) error {
+				if r, ok := item.(counted); ok && owned(r) {
+					all = append(all, r)
+				}
+				return nil
+			})
+		}
+		if err != nil {
 			o.Logger.Info("Cannot count", "kind", gvk.Kind, "error", err)
 			return
 		}
-		tally(o.MetricOptions.MRStateMetrics, strings.TrimSuffix(gvk.String(), "List"),
-			slices.DeleteFunc(all.GetItems(), func(mg resource.Managed) bool { return owned != nil && !owned(mg) }))
+		_, isManaged := list.(resource.ManagedList)
+		tally(o.MetricOptions.MRStateMetrics, gvk.String(), all, isManaged)
 	}
 	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		wait.UntilWithContext(ctx, count, o.MetricOptions.PollStateMetricInterval)
@@ -82,20 +91,30 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, list func() reso
 	})), "cannot add state metrics")
 }
 
+// A counted resource has conditions.
+type counted interface {
+	client.Object
+	resource.Conditioned
+}
+
 // tally sets the gauges of a kind.
-func tally(m *statemetrics.MRStateMetrics, kind string, all []resource.Managed) {
-	m.Exists.WithLabelValues(kind).Set(float64(len(all)))
+func tally(m *statemetrics.MRStateMetrics, kind string, all []counted, isManaged bool) {
+	if isManaged {
+		m.Exists.WithLabelValues(kind).Set(float64(len(all)))
+	}
 	for t, is := range map[xpv2.ConditionType]*prometheus.GaugeVec{xpv2.TypeReady: m.Ready, xpv2.TypeSynced: m.Synced} {
 		well, failed := 0, 0
-		for _, mg := range all {
-			switch status := mg.GetCondition(t).Status; {
+		for _, r := range all {
+			switch status := r.GetCondition(t).Status; {
 			case status == corev1.ConditionTrue:
 				well++
-			case status == corev1.ConditionFalse && mg.GetCondition(xpv2.TypeSynced).Reason != xpv2.ReasonReconcilePaused:
+			case status == corev1.ConditionFalse && r.GetCondition(xpv2.TypeSynced).Reason != xpv2.ReasonReconcilePaused:
 				failed++
 			}
 		}
-		is.WithLabelValues(kind).Set(float64(well))
+		if isManaged {
+			is.WithLabelValues(kind).Set(float64(well))
+		}
 		failing.WithLabelValues(kind, string(t)).Set(float64(failed))
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
 // conditioned is an object with conditions.
@@ -188,7 +188,7 @@ func TestSameMetadata(t *testing.T) {
 func TestFailingAreCounted(t *testing.T) {
 	failed := xpv2.ReconcileError(errors.New("no"))
 	m, kind := statemetrics.NewMRStateMetrics(), "kubernetes.m.crossplane.io/v1alpha1, Kind=Object"
-	var all []resource.Managed
+	var all []counted
 	for _, conditions := range [][]xpv2.Condition{
 		nil,
 		{xpv2.ReconcileSuccess(), xpv2.Available()},
@@ -204,7 +204,7 @@ func TestFailingAreCounted(t *testing.T) {
 		all = append(all, o)
 	}
 	count := func() map[string]float64 {
-		tally(m, kind, all)
+		tally(m, kind, all, true)
 		return map[string]float64{
 			"exists": testutil.ToFloat64(m.Exists), "ready": testutil.ToFloat64(m.Ready), "synced": testutil.ToFloat64(m.Synced),
 			"not synced": testutil.ToFloat64(failing.WithLabelValues(kind, "Synced")),
@@ -214,6 +214,15 @@ func TestFailingAreCounted(t *testing.T) {
 	want := map[string]float64{"exists": 8, "ready": 2, "synced": 2, "not synced": 3, "not ready": 2}
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
+	}
+	app := &workloadv1alpha1.KubernetesApplication{}
+	app.SetConditions(failed)
+	tally(m, "KubernetesApplication", []counted{app}, false)
+	if got := testutil.ToFloat64(failing.WithLabelValues("KubernetesApplication", "Synced")); got != 1 {
+		t.Errorf("want the application counted as failing, got %v", got)
+	}
+	if got := testutil.CollectAndCount(m.Exists); got != 1 {
+		t.Errorf("want no application among the managed resources, got %d kinds", got)
 	}
 	all = nil
 	want = map[string]float64{"exists": 0, "ready": 0, "synced": 0, "not synced": 0, "not ready": 0}

@@ -29,16 +29,16 @@ func (k at) has(other at) bool {
 		(k.namespace == other.namespace || k.namespace == "")
 }
 
-// An apiServer has resources, and tells of them as an API server does. Several share a lock.
+// An apiServer is an API server in memory: it lists, watches, creates, patches and deletes. Several share a lock.
 type apiServer struct {
 	*sync.Mutex
 
 	all     map[at]*unstructured.Unstructured
 	version int
 	watches map[chan watched]at
-	denied  bool                                 // Nobody may list or watch all logical clusters.
-	told    func(at, *unstructured.Unstructured) // is called with what it tells of
-	// written is called with each deletion, and each patch.
+	denied  bool                                 // Lists and watches of all logical clusters are forbidden.
+	told    func(at, *unstructured.Unstructured) // is called with each object that a list or watch sends
+	// written is called with each deletion and each patch.
 	written func(at, map[string]any)
 }
 
@@ -53,7 +53,7 @@ func newAPIServer(lock *sync.Mutex) *apiServer {
 	return &apiServer{Mutex: lock, all: map[at]*unstructured.Unstructured{}, watches: map[chan watched]at{}}
 }
 
-// set stores what has changed, nil for nothing, and tells of it. The caller holds the lock.
+// set stores an object, or deletes it if it is nil, and sends the event to watches. The caller holds the lock.
 func (s *apiServer) set(k at, u *unstructured.Unstructured) {
 	kind := "MODIFIED"
 	if u == nil || u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
@@ -73,7 +73,7 @@ func (s *apiServer) set(k at, u *unstructured.Unstructured) {
 	}
 }
 
-// cut ends all watches. From then on the server has other resource versions. The caller holds the lock.
+// cut ends all watches and sets the resource version of the server. The caller holds the lock.
 func (s *apiServer) cut(version int) {
 	for events := range s.watches {
 		close(events)
@@ -103,7 +103,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, r)
 }
 
-// serve does what a request asks for, and returns the answer. The caller holds the lock.
+// serve handles a request and returns the response. The caller holds the lock.
 func (s *apiServer) serve(k at, r *http.Request, body []byte) http.HandlerFunc {
 	was, gr := s.all[k], schema.GroupResource{Resource: k.resource}
 	switch {

@@ -40,7 +40,7 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 	var woken []string
 	gk := mobjectv1alpha1.ObjectGroupVersionKind.GroupKind()
 	r := &Resolver{objects: &objects{
-		options: Options{Wake: func(o informer.Owner) { woken = append(woken, o.Name) }},
+		options: Options{Owned: ownsAll, Wake: func(o informer.Owner) { woken = append(woken, o.Name) }},
 		kinds: map[schema.GroupKind]Kind{gk: {
 			GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
 			New:     func() Object { return &mobjectv1alpha1.Object{} },

@@ -29,8 +29,7 @@ type Options struct {
 	Cache client.Reader
 	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
 	Kinds []Kind
-	// Owned reports whether the cache holds a whole Object. Fields of others are read by a request. Nil means that it
-	// holds all.
+	// Owned reports whether the cache holds a whole Object. Fields of others are read by a request.
 	Owned func(client.Object) bool
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(informer.Owner)
@@ -184,7 +183,7 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 
 // contentOf returns the content of an Object that a reference of another one names.
 func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference) (c map[string]any, err error) {
-	if ref.From == "" && !ref.inspects(f) || r.options.Owned == nil || r.options.Owned(o.Object) {
+	if ref.From == "" && !ref.inspects(f) || r.options.Owned(o.Object) {
 		c, err = content(o.Object, ref.GVK)
 		err = refused(err)
 	} else {

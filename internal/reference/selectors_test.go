@@ -52,7 +52,7 @@ func crowded(t *testing.T, crowd ...*mobjectv1alpha1.Object) (*objects, *indexed
 	r := &indexedReader{}
 	k := Kind{GVK: gvk, Namespaced: true, NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} }}
 	s := &objects{
-		options: Options{Cache: r, Wake: func(o informer.Owner) { *woken = append(*woken, o.Name) }},
+		options: Options{Cache: r, Owned: ownsAll, Wake: func(o informer.Owner) { *woken = append(*woken, o.Name) }},
 		kinds:   map[schema.GroupKind]Kind{gvk.GroupKind(): k},
 	}
 	s.served.Store(gvk.GroupKind(), nil)
@@ -149,7 +149,7 @@ func TestSelectorsOfMany(t *testing.T) {
 		GVK: gvk, Namespaced: true, New: func() Object { return &mobjectv1alpha1.Object{} },
 		NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
 	}
-	s := &objects{options: Options{Cache: r}, kinds: map[schema.GroupKind]Kind{gvk.GroupKind(): k}}
+	s := &objects{options: Options{Cache: r, Owned: ownsAll}, kinds: map[schema.GroupKind]Kind{gvk.GroupKind(): k}}
 	s.served.Store(gvk.GroupKind(), nil)
 	for i := range crowd {
 		o := named(strconv.Itoa(i), slices.Repeat([]commonv1.Reference{reading("metadata.uid", "", all)}, references)...)
@@ -176,3 +176,6 @@ func TestSelectorsOfMany(t *testing.T) {
 	object("1").Observed().References = []commonv1.PinnedReference{pinOf(gvk, object("0"))}
 	check("Two pin each other", 2)
 }
+
+// ownsAll owns each Object.
+func ownsAll(client.Object) bool { return true }

@@ -45,11 +45,12 @@ func (s *Slots) Of(key string) int {
 	return int(h.Sum32() % uint32(s.number)) //nolint:gosec // A number of slots is small.
 }
 
-// Metrics returns a collector of which slot is that of this process, if there are several. Its value is their number.
+// Metrics returns a collector of which slot is that of this process, by the word of the flag, if there are several. Its
+// value is their number.
 func (s *Slots) Metrics() prometheus.Collector {
-	desc := prometheus.NewDesc("provider_kcp_slot",
-		"The slot of this replica, where replicas share the work. The value is the number of slots.",
-		[]string{"slot"}, nil)
+	desc := prometheus.NewDesc("provider_kcp_shard",
+		"The shard of this replica, where replicas share the work. The value is the number of shards.",
+		[]string{"shard"}, nil)
 	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
 		if s != nil && s.mine.Load() != none {
 			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.number), strconv.Itoa(int(s.mine.Load())))

@@ -30,7 +30,7 @@ const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
 var errDependents = targetresource.Because(commonv1.ReasonWaitingForDependents,
-	"delete the Objects that refer to this one, or have whoever set these finalizers take them off")
+	"delete the Objects that refer to this one; other finalizers are removed by whoever set them")
 
 // A deletion is an Object that is being deleted.
 type deletion struct{ *remote }

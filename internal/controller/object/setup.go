@@ -96,10 +96,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	for _, config := range k.Configs {
 		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
-	if err := b.Complete(c); err != nil {
-		return errors.Wrapf(err, "cannot set up controller %s", name)
-	}
-	return managedadapter.AddStateMetrics(mgr, o.Options.Options, k.NewList, handlers.Owned(o.Registry))
+	return errors.Wrapf(b.Complete(c), "cannot set up controller %s", name)
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"

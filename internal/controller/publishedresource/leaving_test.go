@@ -71,7 +71,7 @@ func vacating(o *v1alpha1.PublishedResource) {
 	}
 }
 
-// awaitOrphans waits until copies of a tenant are orphans, all that there are, and until they are counted.
+// awaitOrphans waits until these copies of a tenant, and no others, are labelled as orphans and counted in the status.
 func (s *shop) awaitOrphans(t *testing.T, o *v1alpha1.PublishedResource, in tenant, all ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, copied := range all {

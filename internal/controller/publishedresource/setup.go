@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,11 +62,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
 		Complete(r)
-	if err != nil {
-		return errors.Wrapf(err, "cannot set up controller %s", name)
-	}
-	return managedadapter.AddStateMetrics(mgr, o.Options.Options,
-		func() resource.ManagedList { return &v1alpha1.PublishedResourceList{} }, handlers.Owned(o.Registry))
+	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
 func newReconciler(local client.Client, controller string, o Options) *reconciler {
