@@ -29,9 +29,10 @@ type access struct {
 func (o Options) access(c credentials) (a access, err error) {
 	k := kubeconfig{}
 	a.config = rest.CopyConfig(o.Injected)
-	switch c.kubeconfig.source {
-	case xpv2.CredentialsSourceInjectedIdentity:
-	case commonv1.CredentialsSourceServiceAccount:
+	account := c.kubeconfig.source == commonv1.CredentialsSourceServiceAccount
+	switch {
+	case c.kubeconfig.source == xpv2.CredentialsSourceInjectedIdentity:
+	case account:
 		a.config = rest.AnonymousClientConfig(o.Injected) // A client certificate would win over a token.
 	default:
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
@@ -57,7 +58,7 @@ func (o Options) access(c credentials) (a access, err error) {
 	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
 	switch {
-	case c.endpoint != "" && c.kubeconfig.source == commonv1.CredentialsSourceServiceAccount:
+	case c.endpoint != "" && account:
 		// Its token is for the server that has issued it, and for no other that somebody names.
 		err = errors.New("spec.credentials.source ServiceAccount does not go with APIExports: use Secret or InjectedIdentity")
 	case c.endpoint != "":
