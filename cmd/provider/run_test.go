@@ -41,6 +41,7 @@ func TestCommands(t *testing.T) {
 		args    []string
 		command string
 		want    preflightFlags
+		diff    diffFlags
 		debug   bool
 		fails   bool
 	}{
@@ -58,6 +59,11 @@ func TestCommands(t *testing.T) {
 			args:    []string{"--debug", "preflight", "api-syncagent", "-o", "json", "--state-namespace=x"},
 			command: commandPreflight, want: preflightFlags{from: "api-syncagent", output: outputJSON}, debug: true,
 		},
+		"Diff": {
+			reason: "Files may be several, and one the standard input.", args: []string{"diff", "-f", "a.yaml", "-f", "-", "--no-target"},
+			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", ""}, output: outputText, noTarget: true},
+		},
+		"DiffOfNothing":     {reason: "A file must be named.", args: []string{"diff"}, fails: true},
 		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
 		"UnknownProvider":   {reason: "It must be one of two.", args: []string{"preflight", "provider-helm"}, fails: true},
 		"UnknownArgument":   {reason: "The plain start has no arguments.", args: []string{"start"}, fails: true},
@@ -77,7 +83,8 @@ func TestCommands(t *testing.T) {
 			if command != tc.command || f.debug != tc.debug {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
-			if diff := cmp.Diff(&tc.want, p, cmp.AllowUnexported(preflightFlags{})); diff != "" {
+			want := &commands{preflight: tc.want, diff: tc.diff}
+			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -135,7 +135,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %6s  %s\n", "EFFECT", "COUNT", "WHAT")
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, printed(f.What))
+		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, Printed(f.What))
 		f.writeLine(&b, "why:  ", f.Why)
 		f.writeLine(&b, "cure: ", f.Cure)
 		f.writeLine(&b, "at:   ", f.places())
@@ -148,12 +148,12 @@ func (r Report) WriteTable(w io.Writer) error {
 // writeLine writes a line below a row, unless the text is empty.
 func (f Finding) writeLine(b *strings.Builder, begin, text string) {
 	if text != "" {
-		fmt.Fprintf(b, "%s %s%s\n", indent, begin, printed(text))
+		fmt.Fprintf(b, "%s %s%s\n", indent, begin, Printed(text))
 	}
 }
 
-// printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
-func printed(text string) string {
+// Printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
+func Printed(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -133,6 +133,9 @@ func Query(text string, object map[string]any) (bool, error) {
 	return bool(answer), nil
 }
 
+// Compile returns what is wrong with a query, whatever the resource is.
+func Compile(text string) error { return compiled(text).err }
+
 // compiled returns a query, from memory if it was asked before.
 func compiled(text string) *query {
 	if known, ok := programs.Get(text); ok {
