@@ -84,7 +84,7 @@ func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in gotemplate.Workspace
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, err := mutation.New(o.Spec.Mutation)
+	steps, err := mutation.New(o.Spec.Mutation, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func FuzzSpec(f *testing.F) {
 		for _, s := range []v1alpha1.ResourceMutation{
 			remove(path), regex(path, pattern, by), tpl(path, text), expr(path, expression),
 		} {
-			m, err := New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{s}})
+			m, err := New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{s}}, nil)
 			if err != nil {
 				continue
 			}

@@ -10,7 +10,9 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
@@ -42,29 +44,23 @@ type sides struct {
 	workspace   gotemplate.Workspace
 }
 
-// New compiles steps.
-func New(m *v1alpha1.ResourceMutations) (*Mutations, error) {
+// New compiles the steps that stand in a field. An error is a kerrors.Aggregate of what does not compile, each with the
+// path of its field.
+func New(m *v1alpha1.ResourceMutations, at *field.Path) (*Mutations, error) {
 	if m == nil || len(m.Spec)+len(m.Status) == 0 {
 		return nil, nil //nolint:nilnil // No steps are none.
 	}
-	spec, err := compile("spec", m.Spec)
-	if err != nil {
-		return nil, err
-	}
-	status, err := compile("status", m.Status)
-	return &Mutations{spec: spec, status: status}, err
+	spec, ofSpec := compile(m.Spec, at.Child("spec"))
+	status, ofStatus := compile(m.Status, at.Child("status"))
+	return &Mutations{spec: spec, status: status}, kerrors.NewAggregate(append(ofSpec, ofStatus...))
 }
 
-func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
-	out := make([]step, 0, len(steps))
+func compile(steps []v1alpha1.ResourceMutation, at *field.Path) (out []step, errs []error) {
 	for i := range steps {
-		s, err := newStep(&steps[i])
-		if err != nil {
-			return nil, errors.Wrapf(err, "mutation.%s[%d]", list, i)
-		}
-		out = append(out, s)
+		s, err := newStep(&steps[i], at.Index(i))
+		out, errs = append(out, s), append(errs, err)
 	}
-	return out, nil
+	return out, errs
 }
 
 // Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or
@@ -146,29 +142,30 @@ var environment = expression.NewEnvironment("CEL expression", "value", "self", "
 type step func(document []byte, s sides) ([]byte, error)
 
 // newStep compiles a step. The API server sees to it that it has one way.
-func newStep(m *v1alpha1.ResourceMutation) (step, error) {
+func newStep(m *v1alpha1.ResourceMutation, at *field.Path) (step, error) {
 	switch {
 	case m.Delete != nil:
 		p, err := jsonpath.Parse(string(m.Delete.Path))
 		if err == nil && p.Complex() {
 			err = errors.New("delete cannot select several values")
 		}
-		return func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) }, err
+		return func(document []byte, _ sides) ([]byte, error) { return p.Delete(document) },
+			errors.Wrap(err, at.Child("delete", "path").String())
 	case m.Regex != nil:
-		return newReplacement(m.Regex)
+		return newReplacement(m.Regex, at.Child("regex"))
 	case m.Template != nil:
-		return newRendering(m.Template)
+		return newRendering(m.Template, at.Child("template"))
 	case m.CEL != nil:
-		return newEvaluation(m.CEL)
+		return newEvaluation(m.CEL, at.Child("cel"))
 	}
-	return nil, errors.New("one of delete, regex, template and cel must be set")
+	return nil, errors.Errorf("%s: one of delete, regex, template and cel must be set", at)
 }
 
 // newReplacement returns a step that changes texts.
-func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
+func newReplacement(m *v1alpha1.RegexMutation, at *field.Path) (step, error) {
 	p, err := jsonpath.ParseTarget(string(m.Path))
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, at.Child("path").String())
 	}
 	by, err := jsonpath.NewReplacement(m.Pattern, m.Replacement)
 	return func(document []byte, _ sides) ([]byte, error) {
@@ -182,7 +179,7 @@ func newReplacement(m *v1alpha1.RegexMutation) (step, error) {
 			}
 			return replace(by, v)
 		})
-	}, err
+	}, errors.Wrap(err, at.Child("pattern").String())
 }
 
 // replace returns the JSON of a changed value. A number stays one if it can.
@@ -209,12 +206,12 @@ func replace(by jsonpath.Replacement, v gjson.Result) (string, error) {
 
 // newRendering returns a step that sets a value to the text of a template, in which LocalObject is the object that is
 // changed and RemoteObject the other one.
-func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
+func newRendering(m *v1alpha1.TemplateMutation, at *field.Path) (step, error) {
 	t, err := gotemplate.Parse(m.Template)
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, at.Child("template").String())
 	}
-	return setting(m.Path, func(found gjson.Result, self map[string]any, s sides) (any, error) {
+	return setting(m.Path, at, func(found gjson.Result, self map[string]any, s sides) (any, error) {
 		data := s.workspace.Data()
 		data["Value"], data["LocalObject"], data["RemoteObject"] = jsonpath.Value{Result: found}, self, s.other
 		return t.Render(data)
@@ -222,12 +219,12 @@ func newRendering(m *v1alpha1.TemplateMutation) (step, error) {
 }
 
 // newEvaluation returns a step that sets a value to what an expression gives.
-func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
+func newEvaluation(m *v1alpha1.CELMutation, at *field.Path) (step, error) {
 	program, err := environment.Compile(m.Expression, cel.DynType)
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, at.Child("expression").String())
 	}
-	return setting(m.Path, func(found gjson.Result, self map[string]any, s sides) (any, error) {
+	return setting(m.Path, at, func(found gjson.Result, self map[string]any, s sides) (any, error) {
 		var value any
 		if found.Exists() {
 			if err := utiljson.Unmarshal([]byte(found.Raw), &value); err != nil {
@@ -243,7 +240,7 @@ func newEvaluation(m *v1alpha1.CELMutation) (step, error) {
 }
 
 // setting returns a step that sets a value to what is made of that and of the object as it is before the step.
-func setting(path v1alpha1.MutationPath,
+func setting(path v1alpha1.MutationPath, at *field.Path,
 	by func(found gjson.Result, self map[string]any, s sides) (any, error),
 ) (step, error) {
 	p, err := jsonpath.ParseTarget(string(path))
@@ -261,5 +258,5 @@ func setting(path v1alpha1.MutationPath,
 			return nil, err
 		}
 		return p.Set(document, sizeMax, string(raw))
-	}, err
+	}, errors.Wrap(err, at.Child("path").String())
 }

@@ -240,7 +240,7 @@ func TestSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, o := object(), other()
 			var got want
-			m, err := New(&v1alpha1.ResourceMutations{Spec: tc.steps})
+			m, err := New(&v1alpha1.ResourceMutations{Spec: tc.steps}, nil)
 			if err == nil {
 				var out *unstructured.Unstructured
 				if out, err = m.Spec(gotemplate.Workspace{}, in, o); out != nil {

@@ -34,7 +34,7 @@ func TestStatus(t *testing.T) {
 		"CanVanish": {reason: "It can be removed.", steps: []v1alpha1.ResourceMutation{remove("status")}, want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := New(&v1alpha1.ResourceMutations{Status: tc.steps})
+			m, err := New(&v1alpha1.ResourceMutations{Status: tc.steps}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ func TestWorkspace(t *testing.T) {
 		tpl("spec.class", `{{ if hasPrefix "root:gold:" (toString .ClusterPath) }}gold{{ else }}silver{{ end }}`),
 		tpl("status.phase", "{{ .ClusterName }} {{ .ClusterPath.Base }}"),
 	}
-	m, err := New(&v1alpha1.ResourceMutations{Spec: steps[:1], Status: steps[1:]})
+	m, err := New(&v1alpha1.ResourceMutations{Spec: steps[:1], Status: steps[1:]}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

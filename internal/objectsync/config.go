@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
-
-// ErrInvalidSpec is the cause of errors that only a change of the spec can cure.
-var ErrInvalidSpec = errors.New("spec is invalid")
 
 // A Resource is an API of one side.
 type Resource struct {
@@ -73,7 +72,8 @@ type Syncer struct {
 	related    []*copyRule
 }
 
-// New compiles a spec. The cause of an error is ErrInvalidSpec.
+// New compiles a spec. An error is a kerrors.Aggregate of what does not compile, each with the path of its field: only
+// a change of the spec cures it.
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
 		agent: c.Agent, stateNamespace: c.StateNamespace, publication: c.Publication,
@@ -83,28 +83,17 @@ func New(c Config) (*Syncer, error) {
 			platform: newPlatformFields(c.Primary.PlatformFields),
 		},
 	}
-	var err error
-	if s.filter, err = newFilter(c.Spec.Filter); err != nil {
-		return nil, err
-	}
-	if s.namer, err = naming.New(c.Spec.Naming, c.Primary.Service.Scope); err != nil {
-		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
-	}
-	if s.primary.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
-		return nil, errors.Wrap(ErrInvalidSpec, "spec."+err.Error())
-	}
-	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent); err != nil {
-		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
-	}
+	errs := make([]error, 4, 4+len(c.Spec.Related))
+	s.filter, errs[0] = newFilter(c.Spec.Filter)
+	s.namer, errs[1] = naming.New(c.Spec.Naming, c.Primary.Service.Scope)
+	s.primary.mutations, errs[2] = mutation.New(c.Spec.Mutation, field.NewPath("spec", "mutation"))
+	s.namespaces, errs[3] = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent)
 	for i := range c.Spec.Related {
 		spec := &c.Spec.Related[i]
-		r, err := newCopyRule(spec, c.Related[spec.Name()])
-		if err != nil {
-			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: %q: %v", spec.Name(), err)
-		}
-		s.related = append(s.related, r)
+		r, err := newCopyRule(spec, field.NewPath("spec", "related").Index(i), c.Related[spec.Name()])
+		s.related, errs = append(s.related, r), append(errs, err)
 	}
-	return s, nil
+	return s, kerrors.Flatten(kerrors.NewAggregate(errs))
 }
 
 // served returns a record in the versions in which its APIs are related by now. One of an API that is not any more
@@ -141,15 +130,12 @@ func newFilter(f *v1alpha1.ResourceFilter) (filter, error) {
 	}
 	n, err := f.Namespace.Parse()
 	if err != nil {
-		return filter{}, errors.Wrap(ErrInvalidSpec, err.Error())
+		return filter{}, errors.Wrap(err, "spec.filter.namespace")
 	}
 	out := filter{namespace: n}
 	if f.Resource == nil {
 		return out, nil
 	}
 	out.objects, err = metav1.LabelSelectorAsSelector(f.Resource)
-	if err != nil {
-		return filter{}, errors.Wrapf(ErrInvalidSpec, "filter.resource: %v", err)
-	}
-	return out, nil
+	return out, errors.Wrap(err, "spec.filter.resource")
 }

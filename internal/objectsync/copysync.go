@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -165,7 +168,7 @@ type copyRule struct {
 	names      *related.Rule
 }
 
-func newCopyRule(spec *v1alpha1.RelatedResource, pair Pair) (*copyRule, error) {
+func newCopyRule(spec *v1alpha1.RelatedResource, at *field.Path, pair Pair) (*copyRule, error) {
 	r := &copyRule{
 		from: pair.Workspace, to: pair.Service, identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup,
 		syncStatus: spec.SyncStatus, platform: newPlatformFields(pair.PlatformFields),
@@ -173,12 +176,12 @@ func newCopyRule(spec *v1alpha1.RelatedResource, pair Pair) (*copyRule, error) {
 	if r.origin == v1alpha1.OriginService {
 		r.from, r.to = r.to, r.from
 	}
-	var err error
-	if r.mutations, err = mutation.New(spec.Mutation); err != nil {
-		return nil, err
+	var ofMutation, ofNames error
+	r.mutations, ofMutation = mutation.New(spec.Mutation, at.Child("mutation"))
+	if r.names, ofNames = related.New(spec, pair.Workspace.Scope, pair.Service.Scope); ofNames != nil {
+		ofNames = errors.Errorf("%s.%v", at, ofNames)
 	}
-	r.names, err = related.New(spec, pair.Workspace.Scope, pair.Service.Scope)
-	return r, err
+	return r, kerrors.NewAggregate([]error{ofMutation, ofNames})
 }
 
 // relates reports whether a record may be of this related resource, as far as the APIs tell.

@@ -275,7 +275,7 @@ func TestNamesOfNamespaces(t *testing.T) {
 		_, err := New(Config{Spec: &v1alpha1.PublishedResourceSpec{
 			CreatedNamespaces: &v1alpha1.CreatedNamespaces{Labels: tc.labels, Annotations: tc.annotations},
 		}})
-		if errors.Is(err, ErrInvalidSpec) != tc.fails {
+		if (err != nil) != tc.fails {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -198,11 +198,11 @@ func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespac
 				wrong = append(wrong, validation.IsValidLabelValue(text)...)
 			}
 			if len(wrong) > 0 {
-				return nil, errors.Errorf("spec.createdNamespaces.%s: %q: %s", field, key, wrong[0])
+				return nil, errors.Errorf("spec.createdNamespaces.%s[%s]: %s", field, key, wrong[0])
 			}
 			var err error
 			if t[field][key], err = gotemplate.Parse(text); err != nil {
-				return nil, errors.Wrapf(err, "spec.createdNamespaces.%s: %q", field, key)
+				return nil, errors.Wrapf(err, "spec.createdNamespaces.%s[%s]", field, key)
 			}
 		}
 	}

@@ -77,8 +77,8 @@ func TestJudgePublished(t *testing.T) {
 		"Template": {
 			reason: "The provider refuses templates that yield something else each time.", change: nothing,
 			over: `spec: {mutation: {spec: [{template: {path: spec.at, template: "{{ now }}"}}]}}`,
-			want: []Finding{invalid(`spec.mutation.spec[0]: template is invalid: :1: ` +
-				`function "now" not defined: spec is invalid`)},
+			want: []Finding{invalid(`spec.mutation.spec[0].template.template: template is invalid: :1: ` +
+				`function "now" not defined`)},
 		},
 		"NoExport": {
 			reason: "A ProviderConfig without an APIExport leads nowhere.",

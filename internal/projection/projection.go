@@ -35,7 +35,8 @@ type Projection struct {
 	// not have them, and consumers have no say in them.
 	PlatformFields []string
 
-	source schema.GroupKind
+	source     schema.GroupKind
+	sourceHash string
 }
 
 // Project returns what kcp is to serve of a CustomResourceDefinition, which it does not change. It compiles each CEL
@@ -47,6 +48,10 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	p := &Projection{
 		CRD:    bare(crd),
 		source: schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+	}
+	var err error
+	if p.sourceHash, err = hashOf(&p.CRD.Spec); err != nil {
+		return nil, err
 	}
 	projected := spec.Projection
 	if projected == nil {

@@ -39,7 +39,13 @@ const (
 // SchemaName returns the name of the APIResourceSchema: v and a hash of the projected CustomResourceDefinition, plural
 // name and group.
 func (p *Projection) SchemaName() (string, error) {
-	spec := p.CRD.Spec.DeepCopy()
+	hash, err := hashOf(&p.CRD.Spec)
+	return "v" + hash + "." + p.CRD.Spec.Names.Plural + "." + cmp.Or(p.CRD.Spec.Group, coreGroup), err
+}
+
+// hashOf returns a hash of a definition without its conversion.
+func hashOf(s *apiextensionsv1.CustomResourceDefinitionSpec) (string, error) {
+	spec := s.DeepCopy()
 	spec.Conversion = nil
 	b := &bytes.Buffer{}
 	// The line break that an Encoder writes at the end is hashed, too.
@@ -47,8 +53,7 @@ func (p *Projection) SchemaName() (string, error) {
 		return "", errors.Wrap(err, "cannot encode CustomResourceDefinition")
 	}
 	sum := sha1.Sum(b.Bytes()) //nolint:gosec // See the import.
-	return "v" + hex.EncodeToString(sum[:])[:hashLength] + "." + spec.Names.Plural + "." +
-		cmp.Or(spec.Group, coreGroup), nil
+	return hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
 // Schema returns the APIResourceSchema, which never changes under its name.
@@ -72,6 +77,7 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 	out.Annotations = map[string]string{
 		publishedv1alpha1.AnnotationKeyAgentName:        agentName,
 		publishedv1alpha1.AnnotationKeySourceGeneration: strconv.FormatInt(p.CRD.GetGeneration(), 10),
+		publishedv1alpha1.AnnotationKeySourceHash:       p.sourceHash,
 	}
 	if apihelpers.IsProtectedCommunityGroup(p.CRD.Spec.Group) {
 		out.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = cmp.Or(

@@ -43,6 +43,7 @@ func TestSchema(t *testing.T) {
 			Labels: map[string]string{"syncagent.kcp.io/agent-name": "agent"},
 			Annotations: map[string]string{
 				"syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/source-generation": "7",
+				"syncagent.kcp.io/source-hash": "215b0b10",
 			},
 		},
 		Spec: apisv1alpha1.APIResourceSchemaSpec{

@@ -31,7 +31,7 @@ func NewSupervisor(wake func(name string)) *Supervisor {
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. It does nothing if that is served already:
-// Follow tells of consumers. The cause of an error is objectsync.ErrInvalidSpec; what was served before goes on then.
+// Follow tells of consumers. An error is one of objectsync.New: what was served before goes on then.
 func (s *Supervisor) Serve(name string, c Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -77,10 +77,7 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	}
 	var claims []kcp.Claim
 	if e := p.workspace.export; e != nil {
-		all, err := claimsOf(&p.resource.Spec, p.workspace.plan.verbs)
-		if err != nil {
-			return err
-		}
+		all, _ := claimsOf(&p.resource.Spec, p.workspace.plan.verbs) // Compile returns the error.
 		claims = claimsIn(kcp.NewDraft("", e), all)
 	}
 	all, err := kcp.ConsumersOf(v.bindings, r, claims)

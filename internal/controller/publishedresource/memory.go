@@ -26,6 +26,7 @@ type memory struct {
 	source      knownSource // of what it publishes
 	projected   projected   // what its spec makes of its source: to project takes longer than all else
 	projectedAs string      // the spec and the source that this is of
+	compiled    string      // the spec that last compiled
 	written     time.Time   // when its status was last written
 	published   time.Time   // when the APIExport has last been written for it
 	related     map[apiAt]objectsync.Resource

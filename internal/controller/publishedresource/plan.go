@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -95,7 +96,7 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 			return
 		}
 		if has := all[i].IdentityHash; has != identity {
-			err = errors.Wrapf(errInvalidSpec, "spec.related has two identityHashes for %s, "+
+			err = errors.Errorf("spec.related has two identityHashes for %s, "+
 				"%q and %q, and one APIExport can claim it of one only", r, has, identity)
 		}
 		all[i].Verbs = kcp.Widened(all[i].Verbs, needed)
@@ -103,10 +104,7 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 	add(schema.GroupResource{Resource: "events"}, "", verbsTell)
 	namespaces := len(spec.Related) > 0
 	if spec.Filter != nil {
-		selection, err := spec.Filter.Namespace.Parse()
-		if err != nil {
-			return nil, errors.Wrap(errInvalidSpec, err.Error())
-		}
+		selection, _ := spec.Filter.Namespace.Parse() // Compile returns the error.
 		namespaces = namespaces || selection.Labels != nil
 	}
 	if namespaces {
@@ -164,6 +162,7 @@ type projected struct {
 	notes    string                  // what of the source is not published as it is, empty if all is
 	has      sets.Set[string]        // names of schemas, the empty one among them, whose versions it has
 	kept     []string                // versions of these
+	held     string                  // why the schema is not that of the source, empty if it is
 }
 
 func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
@@ -234,6 +233,15 @@ func resourceOf(d *apiextensionsv1.CustomResourceDefinition, version string) obj
 	}
 }
 
+// Compile returns what of a PublishedResource cannot work, whatever servers and its ProviderConfig say, nil if all can:
+// CEL expressions, templates, paths, regular expressions and selectors that do not compile, among others. Each error
+// begins with the path of its field. It asks nobody.
+func Compile(o *v1alpha1.PublishedResource) kerrors.Aggregate {
+	_, claims := claimsOf(&o.Spec, commonv1.ClaimVerbsAll)
+	_, texts := objectsync.New(objectsync.Config{Spec: &o.Spec})
+	return kerrors.Flatten(kerrors.NewAggregate([]error{claims, texts}))
+}
+
 // A Preview is what would be published and synced by a PublishedResource.
 type Preview struct {
 	// Slice is the name of the APIExportEndpointSlice, and Agent that of the owner. Both are empty if nothing names an
@@ -256,40 +264,20 @@ func PreviewOf(o *v1alpha1.PublishedResource, config *commonv1.KCPConnection,
 			p.Errs = append(p.Errs, err)
 		}
 	}
-	verbs := commonv1.ClaimVerbsAll
 	if config != nil {
 		is, err := planOf(&o.Spec, config)
 		note(err)
-		p.Slice, p.Agent, verbs = is.slice, is.agent, is.verbs
-	}
-	_, err := claimsOf(&o.Spec, verbs)
-	note(err)
-	sync := objectsync.Config{
-		Spec: &o.Spec, Agent: p.Agent, Related: relatedPairs(&o.Spec),
-		Primary: objectsync.Pair{Service: objectsync.Resource{Scope: v1alpha1.ScopeNamespaced}},
+		p.Slice, p.Agent = is.slice, is.agent
 	}
 	if definition != nil {
 		full, err := project(o, source{definition: definition})
 		if err == nil {
-			sync.Primary = syncedAPI(definition, full)
 			p.Schema, err = full.SchemaName()
 		}
 		note(err)
 	}
-	_, err = objectsync.New(sync)
-	note(err)
-	return p
-}
-
-// relatedPairs returns the APIs of related resources, as far as a spec tells what they are.
-func relatedPairs(spec *v1alpha1.PublishedResourceSpec) map[string]objectsync.Pair {
-	out := map[string]objectsync.Pair{}
-	for i := range spec.Related {
-		r := &spec.Related[i]
-		at := func(side v1alpha1.Origin) objectsync.Resource {
-			return objectsync.Resource{GroupVersionResource: relatedAt(side, r), Scope: v1alpha1.ScopeNamespaced}
-		}
-		out[r.Name()] = objectsync.Pair{Workspace: at(v1alpha1.OriginKCP), Service: at(v1alpha1.OriginService)}
+	if all := Compile(o); all != nil {
+		p.Errs = append(p.Errs, all.Errors()...)
 	}
-	return out
+	return p
 }

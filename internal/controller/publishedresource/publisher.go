@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,20 +36,32 @@ type publisher struct {
 	writer      kcp.Writer
 }
 
-// find finds out what is to be published. What is published stays as it is without a source: consumers still have
-// objects of it.
+// find finds out what is to be published. What is published stays as it is without a source, and with a spec that does
+// not compile: consumers still have objects of it.
 func (u *publisher) find(ctx context.Context, p *pass) error {
 	p.refusal = u.desire(ctx, p)
-	if errors.Is(p.refusal, errSourceMissing) && p.resource.Status.ResourceSchemaName != "" {
-		p.report(v1alpha1.ReasonSourceMissing, p.refusal)
+	r := causeOf(p.refusal).Reason
+	stays := r == v1alpha1.ReasonSourceMissing || r == v1alpha1.ReasonInvalidSpec
+	if stays && p.resource.Status.ResourceSchemaName != "" {
+		p.report(r, p.refusal)
 		p.lookAgain(wokenPoll)
 		return nil
+	}
+	if p.refusal == nil && p.wanted.held != "" {
+		p.report(v1alpha1.ReasonIncompatibleChange, errors.New(p.wanted.held))
 	}
 	return p.refusal
 }
 
-// desire finds out what is to be published.
+// desire finds out what is to be published. The spec is compiled before anything is asked of anybody.
 func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
+	spec := fmt.Sprintf("%s/%d", p.resource.GetUID(), p.resource.GetGeneration())
+	if p.memory.compiled != spec {
+		if err := Compile(p.resource); err != nil {
+			return errors.Wrap(errInvalidSpec, err.Error())
+		}
+		p.memory.compiled = spec
+	}
 	if p.service, p.sourceOwner, err = u.connections.service(ctx, p.resource); err != nil {
 		return err
 	}
@@ -62,9 +75,7 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 	if w.projected, err = u.project(ctx, p, src); err != nil {
 		return err
 	}
-	if w.claims, err = claimsOf(&p.resource.Spec, p.workspace.plan.verbs); err != nil {
-		return err
-	}
+	w.claims, _ = claimsOf(&p.resource.Spec, p.workspace.plan.verbs) // Compile has returned the error.
 	p.wanted = w
 	return u.admit(ctx, p, w.resource)
 }
@@ -74,7 +85,8 @@ func (u *publisher) desire(ctx context.Context, p *pass) (err error) {
 func (u *publisher) project(ctx context.Context, p *pass, s source) (projected, error) {
 	m, o := p.memory, p.resource
 	as := fmt.Sprintf("%s/%d/%s", o.GetUID(), o.GetGeneration(), s.state)
-	if m.projectedAs == as && m.projected.has.HasAll(p.publishedAs(m.projected.resource)...) {
+	if m.projectedAs == as && m.projected.has.HasAll(p.publishedAs(m.projected.resource)...) &&
+		(m.projected.held == "" || p.workspace.hasSchema(m.projected.schema)) {
 		return m.projected, nil
 	}
 	full, err := project(o, s)
@@ -85,7 +97,11 @@ func (u *publisher) project(ctx context.Context, p *pass, s source) (projected, 
 	got := projected{
 		resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), has: sets.New("", name),
 	}
-	if err := u.keepVersions(ctx, p, full, &got); err != nil {
+	last, err := u.keepVersions(ctx, p, full, &got)
+	if err == nil && o.Spec.SchemaUpdates == v1alpha1.SchemaUpdatesCompatible {
+		err = hold(p, full, last, s, &got)
+	}
+	if err != nil {
 		return projected{}, err
 	}
 	m.projected, m.projectedAs = got, as
@@ -93,15 +109,21 @@ func (u *publisher) project(ctx context.Context, p *pass, s source) (projected, 
 }
 
 // keepVersions adds the versions of published schemas to a projection: kcp may store objects in them. In which it does
-// is never known, as somebody may just begin to use the API.
-func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.Projection, got *projected) error {
+// is never known, as somebody may just begin to use the API. It returns the schema that was published last, nil if that
+// is not known, or has the versions of the projection alone.
+func (u *publisher) keepVersions(
+	ctx context.Context, p *pass, full *projection.Projection, got *projected,
+) (last *apisv1alpha1.APIResourceSchema, err error) {
 	published := p.publishedAs(got.resource)
 	for _, name := range sets.List(sets.New(published...).Difference(got.has)) {
 		s, err := p.workspace.readSchema(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if s != nil {
+			if last == nil || name == p.resource.Status.ResourceSchemaName {
+				last = s
+			}
 			for _, v := range s.Spec.Versions {
 				got.kept = append(got.kept, v.Name)
 			}
@@ -110,16 +132,52 @@ func (u *publisher) keepVersions(ctx context.Context, p *pass, full *projection.
 	}
 	if !got.has.HasAny(published...) {
 		if why := (&consumers{connections: u.connections}).cannotRepublish(ctx, p, full); why != "" {
-			return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, "+
-				"and %s: restore it. Without %s in APIExport %q the API is published anew, and objects of other versions "+
+			return nil, &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is "+
+				"gone, and %s: restore it. Without %s in APIExport %q the API is published anew, and objects of other versions "+
 				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
 		}
 	}
 	full.Keep(got.kept...)
-	var err error
 	got.schema, err = full.SchemaName()
 	got.notes = notesOf(full)
 	got.has.Insert(got.schema)
+	return last, err
+}
+
+// hold has an API stay as it was last published if objects of consumers may not fit what its source is now.
+func hold(
+	p *pass, full *projection.Projection, last *apisv1alpha1.APIResourceSchema, s source, got *projected,
+) (err error) {
+	offered, before := p.workspace.schemaOf(got.resource), p.resource.Status.ResourceSchemaName
+	switch {
+	case got.schema == before, last == nil && (offered == "" || offered == got.schema):
+		return nil // It is as it was, or has never been published.
+	case last == nil:
+		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, so "+
+			"that nobody knows whether objects of consumers fit what the API is now: restore it, or set schemaUpdates: All",
+			offered)}
+	}
+	breaks, err := full.Breaks(last)
+	if err != nil || breaks == "" {
+		return err
+	}
+	got.held = fmt.Sprintf("APIResourceSchema %q is held back, as objects of consumers may not fit: %s. "+
+		"Set schemaUpdates: All to publish it", got.schema, breaks)
+	for _, v := range last.Spec.Versions {
+		if v.Storage {
+			got.kind = got.resource.WithVersion(v.Name).GroupVersion().WithKind(last.Spec.Names.Kind)
+		}
+	}
+	stored := got.kind.Version
+	if full.Sources[stored] == "" {
+		got.held += ". Objects wait: the service cluster no longer serves version " + stored
+	}
+	got.pair.Service = resourceOf(s.definition, full.Sources[stored])
+	got.pair.Workspace, err = described(last, got.resource.WithVersion(stored))
+	got.schema = last.Name
+	if p.resource.GetCondition(v1alpha1.TypeSchemaPublished).Message != got.held {
+		p.record(event.Warning(event.Reason(v1alpha1.ReasonIncompatibleChange), errors.New(got.held)))
+	}
 	return err
 }
 

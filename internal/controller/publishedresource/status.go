@@ -56,6 +56,8 @@ func schemaCondition(p *pass) (xpv2.Condition, bool) {
 		return condition(t, r, p.refusal.Error()), true
 	case p.wanted == nil:
 		return xpv2.Condition{}, false
+	case p.wanted.held != "":
+		return condition(t, v1alpha1.ReasonIncompatibleChange, p.wanted.held), true
 	case p.workspace.hasSchema(p.wanted.schema):
 		c := holds(t, v1alpha1.ReasonPublished)
 		c.Message = p.wanted.notes
@@ -190,7 +192,7 @@ func readyCondition(o *v1alpha1.PublishedResource) xpv2.Condition {
 		v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady,
 	} {
 		switch c := o.GetCondition(t); {
-		case c.Status == corev1.ConditionTrue:
+		case c.Status == corev1.ConditionTrue, c.Reason == v1alpha1.ReasonIncompatibleChange:
 		case c.Reason == v1alpha1.ReasonNotBound:
 			return xpv2.Available().WithMessage(c.Message)
 		default:

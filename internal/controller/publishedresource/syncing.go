@@ -30,8 +30,8 @@ type syncing struct {
 func (s *syncing) serve(ctx context.Context, p *pass) error {
 	o := p.resource
 	switch {
-	case p.wanted == nil:
-		// The copies go with their definition.
+	case p.wanted == nil, p.wanted.pair.Service.Version == "":
+		// The copies go with their definition, or objects wait for a version of it.
 		if known := s.describe(p); !known {
 			o.Status.Objects = nil
 		}
@@ -44,14 +44,11 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	err = s.publications.Serve(o.GetName(), c)
-	if err == nil {
-		o.Status.AgentName = p.workspace.plan.agent
-	}
-	if errors.Is(err, objectsync.ErrInvalidSpec) {
+	if err := s.publications.Serve(o.GetName(), c); err != nil {
 		return errors.Wrap(errInvalidSpec, err.Error())
 	}
-	return err
+	o.Status.AgentName = p.workspace.plan.agent
+	return nil
 }
 
 // removeFinalizers has our finalizers taken off the objects of consumers, and fails unless all are.

@@ -18,6 +18,9 @@ const (
 	AnnotationKeySourceGeneration = "syncagent.kcp.io/source-generation"
 )
 
+// AnnotationKeySourceHash is the annotation on a schema with a hash of the CustomResourceDefinition that it was made from.
+const AnnotationKeySourceHash = "syncagent.kcp.io/source-hash"
+
 // Types of conditions beside Synced and Ready.
 const (
 	// TypeSchemaPublished decides whether kcp has the APIResourceSchema of the API as it is now.

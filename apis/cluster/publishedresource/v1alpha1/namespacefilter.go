@@ -50,7 +50,7 @@ func (f *NamespaceFilter) Parse() (NamespaceSelection, error) {
 	var name string
 	if json.Unmarshal(f.Raw, &name) == nil {
 		if name == "" {
-			return NamespaceSelection{}, fmt.Errorf("filter.namespace %s is not the name of a namespace", f.Raw)
+			return NamespaceSelection{}, fmt.Errorf("%s is not the name of a namespace", f.Raw)
 		}
 		return NamespaceSelection{Name: name}, nil
 	}
@@ -58,11 +58,11 @@ func (f *NamespaceFilter) Parse() (NamespaceSelection, error) {
 	d := json.NewDecoder(bytes.NewReader(f.Raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(selector); err != nil {
-		return NamespaceSelection{}, fmt.Errorf("filter.namespace is neither a name nor a label selector: %w", err)
+		return NamespaceSelection{}, fmt.Errorf("it is neither a name nor a label selector: %w", err)
 	}
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return NamespaceSelection{}, fmt.Errorf("filter.namespace is not a label selector: %w", err)
+		return NamespaceSelection{}, fmt.Errorf("it is not a label selector: %w", err)
 	}
 	return NamespaceSelection{Labels: s}, nil
 }

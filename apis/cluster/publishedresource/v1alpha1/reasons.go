@@ -14,6 +14,9 @@ const (
 	ReasonSourceMissing xpv2.ConditionReason = "SourceMissing"
 	// ReasonAlreadyPublished means that another PublishedResource offers the same resource in the same APIExport.
 	ReasonAlreadyPublished xpv2.ConditionReason = "AlreadyPublished"
+	// ReasonIncompatibleChange means that schemaUpdates holds back what the API is now, as objects of consumers may not
+	// fit. What is published stays as it is. It is also a reason of condition Synced.
+	ReasonIncompatibleChange xpv2.ConditionReason = "IncompatibleChange"
 )
 
 // Reasons of condition ExportUpdated.

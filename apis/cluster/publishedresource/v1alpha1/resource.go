@@ -98,6 +98,16 @@ const (
 	ExistingObjectsOverwrite ExistingObjectsPolicy = "Overwrite"
 )
 
+// SchemaUpdatePolicy decides which changes of an API are published.
+type SchemaUpdatePolicy string
+
+const (
+	// SchemaUpdatesAll publishes each change. It is the default.
+	SchemaUpdatesAll SchemaUpdatePolicy = "All"
+	// SchemaUpdatesCompatible holds changes back after which objects of consumers may not be accepted any more.
+	SchemaUpdatesCompatible SchemaUpdatePolicy = "Compatible"
+)
+
 // ResourceScope decides whether objects of a type live in namespaces.
 //
 // +kubebuilder:validation:Enum=Cluster;Namespaced

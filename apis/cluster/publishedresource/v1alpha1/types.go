@@ -124,6 +124,16 @@ type PublishedResourceSpec struct {
 	// +optional
 	Projection *ResourceProjection `json:"projection,omitempty"`
 
+	// schemaUpdates decides which changes of the API on the service cluster are published. All (the default) publishes
+	// each change. Compatible publishes a change if every object that the published schema accepts is still accepted, and
+	// holds back any other as a whole: the APIExport keeps its schema, objects are synced by it, and condition
+	// SchemaPublished has reason IncompatibleChange until the change is undone or All is set. Changes of projection and
+	// resource.versions are always published.
+	// +optional
+	// +kubebuilder:default=All
+	// +kubebuilder:validation:Enum=All;Compatible
+	SchemaUpdates SchemaUpdatePolicy `json:"schemaUpdates,omitempty"`
+
 	// mutation changes objects on their way to the service cluster, and their status on its way back.
 	// +optional
 	Mutation *ResourceMutations `json:"mutation,omitempty"`

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &shared, &workspaces
 type world struct {
 	server       *kube.Server
 	c, in, other client.Client
+	services     client.Client // of the first workspace with an APIExport
 	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, server *kube.Server, services, billing string) *worl
 	s := &world{server: server, c: server.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	otherPath, otherAdmin := workspaces.Workspace(t)
-	s.other = kcp.Client(t, otherAdmin)
+	s.services, s.other = kcp.Client(t, admin), kcp.Client(t, otherAdmin)
 	s.offer(t, admin, services, exportName)
 	s.offer(t, otherAdmin, billing, otherName)
 	_, s.consumer = workspaces.Workspace(t)
