@@ -2,7 +2,6 @@ package commandline
 
 import (
 	"context"
-	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -45,16 +46,42 @@ func (d *differ) compile(ctx context.Context, u *unstructured.Unstructured,
 	}
 	s.Complete(u)
 	wrong = append(wrong, s.Check(ctx, u)...)
-	o := newObject(u.GroupVersionKind().GroupKind())
+	o, more := d.compileTexts(u)
+	return o, append(wrong, more...)
+}
+
+// compileTexts returns what is wrong with the queries, templates, paths and selectors of a manifest of ours.
+func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []string) {
+	gk, pr, c := u.GroupVersionKind().GroupKind(), &publishedv1alpha1.PublishedResource{}, collection{}
+	decodes := func(into any) bool {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) == nil
+	}
+	var wrong []string
+	o := newObject(gk)
 	switch {
-	case o != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o) == nil: // An error quotes values.
-		wrong = append(wrong, d.compileObject(o)...)
-	case o != nil:
+	case o != nil && decodes(o):
+		return o, d.compileObject(o)
+	case o != nil: // The error quotes values.
 		wrong = append(wrong, "it is no Object of "+u.GetAPIVersion())
-	case of.Spec.Names.Plural == "observedobjectcollections":
-		wrong = append(wrong, compileCollection(u)...)
+	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
+		if all := publishedresource.Compile(pr); all != nil {
+			for _, err := range all.Errors() {
+				wrong = append(wrong, err.Error())
+			}
+		}
+	case gk.Kind == commonv1.CollectionKind && decodes(&c):
+		if _, err := metav1.LabelSelectorAsSelector(&c.Spec.ObserveObjects.Selector); err != nil {
+			wrong = append(wrong, "spec.observeObjects.selector: "+err.Error())
+		}
 	}
 	return o, wrong
+}
+
+// A collection is what is looked at of an ObservedObjectCollection of either scope.
+type collection struct {
+	Spec struct {
+		ObserveObjects commonv1.ObserveObjects `json:"observeObjects"`
+	} `json:"spec"`
 }
 
 // newObject returns an empty Object of a kind, nil if it is another kind.
@@ -84,21 +111,4 @@ func (d *differ) compileObject(o object.Object) (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-// compileCollection returns what is wrong with the selector of an ObservedObjectCollection.
-func compileCollection(u *unstructured.Unstructured) []string {
-	c := struct {
-		Spec struct {
-			ObserveObjects commonv1.ObserveObjects `json:"observeObjects"`
-		} `json:"spec"`
-	}{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &c)
-	if err == nil {
-		_, err = metav1.LabelSelectorAsSelector(&c.Spec.ObserveObjects.Selector)
-	}
-	if err != nil {
-		return []string{fmt.Sprintf("spec.observeObjects.selector: %v", err)}
-	}
-	return nil
 }
