@@ -1,14 +1,13 @@
 package object
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"github.com/pkg/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -54,6 +53,9 @@ func IndexOf(c client.Reader, newLists ...func() resource.ManagedList) *Index {
 		x.lists = append(x.lists, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
 			l := newList()
 			err := c.List(ctx, l, o...)
+			if apimeta.IsNoMatchError(err) { // The kind of a scope need not be installed.
+				err = nil
+			}
 			return l.GetItems(), errors.Wrap(err, "cannot list Objects")
 		})
 	}
@@ -124,13 +126,18 @@ func (e *remote) compare(ctx context.Context, o Object, out *Comparison) (err er
 // claimAlone is claim without the list of all Objects where that is not needed, as tenants may not have it: the Object
 // has applied the resource, or no Object of its name has fields there.
 func (e *remote) claimAlone(ctx context.Context, o Object) error {
-	applied := o.Observed().Applied
-	switch e.manager = fieldManager(o); {
-	case e.live == nil, !apply.Manages(e.live, e.manager) && !apply.Manages(e.live, ownFieldManager(o)):
-		return nil
-	case applied != nil && hasSeen(o, e.live.GetUID()):
-		e.manager = cmp.Or(applied.FieldManager, e.manager)
+	e.manager = ManagerOf(o)
+	if e.live == nil || o.Observed().Applied != nil && hasSeen(o, e.live.GetUID()) ||
+		!apply.Manages(e.live, fieldManager(o)) && !apply.Manages(e.live, ownFieldManager(o)) {
 		return nil
 	}
 	return e.claim(ctx, o)
+}
+
+// ManagerOf returns the field manager of an Object, as its status tells.
+func ManagerOf(o Object) string {
+	if a := o.Observed().Applied; a != nil && a.FieldManager != "" {
+		return a.FieldManager
+	}
+	return fieldManager(o)
 }
