@@ -37,7 +37,7 @@ func (f *diffFlags) addTo(app *kingpin.Application) {
 
 // runDiff writes what manifests would change, and returns the exit code of the program.
 func runDiff(ctx context.Context, w io.Writer, d *diffFlags, f *flags) (int, error) {
-	o := commandline.Options{In: os.Stdin}
+	o := commandline.Options{In: os.Stdin, Sanitized: f.sanitizeSecrets}
 	for _, file := range d.files {
 		o.Files = append(o.Files, cmp.Or(file, "-")) // kingpin makes "" of it.
 	}
@@ -59,11 +59,7 @@ func runDiff(ctx context.Context, w io.Writer, d *diffFlags, f *flags) (int, err
 	if err != nil {
 		return commandline.ExitUnknown, err
 	}
-	write := r.WriteText
-	if d.output == outputJSON {
-		write = r.WriteJSON
-	}
-	if err := write(w); err != nil {
+	if err := write(w, d.output, r, r.WriteText); err != nil {
 		return commandline.ExitUnknown, err
 	}
 	return r.ExitCode, nil

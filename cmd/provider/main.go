@@ -40,6 +40,8 @@ func main() {
 	switch command {
 	case commandPreflight:
 		exit(runPreflight(ctx, os.Stdout, &c.preflight, f))
+	case commandImport:
+		exit(runImport(ctx, os.Stdout, &c.imports))
 	case commandDiff:
 		exit(runDiff(ctx, os.Stdout, &c.diff, f))
 	}

@@ -22,6 +22,7 @@ const (
 	commandRun       = "run"
 	commandPreflight = "preflight"
 	commandDiff      = "diff"
+	commandImport    = "import"
 	commandPlugin    = "plugin" // runs a credential plugin, which follows it; kingpin would take its arguments for ours
 )
 
@@ -38,6 +39,7 @@ type preflightFlags struct{ from, output string }
 type commands struct {
 	preflight preflightFlags
 	diff      diffFlags
+	imports   importFlags
 }
 
 // newCommands adds the commands. A hidden default command runs the provider, so that no command needs to be given.
@@ -46,6 +48,7 @@ func newCommands(app *kingpin.Application) *commands {
 	app.Command(commandRun, "Run the provider.").Default().Hidden()
 	c.preflight.addTo(app)
 	c.diff.addTo(app)
+	c.imports.addTo(app)
 	return c
 }
 
@@ -61,7 +64,8 @@ func (f *preflightFlags) addTo(app *kingpin.Application) {
 
 // asksForReport reports whether a command line that cannot be parsed is that of a command whose exit code tells.
 func asksForReport(args []string) bool {
-	return slices.ContainsFunc(args, func(a string) bool { return slices.Contains([]string{commandPreflight, commandDiff}, a) })
+	all := []string{commandPreflight, commandDiff, commandImport}
+	return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(all, a) })
 }
 
 // silence keeps libraries from logging beside a report, which says what went wrong.
@@ -80,14 +84,18 @@ func runPreflight(ctx context.Context, w io.Writer, p *preflightFlags, f *flags)
 	if err != nil {
 		return preflight.ExitUnknown, errors.Wrap(err, "cannot look at the control plane")
 	}
-	write := r.WriteTable
-	if p.output == outputJSON {
-		write = r.WriteJSON
-	}
-	if err := write(w); err != nil {
+	if err := write(w, p.output, r, r.WriteTable); err != nil {
 		return preflight.ExitUnknown, err
 	}
 	return r.ExitCode, nil
+}
+
+// write writes a report as JSON if that is the format, and else as a function does.
+func write(w io.Writer, format string, report any, text func(io.Writer) error) error {
+	if format == outputJSON {
+		return preflight.WriteJSON(w, report)
+	}
+	return text(w)
 }
 
 // preflightOptions are what the provider would run with.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 )
 
@@ -42,6 +43,7 @@ func TestCommands(t *testing.T) {
 		command string
 		want    preflightFlags
 		diff    diffFlags
+		imports importFlags
 		debug   bool
 		fails   bool
 	}{
@@ -63,6 +65,13 @@ func TestCommands(t *testing.T) {
 			reason: "Files may be several, and one the standard input.", args: []string{"diff", "-f", "a.yaml", "-f", "-", "--no-target"},
 			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", ""}, output: outputText, noTarget: true},
 		},
+		"Import": {
+			reason: "Kinds may be several.", command: commandImport,
+			args: []string{"import", "deploy", "svc", "--target-kubeconfig=k", "--provider-config=ProviderConfig/x", "-n", "n", "--selector=a=b", "--adopt"},
+			imports: importFlags{target: "k", output: outputYAML, options: commandline.ImportOptions{
+				Kinds: []string{"deploy", "svc"}, Config: "ProviderConfig/x", Namespace: "n", Selector: "a=b", Adopt: true,
+			}},
+		},
 		"DiffOfNothing":     {reason: "A file must be named.", args: []string{"diff"}, fails: true},
 		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
 		"UnknownProvider":   {reason: "It must be one of two.", args: []string{"preflight", "provider-helm"}, fails: true},
@@ -83,8 +92,8 @@ func TestCommands(t *testing.T) {
 			if command != tc.command || f.debug != tc.debug {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
-			want := &commands{preflight: tc.want, diff: tc.diff}
-			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{})); diff != "" {
+			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports}
+			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

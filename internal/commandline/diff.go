@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,8 @@ type Options struct {
 	TargetNamespace string
 	// Connections are the options of connections that the provider has. The control plane is added.
 	Connections clusters.Options
+	// Sanitized says that the statuses of Objects do not show the values of Secrets.
+	Sanitized bool
 }
 
 // A differ compares manifests.
@@ -62,6 +65,7 @@ type differ struct {
 	local       client.Client
 	compared    object.Options
 	target      *clusters.Cluster
+	registries  []*clusters.Registry
 }
 
 // Diff returns what manifests would change. An error means that nothing could be compared.
@@ -80,11 +84,10 @@ func Diff(ctx context.Context, o Options) (Report, error) {
 		return r, errors.Wrap(err, "cannot read our definitions")
 	}
 	if o.ControlPlane != nil {
-		end, err := d.connect(ctx)
-		if err != nil {
+		defer d.close()
+		if err := d.connect(); err != nil {
 			return r, err
 		}
-		defer end()
 	}
 	for _, doc := range docs {
 		r.add(d.judge(ctx, doc))
@@ -93,44 +96,52 @@ func Diff(ctx context.Context, o Options) (Report, error) {
 }
 
 // connect connects to the control plane, and to the target if one was named.
-func (d *differ) connect(ctx context.Context) (end func(), err error) {
+func (d *differ) connect() error {
 	scheme := runtime.NewScheme()
-	if err := apis.AddToScheme(scheme); err != nil {
-		return nil, errors.Wrap(err, "cannot build scheme")
+	err := apis.AddToScheme(scheme)
+	if err == nil {
+		d.local, err = client.New(d.options.ControlPlane, client.Options{Scheme: scheme})
 	}
-	if d.local, err = client.New(d.options.ControlPlane, client.Options{Scheme: scheme}); err != nil {
-		return nil, errors.Wrap(err, "cannot make client of the control plane")
-	}
-	o := d.options.Connections
-	o.Injected = d.options.ControlPlane
-	registry, err := clusters.NewRegistry(o)
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make registry of connections")
+		return errors.Wrap(err, "cannot make client of the control plane")
 	}
-	ends := []func(){registry.Close}
+	registry, err := d.registry(d.options.ControlPlane)
+	if err != nil {
+		return err
+	}
 	d.compared = object.Options{
 		Options: targetresource.Options{Registry: registry},
 		References: reference.NewResolver(reference.Options{
-			Cluster: registry.Local(), Wake: func(informer.Owner) {}, CrossNamespace: o.AllowCrossNamespace,
+			Cluster: registry.Local(), Wake: func(informer.Owner) {}, Sanitized: d.options.Sanitized,
+			CrossNamespace: d.options.Connections.AllowCrossNamespace,
 		}),
-		Index: object.IndexOf(d.local,
-			scope.ClusterObject(nil).NewList, scope.NamespacedObject(nil).NewList),
+		Index: object.IndexOf(d.local, scope.ClusterObject(nil).NewList, scope.NamespacedObject(nil).NewList),
 	}
-	if d.options.Target != nil {
-		o.Injected = d.options.Target
-		named, err := clusters.NewRegistry(o)
-		if err != nil {
-			registry.Close()
-			return nil, errors.Wrap(err, "cannot connect to --target-kubeconfig")
-		}
-		d.target, ends = named.Local(), append(ends, named.Close)
-		err = settle(ctx, func(ctx context.Context) error { return d.target.Ready(ctx) })
+	if d.options.Target == nil {
+		return nil
 	}
-	return func() {
-		for _, f := range ends {
-			f()
-		}
-	}, errors.Wrap(err, "cannot connect to --target-kubeconfig")
+	named, err := d.registry(d.options.Target)
+	if err == nil {
+		d.target = named.Local()
+	}
+	return err
+}
+
+// registry returns a registry of connections whose own cluster is that of a configuration.
+func (d *differ) registry(cfg *rest.Config) (*clusters.Registry, error) {
+	o := d.options.Connections
+	o.Injected = cfg
+	r, err := clusters.NewRegistry(o)
+	if err == nil {
+		d.registries = append(d.registries, r)
+	}
+	return r, errors.Wrap(err, "cannot make registry of connections")
+}
+
+func (d *differ) close() {
+	for _, r := range d.registries {
+		r.Close()
+	}
 }
 
 // settle calls a function until it is not too early for an answer.
@@ -232,11 +243,10 @@ func compareAs[T object.Object](ctx context.Context, d *differ, k scope.Kind[T],
 
 // isInvalid reports whether an error can only be cured by another manifest.
 func isInvalid(err error) bool {
-	switch cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason) {
-	case commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle:
-		return true
-	}
-	return false
+	reason := cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason)
+	return slices.Contains([]xpv2.ConditionReason{
+		commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle,
+	}, reason)
 }
 
 // take fills in what a comparison has found.

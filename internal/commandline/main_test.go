@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
+	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -100,7 +101,7 @@ func texts(t *testing.T, r commandline.Report) (text, js string) {
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteJSON(&j); err != nil {
+	if err := preflight.WriteJSON(&j, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String(), j.String()

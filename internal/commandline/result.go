@@ -1,7 +1,7 @@
 package commandline
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -42,6 +42,9 @@ var exitCodes = map[Effect]int{
 	Changes: ExitDifferent, Creates: ExitDifferent, Invalid: ExitUnknown, Unknown: ExitUnknown,
 }
 
+// verbs are the effects that a line says by other words.
+var verbs = map[Effect]string{Changes: "would change", Creates: "would create it"}
+
 // A Result is what becomes of one manifest.
 type Result struct {
 	Effect Effect `json:"effect"`
@@ -70,14 +73,6 @@ func (r *Report) add(s Result) {
 	r.ExitCode = max(r.ExitCode, exitCodes[s.Effect])
 }
 
-// WriteJSON writes a report as one JSON object.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return errors.Wrap(e.Encode(r), "cannot write report")
-}
-
 // WriteText writes a report for people: nothing of manifests that change nothing.
 func (r Report) WriteText(w io.Writer) error {
 	for _, s := range r.Results {
@@ -100,14 +95,7 @@ func (s Result) text() string {
 	if line += s.Resource; s.Resource != "" && s.Target != "" {
 		line += " on " + s.Target
 	}
-	switch s.Effect {
-	case Creates:
-		line += ": would create it"
-	case Changes:
-		line += ": would change"
-	default:
-		line += ": " + string(s.Effect)
-	}
+	line += ": " + cmp.Or(verbs[s.Effect], string(s.Effect))
 	var changes []string
 	for i := range s.Was { // A resource that is made has none.
 		changes = append(changes, preflight.Printed(change(s.Diff[i], s.Was[i])))

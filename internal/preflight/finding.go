@@ -118,12 +118,12 @@ func (t *tally) report(from string) Report {
 	return r
 }
 
-// WriteJSON writes a report as one JSON object.
-func (r Report) WriteJSON(w io.Writer) error {
+// WriteJSON writes a report of any command as one JSON object.
+func WriteJSON(w io.Writer, report any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return errors.Wrap(e.Encode(r), "cannot write report")
+	return errors.Wrap(e.Encode(report), "cannot write report")
 }
 
 // indent begins the lines that belong to a row: it is as wide as the columns before what the row is about.
