@@ -1,5 +1,5 @@
 // Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its
-// preflight command reports what a takeover would do, and diff what manifests would change.
+// preflight command reports what a takeover would do, diff what manifests would change.
 package main
 
 import (
@@ -42,6 +42,8 @@ func main() {
 		exit(runPreflight(ctx, os.Stdout, &c.preflight, f))
 	case commandImport:
 		exit(runImport(ctx, os.Stdout, &c.imports))
+	case commandTrace:
+		exit(runTrace(ctx, os.Stdout, &c.trace, f))
 	case commandDiff:
 		exit(runDiff(ctx, os.Stdout, &c.diff, f))
 	}

@@ -23,6 +23,7 @@ const (
 	commandPreflight = "preflight"
 	commandDiff      = "diff"
 	commandImport    = "import"
+	commandTrace     = "trace"
 	commandPlugin    = "plugin" // runs a credential plugin, which follows it; kingpin would take its arguments for ours
 )
 
@@ -40,6 +41,7 @@ type commands struct {
 	preflight preflightFlags
 	diff      diffFlags
 	imports   importFlags
+	trace     traceFlags
 }
 
 // newCommands adds the commands. A hidden default command runs the provider, so that no command needs to be given.
@@ -49,6 +51,7 @@ func newCommands(app *kingpin.Application) *commands {
 	c.preflight.addTo(app)
 	c.diff.addTo(app)
 	c.imports.addTo(app)
+	c.trace.addTo(app)
 	return c
 }
 
@@ -64,7 +67,7 @@ func (f *preflightFlags) addTo(app *kingpin.Application) {
 
 // asksForReport reports whether a command line that cannot be parsed is that of a command whose exit code tells.
 func asksForReport(args []string) bool {
-	all := []string{commandPreflight, commandDiff, commandImport}
+	all := []string{commandPreflight, commandDiff, commandImport, commandTrace}
 	return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(all, a) })
 }
 

@@ -44,6 +44,7 @@ func TestCommands(t *testing.T) {
 		want    preflightFlags
 		diff    diffFlags
 		imports importFlags
+		trace   traceFlags
 		debug   bool
 		fails   bool
 	}{
@@ -72,6 +73,10 @@ func TestCommands(t *testing.T) {
 				Kinds: []string{"deploy", "svc"}, Config: "ProviderConfig/x", Namespace: "n", Selector: "a=b", Adopt: true,
 			}},
 		},
+		"Trace": {
+			reason: "A resource is an argument.", args: []string{"trace", "shop/web", "-n", "n"}, command: commandTrace,
+			trace: traceFlags{which: "shop/web", namespace: "n", output: outputText},
+		},
 		"DiffOfNothing":     {reason: "A file must be named.", args: []string{"diff"}, fails: true},
 		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
 		"UnknownProvider":   {reason: "It must be one of two.", args: []string{"preflight", "provider-helm"}, fails: true},
@@ -92,8 +97,8 @@ func TestCommands(t *testing.T) {
 			if command != tc.command || f.debug != tc.debug {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
-			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports}
-			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{})); diff != "" {
+			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports, trace: tc.trace}
+			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{}, traceFlags{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -1,5 +1,5 @@
 // Package commandline has the commands that look at Objects and targets as their caller: diff says what manifests would
-// change, and import makes Objects of resources that run.
+// change, import makes Objects of resources that run, and trace shows why something is not Ready.
 //
 // It acts by the kubeconfigs of its caller, so with the rights of its caller. It writes nothing but dry runs, runs no
 // controller, and prints nothing of a Secret.
