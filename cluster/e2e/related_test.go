@@ -154,6 +154,11 @@ func newShapes() map[string]shape {
 		"cel-strings": {
 			with: queried("object.data.shape.split('o').size() == 2 && [object.data.color].distinct() == ['blue']"),
 		},
+		"ignores": {manifest: manifestOf("deployment.yaml"), with: func(o build.Object, _ bed) {
+			o.Desired().ForProvider.IgnoreFields = []commonv1.IgnoredField{
+				{FieldPath: "spec.replicas"}, {FieldPath: "spec.template.spec.containers[*]"},
+			}
+		}},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},

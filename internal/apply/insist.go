@@ -24,17 +24,17 @@ const messageStays = "the target would take the manifest for a new resource, but
 // is cleared, and the manifest is sent again. If there is nothing, the error says what to do if the server would take
 // the manifest for a new resource: a creation on a dry run is told what is invalid before what exists.
 func (c Client) Insist(ctx context.Context, m Migration, refused error,
-	send func() (*unstructured.Unstructured, error),
+	send func(*unstructured.Unstructured) (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	m.InTheWay = causes(refused)
 	if m.InTheWay == nil || m.Live == nil || !m.Owned {
 		return nil, refused
 	}
-	switch again, err := c.Migrate(ctx, m); {
+	switch now, err := c.Migrate(ctx, m); {
 	case err != nil:
 		return nil, err
-	case again:
-		return send()
+	case now != nil:
+		return send(now)
 	}
 	o := metav1.CreateOptions{FieldManager: c.Manager, DryRun: []string{metav1.DryRunAll}}
 	_, err := c.Resources.Create(ctx, m.Manifest, o)

@@ -60,6 +60,8 @@ type Migration struct {
 	InTheWay []metav1.StatusCause
 	// Known are the managed fields that the resource had last, if it has lost all.
 	Known []metav1.ManagedFieldsEntry
+	// Ignored are the fields of the manifest that are left to others.
+	Ignored Ignored
 }
 
 // Needed reports whether Migrate would change the managed fields of the resource.
@@ -69,18 +71,19 @@ func (m Migration) Needed() (bool, error) {
 }
 
 // Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes, and
-// reports whether there are any. So it does with those fields of the manifest that kubectl apply has written, or nobody
-// known, if the resource is to be the manager's: two owners of a field would keep it when it leaves the manifest. What
-// the manager has applied in another version of the API becomes its own in that of the manifest: a server refuses to
-// apply to a resource that has fields, such as defaults, which the former version does not know. The server answers
-// with a conflict if the resource has changed since it was read.
-func (c Client) Migrate(ctx context.Context, m Migration) (bool, error) {
+// returns the resource as it is then, nil if there are none. So it does with those fields of the manifest that kubectl
+// apply has written, or nobody known, if the resource is to be the manager's and they are not left to others: two
+// owners of a field would keep it when it leaves the manifest. What the manager has applied in another version of the
+// API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields, such as
+// defaults, which the former version does not know. The server answers with a conflict if the resource has changed
+// since it was read.
+func (c Client) Migrate(ctx context.Context, m Migration) (*unstructured.Unstructured, error) {
 	entries, changed, err := m.migrated()
 	if err != nil || !changed {
-		return false, errors.Wrap(err, "cannot compare resource")
+		return nil, errors.Wrap(err, "cannot compare resource")
 	}
-	_, err = c.setManagedFields(ctx, m.Live, entries)
-	return true, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
+	u, err := c.setManagedFields(ctx, m.Live, entries)
+	return u, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
 		m.Live.GetName())
 }
 
@@ -122,6 +125,9 @@ func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool
 		})
 		m.Live, changed = m.Live.DeepCopy(), len(all) > 0
 		m.Live.SetManagedFields(all)
+	}
+	if m.Manifest, err = m.Ignored.Payload(m.Live, m.Manifest, m.Manager); err != nil {
+		return nil, false, err
 	}
 	ours := metav1.ManagedFieldsEntry{
 		Manager: m.Manager, Operation: metav1.ManagedFieldsOperationApply,

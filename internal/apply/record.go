@@ -25,28 +25,36 @@ func encode(v any) []byte {
 }
 
 // HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values.
-// It is empty if the manager has applied none. Of a map or list that the manifest gives as empty only the presence
-// counts, as others may fill it.
-func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, error) {
+// It is empty if the manager has applied none. Of a map or list that the manifest gives as empty, and of what is left
+// to others, only the presence counts.
+func HashOwned(u, manifest *unstructured.Unstructured, manager string, ignored Ignored) (string, error) {
 	set, err := owned(u, manager)
-	if err != nil || set.Empty() {
+	if err != nil {
 		return "", err
+	}
+	left, err := ignored.payload(u, manifest, manager)
+	if err != nil {
+		return "", err
+	}
+	set = set.Difference(left.fields)
+	if set.Empty() && len(left.seen) == 0 {
+		return "", nil
 	}
 	h, f := sha256.New(), newFinder()
 	set.Iterate(func(p fieldpath.Path) {
 		v, held := f.find(u.Object, p)
 		desired, given := f.find(manifest.Object, p)
-		below := set
-		for _, e := range p {
-			below = below.WithPrefix(e)
-		}
 		// The parts of it that we own have paths of their own.
-		if parts := !below.Empty() || p[len(p)-1].Key != nil; held && (parts || given && isEmpty(desired)) {
+		parts := !below(set, p).Empty() || !below(left.fields, p).Empty() || p[len(p)-1].Key != nil
+		if held && (parts || given && isEmpty(desired)) {
 			v = true
 		}
 		sum := sha256.Sum256(append([]byte(p.String()+"="), encode(v)...))
 		_, _ = h.Write(sum[:]) // It never fails.
 	})
+	if len(left.seen) > 0 {
+		_, _ = h.Write(encode(left.seen))
+	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 

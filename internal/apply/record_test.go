@@ -88,7 +88,7 @@ func TestHashOwned(t *testing.T) {
 // hashOf returns the hash of what the manager owns of a resource, of whose manifest a map is empty.
 func hashOf(t *testing.T, content, fields string) string {
 	t.Helper()
-	h, err := HashOwned(live(t, content, fields), object(t, `{"empty":{}}`), manager)
+	h, err := HashOwned(live(t, content, fields), object(t, `{"empty":{}}`), manager, Ignored{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func hashOf(t *testing.T, content, fields string) string {
 }
 
 func TestHashOwnedOfNothing(t *testing.T) {
-	got, err := HashOwned(live(t, `{"data":{"a":"1"}}`, `{}`), &unstructured.Unstructured{}, manager)
+	got, err := HashOwned(live(t, `{"data":{"a":"1"}}`, `{}`), &unstructured.Unstructured{}, manager, Ignored{})
 	if err != nil || got != "" {
 		t.Errorf("A manager without fields has no hash: got %q, %v", got, err)
 	}
 	u := live(t, `{}`, `["x"]`)
-	if _, err := HashOwned(u, u, manager); err == nil {
+	if _, err := HashOwned(u, u, manager, Ignored{}); err == nil {
 		t.Error("Managed fields that cannot be read are an error")
 	}
 }
@@ -161,8 +161,8 @@ func FuzzManagedFields(f *testing.F) {
 		u := &unstructured.Unstructured{Object: object}
 		delete(u.Object, "metadata")
 		u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(manager, applied, fields)})
-		first, _ := HashOwned(u, u, manager)
-		again, _ := HashOwned(u, u, manager)
+		first, _ := HashOwned(u, u, manager, Ignored{})
+		again, _ := HashOwned(u, u, manager, Ignored{})
 		if first != again {
 			t.Errorf("hashes of the same fields differ: %q, %q", first, again)
 		}

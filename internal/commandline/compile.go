@@ -103,6 +103,9 @@ func (d *differ) compileObject(o object.Object) (wrong []string) {
 			wrong = append(wrong, "spec.readiness.celQuery: "+err.Error())
 		}
 	}
+	if err := object.CheckIgnoreFields(o); err != nil {
+		wrong = append(wrong, err.Error())
+	}
 	for _, r := range reference.Normalise(spec, reference.Rules{
 		Namespace: o.GetNamespace(), CrossNamespace: d.options.Connections.AllowCrossNamespace,
 	}) {

@@ -49,6 +49,11 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 				`spec.references[1].dependsOn: namespace "other" is not that of the Object, and references to others need the ` +
 				`provider's flag --allow-cross-namespace-references`,
 		},
+		"IgnoredField": {
+			reason: "So must the path of a field that is left to others.",
+			text:   object + `forProvider: {manifest: {apiVersion: v1, kind: X}, ignoreFields: [{fieldPath: "spec[a"}]}}`,
+			want:   "Object team-a/web: invalid: cannot parse spec.forProvider.ignoreFields[0].fieldPath: ",
+		},
 		"Version": {
 			reason: "A version that we do not have is none.",
 			text:   `{apiVersion: kubernetes.crossplane.io/v1, kind: Object, metadata: {name: web}}`,

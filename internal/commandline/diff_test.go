@@ -200,6 +200,15 @@ var rows = map[string]row{
 		effect: commandline.Changes, want: `→ ConfigMap $T/settings on $L: would change data.color "blue" → "red": ` +
 			`the management policies do not allow that`,
 	},
+	"LeftToOthers": {
+		live:     deployment + `replicas: 2, ` + template + `"1"}}}]}}}}`,
+		manifest: deployment + `replicas: 3, ` + template + `"2"}}}]}}}}`,
+		change: func(o build.Object, _ world) {
+			o.Desired().ForProvider.IgnoreFields = []commonv1.IgnoredField{{FieldPath: "spec.replicas"}}
+		},
+		effect: commandline.Changes, want: `→ Deployment $T/web on $L: would change ` +
+			`spec.template.spec.containers[0].resources.limits.cpu "1" → "2"`,
+	},
 	"Reference": {
 		live: configMap + `data: {color: blue}}`, manifest: configMap + `data: {}}`,
 		change: patches("ConfigMap", "source", "data.color", "data.color"),

@@ -203,7 +203,11 @@ func IsSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
-// A suppressedError is an error about a target that has been unreachable for less than 10 s. Owners do not report it.
+// ErrChanged is the cause of errors about resources that have changed since they were seen, so that nothing is written.
+var ErrChanged = errors.New("the resource has changed since it was seen")
+
+// A suppressedError is an error about a target that has been unreachable for less than 10 s, or about a resource that
+// has changed. Owners do not report it.
 type suppressedError struct{ error }
 
 // Unwrap returns the error.
@@ -215,11 +219,11 @@ func (e suppressedError) Status() metav1.Status {
 }
 
 // SuppressBriefOutage returns an error that is requeued silently if the given one is about a target that has been
-// unreachable for less than 10 s; IsSuppressed recognizes it. Other errors are returned unchanged. So is each error of
-// an owner without condition Synced, because its user waits for a first report. The Registry wakes owners if the outage
-// lasts.
+// unreachable for less than 10 s, or is caused by ErrChanged; IsSuppressed recognizes it. Other errors are returned
+// unchanged. So is each error of an owner without condition Synced, because its user waits for a first report. The
+// Registry wakes owners if the outage lasts.
 func SuppressBriefOutage(err error, owner resource.Conditioned) error {
-	if !clusters.IsBrief(err) || !WasSynced(owner) {
+	if !clusters.IsBrief(err) && !errors.Is(err, ErrChanged) || !WasSynced(owner) {
 		return err
 	}
 	return suppressedError{error: err}

@@ -85,6 +85,41 @@ type ObjectParameters struct {
 	// +kubebuilder:default=Background
 	// +kubebuilder:validation:Enum="";Orphan;Background;Foreground
 	DeletionPropagationPolicy metav1.DeletionPropagation `json:"deletionPropagationPolicy,omitempty"`
+
+	// ignoreFields lists the fields of the manifest that are left to others as long as the target has them, such as the
+	// replicas of a Deployment with an autoscaler. The manifest gives their values when the resource is created, and when
+	// somebody removes them. There are at most 32. By default there are none.
+	// +optional
+	// +listType=map
+	// +listMapKey=fieldPath
+	// +kubebuilder:validation:MaxItems=32
+	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
+}
+
+// IgnoreCondition says when a field is left to others.
+type IgnoreCondition string
+
+// IgnoreOnPresent leaves a field to others while the target has it. It is the default.
+const IgnoreOnPresent IgnoreCondition = "OnPresent"
+
+// An IgnoredField is a field of the manifest that is left to others.
+type IgnoredField struct {
+	// fieldPath leads to the field through the manifest, for example spec.replicas, or
+	// spec.template.spec.containers[*].resources for the resources of all containers. All fields below it are left to
+	// others, too. A key of stringData is written as data.<key>. A path to a field that the manifest does not give has no
+	// effect. If a path cannot be parsed, condition Synced is False with reason InvalidManifest.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write spec.replicas and not {.spec.replicas}"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['apiVersion', 'kind', 'metadata', 'metadata.name', 'metadata.namespace'])",message="a field that identifies the resource cannot be ignored: name a field below it, such as metadata.labels"
+	FieldPath string `json:"fieldPath"`
+
+	// condition says when the field is left to others: OnPresent (the default) while the target has it. What another
+	// field manager owns is not sent, and of what nobody else owns the value of the target is sent.
+	// +optional
+	// +kubebuilder:default=OnPresent
+	// +kubebuilder:validation:Enum=OnPresent
+	Condition IgnoreCondition `json:"condition,omitempty"`
 }
 
 // ConnectionDetail selects one value of a resource on the target for the connection secret.

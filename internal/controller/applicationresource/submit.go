@@ -156,7 +156,7 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 	if err != nil || live == nil {
 		return err
 	}
-	held, err := apply.HashOwned(live, p.remote.Manifest, fieldManager(p.resource))
+	held, err := apply.HashOwned(live, p.remote.Manifest, fieldManager(p.resource), apply.Ignored{})
 	if err != nil {
 		return errors.Wrap(err, "cannot record resource")
 	}
@@ -177,7 +177,7 @@ func isCurrent(p *pass, wanted string) (bool, error) {
 	if legacy, err := migration(p, p.remote, p.live).Needed(); legacy || err != nil {
 		return false, err
 	}
-	held, err := apply.HashOwned(p.live, p.remote.Manifest, fieldManager(p.resource))
+	held, err := apply.HashOwned(p.live, p.remote.Manifest, fieldManager(p.resource), apply.Ignored{})
 	return held == was.FieldsHash, err
 }
 
@@ -212,8 +212,10 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 		if _, err := c.Migrate(ctx, m); err != nil {
 			return nil, err
 		}
-		send := func() (*unstructured.Unstructured, error) { return c.Update(ctx, res.Manifest, seen.GetUID()) }
-		live, err := send()
+		send := func(now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return c.Update(ctx, res.Manifest, now.GetUID())
+		}
+		live, err := send(seen)
 		if err != nil {
 			return c.Insist(ctx, m, err, send)
 		}

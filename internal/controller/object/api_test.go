@@ -55,6 +55,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		],
 		"forProvider": {
 			"deletionPropagationPolicy": "Foreground",
+			"ignoreFields": [{"fieldPath": "data.a", "condition": "OnPresent"}],
 			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"},
 				"data": {"a": "b"}}
 		}
@@ -118,6 +119,9 @@ func TestValidation(t *testing.T) {
 		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha2","kind":"Object",` +
 			`"metadata":{"name":"refused"},"spec":{` + spec + `}}`
 	}
+	ignoring := func(path string) string {
+		return cluster(strings.TrimSuffix(manifest, "}") + `,"ignoreFields":[{"fieldPath":"` + path + `"}]}`)
+	}
 	config := func(spec string) string {
 		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha1","kind":"ProviderConfig",` +
 			`"metadata":{"name":"refused"},"spec":{` + spec + `}}`
@@ -143,6 +147,10 @@ func TestValidation(t *testing.T) {
 				`"fieldPath":"{.data.key}","toConnectionSecretKey":"key"}]`),
 			want: "write data.key and not {.data.key}",
 		},
+		"JSONPathOfIgnoredField": {
+			object: ignoring("{.spec.replicas}"), want: "write spec.replicas and not {.spec.replicas}",
+		},
+		"IgnoredName": {object: ignoring("metadata.name"), want: "a field that identifies the resource cannot be ignored"},
 		"SecretWithoutRef": {
 			object: config(`"credentials":{"source":"Secret"}`), want: "secretRef must be set if source is Secret",
 		},

@@ -108,6 +108,16 @@ func sicknesses(t *testing.T) map[string]sickness {
 		"InvalidBySchema": wants(func(w world) build.Manifest {
 			return build.ConfigMap(w.target, "odd", "a key with spaces", "x")
 		}, "data[a key with spaces]"),
+		"IgnoredPath": {
+			make: func(_ *testing.T, w world) build.Object {
+				return ignore(w.object(build.ConfigMap(w.target, "odd")), "data.color", "data..color")
+			},
+			want: commonv1.ReasonInvalidManifest, message: "cannot parse spec.forProvider.ignoreFields[1].fieldPath",
+			heal: func(t *testing.T, w world, o build.Object) {
+				t.Helper()
+				kube.Edit(t, w.c, o, func() { ignore(o, "data.color") })
+			},
+		},
 		"MissingNamespace": {
 			make: func(_ *testing.T, w world) build.Object { return w.object(build.ConfigMap(w.target+"-later", "early")) },
 			want: commonv1.ReasonNamespaceMissing, message: `-later" not found`,

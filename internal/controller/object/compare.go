@@ -134,6 +134,12 @@ func (e *remote) claimAlone(ctx context.Context, o Object) error {
 	return e.claim(ctx, o)
 }
 
+// CheckIgnoreFields returns an error about a path in the fields that an Object leaves to others.
+func CheckIgnoreFields(o Object) error {
+	_, err := ignored(o)
+	return err
+}
+
 // ManagerOf returns the field manager of an Object, as its status tells.
 func ManagerOf(o Object) string {
 	if a := o.Observed().Applied; a != nil && a.FieldManager != "" {

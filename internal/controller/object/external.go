@@ -116,6 +116,9 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	if e.Manifest, err = manifest(o, e.references); err != nil {
 		return err
 	}
+	if e.ignored, err = ignored(o); err != nil {
+		return err
+	}
 	e.leftOut = apply.Prepare(e.Manifest)
 	e.SecretFields = e.references.SecretFields()
 	e.Mapping, err = e.Cluster.Mapping(ctx, e.Owner, e.Manifest.GroupVersionKind())
@@ -149,7 +152,7 @@ func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObser
 			"waiting for ServiceAccount "+name+" on the target, which deletes a token without its ServiceAccount")
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
-	wait, err := e.contested(o)
+	wait, err := e.contested(o, e.Manifest)
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
 }
 
@@ -173,7 +176,7 @@ func (e *external) missingAccount(ctx context.Context) (string, error) {
 
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if
 // that is a fight.
-func (e *external) contested(o Object) (bool, error) {
+func (e *external) contested(o Object, payload *unstructured.Unstructured) (bool, error) {
 	e.retry = e.drift.Wait(e.Owner)
 	if e.drift.Fights(e.Owner) == 0 {
 		return false, nil
@@ -183,7 +186,7 @@ func (e *external) contested(o Object) (bool, error) {
 	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
 		what = "label " + commonv1.LabelKeyManaged + " is taken off"
 	case e.live != nil:
-		what, err = apply.Rival(e.live, e.Manifest, e.manager)
+		what, err = apply.Rival(e.live, payload, e.manager)
 	case len(e.Manifest.GetOwnerReferences()) > 0:
 		what += ", as the garbage collector does if no owner in metadata.ownerReferences exists"
 	}
@@ -249,7 +252,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if legacy, err := e.migration(o, e.live).Needed(); err != nil || legacy {
 		return false, err
 	}
-	held, err := apply.HashOwned(e.live, e.Manifest, e.manager)
+	held, err := apply.HashOwned(e.live, e.Manifest, e.manager, e.ignored)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
@@ -257,12 +260,16 @@ func (e *external) upToDate(o Object) (bool, error) {
 		e.rest(o)
 		return true, nil
 	}
+	payload, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
+	if err != nil {
+		return false, errors.Wrap(err, "cannot compare resource")
+	}
 	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
 	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost &&
-		equality.Semantic.DeepDerivative(e.Manifest.Object, e.live.Object) {
+		equality.Semantic.DeepDerivative(payload.Object, e.live.Object) {
 		return true, nil
 	}
-	return e.contested(o)
+	return e.contested(o, payload)
 }
 
 // Create applies the manifest.

@@ -1,9 +1,12 @@
 package object
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -60,6 +64,23 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 		return u, label(u)
 	}
 	return u, nil
+}
+
+// ignored returns the fields that an Object leaves to others.
+func ignored(o Object) (apply.Ignored, error) {
+	all := apply.Ignored{Label: commonv1.LabelKeyManaged}
+	for i, f := range o.Desired().ForProvider.IgnoreFields {
+		segments, err := fieldpath.Parse(f.FieldPath)
+		if err != nil {
+			return all, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.ignoreFields[%d].fieldPath: %v", i, err)
+		}
+		var path []string
+		for _, s := range segments {
+			path = append(path, cmp.Or(s.Field, strconv.FormatUint(uint64(s.Index), 10)))
+		}
+		all.Paths = append(all.Paths, path)
+	}
+	return all, nil
 }
 
 // label marks a resource for the watches.

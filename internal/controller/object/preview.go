@@ -150,7 +150,10 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 
 // wanted returns what an apply can change of the resource, as it would be after one.
 func (e *remote) wanted(ctx context.Context) (map[string]any, error) {
-	u, err := e.Client(e.manager).DryRun(ctx, e.Manifest)
+	u, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
+	if err == nil {
+		u, err = e.Client(e.manager).DryRun(ctx, u)
+	}
 	return applicable(u), err
 }
 

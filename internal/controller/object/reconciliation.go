@@ -245,9 +245,11 @@ func brief(err error, deleted bool) error {
 }
 
 // isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig
-// has one event for all of them. What an Object leaves behind is told in any case.
+// has one event for all of them. What an Object leaves behind is told in any case. It also matches events about
+// resources that have changed meanwhile.
 func isOutageEvent(obj runtime.Object, e event.Event) bool {
 	o, ok := obj.(Object)
 	return ok && e.Type == event.TypeWarning && e.Reason != reasonLeft && targetresource.WasSynced(o) &&
-		strings.Contains(e.Message, clusters.ErrUnreachable.Error())
+		(strings.Contains(e.Message, clusters.ErrUnreachable.Error()) ||
+			strings.Contains(e.Message, targetresource.ErrChanged.Error()))
 }

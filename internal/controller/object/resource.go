@@ -51,6 +51,7 @@ type remote struct {
 	// record writes a change of what the Object has seen to its status.
 	record func(context.Context, Object, func(*commonv1.ObjectObservation)) error
 
+	ignored apply.Ignored              // the fields of the manifest that are left to others
 	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
 	manager string                     // the field manager, known after look
 }
@@ -107,28 +108,41 @@ func appliedByClient(o Object) bool {
 // write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
 // be seen before shows in the answer, or is in the way of the manifest, and is made ours by a second round.
 func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	if _, err := e.migrate(ctx, o, e.live); err != nil {
+	seen, err := e.live, error(nil)
+	if seen == nil && len(e.ignored.Paths) > 0 {
+		seen, err = e.Ask(ctx) // One without our label has values to be kept, too.
+	}
+	if err != nil {
 		return nil, err
 	}
-	live, err := e.send(ctx, o, e.live)
+	switch now, err := e.migrate(ctx, o, seen); {
+	case err != nil:
+		return nil, err
+	case now != nil:
+		seen = now
+	}
+	live, err := e.send(ctx, o, seen)
 	if err != nil {
-		seen := e.live
 		if seen == nil && apierrors.IsInvalid(err) && policy.Owns(o.GetManagementPolicies()) {
 			seen, _ = e.Ask(ctx) // The refusal says more.
 		}
 		return e.Client(e.manager).Insist(ctx, e.migration(o, seen), err,
-			func() (*unstructured.Unstructured, error) { return e.send(ctx, o, seen) })
+			func(now *unstructured.Unstructured) (*unstructured.Unstructured, error) { return e.send(ctx, o, now) })
 	}
-	if again, err := e.migrate(ctx, o, live); err != nil || !again {
+	now, err := e.migrate(ctx, o, live)
+	if err != nil || now == nil {
 		return live, err
 	}
-	return e.send(ctx, o, live)
+	return e.send(ctx, o, now)
 }
 
-// migrate makes ours what of a resource was applied client-side, and reports whether there was anything.
-func (e *remote) migrate(ctx context.Context, o Object, live *unstructured.Unstructured) (bool, error) {
+// migrate makes ours what of a resource was applied client-side, and returns the resource as it is then, nil if there
+// was nothing.
+func (e *remote) migrate(ctx context.Context, o Object,
+	live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	if live == nil {
-		return false, nil
+		return nil, nil //nolint:nilnil // There is nothing.
 	}
 	m, applied, seen := e.migration(o, live), o.Observed().Applied, &metav1.PartialObjectMetadata{}
 	if applied != nil && len(live.GetManagedFields()) == 0 && hasSeen(o, live.GetUID()) {
@@ -149,12 +163,38 @@ func (e *remote) send(ctx context.Context, o Object,
 ) (*unstructured.Unstructured, error) {
 	c, p := e.Client(e.manager), o.GetManagementPolicies()
 	switch {
+	case len(e.ignored.Paths) > 0 && policy.Allows(p, xpv2.ManagementActionUpdate):
+		return e.sendUnchanged(ctx, live)
 	case policy.Owns(p):
 		return c.Apply(ctx, e.Manifest)
 	case policy.Allows(p, xpv2.ManagementActionCreate):
 		return c.Create(ctx, e.Manifest)
 	}
 	return c.Update(ctx, e.Manifest, live.GetUID())
+}
+
+// sendUnchanged sends what of the manifest is not left to others, if the resource is as it was seen, or if there still
+// is none: otherwise values of others would be set back.
+func (e *remote) sendUnchanged(ctx context.Context,
+	seen *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	if seen == nil {
+		return e.Client(e.manager).Introduce(ctx, e.Manifest)
+	}
+	payload, err := e.ignored.Payload(seen, e.Manifest, e.manager)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot compare resource")
+	}
+	payload.SetResourceVersion(seen.GetResourceVersion())
+	live, err := e.Client(e.manager).Update(ctx, payload, seen.GetUID())
+	if !apierrors.IsConflict(err) {
+		return live, err
+	}
+	now, asked := e.Ask(ctx)
+	if asked == nil && (now == nil || now.GetResourceVersion() != seen.GetResourceVersion()) {
+		err = errors.Wrap(targetresource.ErrChanged, "cannot apply "+describe(e.Manifest))
+	}
+	return nil, err
 }
 
 // migration returns what of a resource may become ours.
@@ -165,8 +205,8 @@ func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migr
 	}
 	return apply.Migration{
 		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Owns(p), Legacy: legacy,
-		Signed: []string{managerOfBuild},
-		Left:   []string{commonv1.FieldManagerPrefix, workloadv1alpha1.FieldManagerRemotePrefix},
+		Signed: []string{managerOfBuild}, Ignored: e.ignored,
+		Left: []string{commonv1.FieldManagerPrefix, workloadv1alpha1.FieldManagerRemotePrefix},
 	}
 }
 

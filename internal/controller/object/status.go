@@ -83,7 +83,7 @@ func withoutMetadata(content map[string]any, fields ...string) map[string]any {
 
 // remember records what was applied.
 func (e *remote) remember(o Object) error {
-	held, err := apply.HashOwned(e.live, e.Manifest, e.manager)
+	held, err := apply.HashOwned(e.live, e.Manifest, e.manager, e.ignored)
 	if err != nil {
 		return errors.Wrap(err, "cannot record resource")
 	}
