@@ -83,11 +83,12 @@ func New(c Config) (*Syncer, error) {
 			platform: newPlatformFields(c.Primary.PlatformFields),
 		},
 	}
-	errs := make([]error, 4, 4+len(c.Spec.Related))
-	s.filter, errs[0] = newFilter(c.Spec.Filter)
-	s.namer, errs[1] = naming.New(c.Spec.Naming, c.Primary.Service.Scope)
-	s.primary.mutations, errs[2] = mutation.New(c.Spec.Mutation, field.NewPath("spec", "mutation"))
-	s.namespaces, errs[3] = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent)
+	var inFilter, inNaming, inMutation, inNamespaces error
+	s.filter, inFilter = newFilter(c.Spec.Filter)
+	s.namer, inNaming = naming.New(c.Spec.Naming, c.Primary.Service.Scope)
+	s.primary.mutations, inMutation = mutation.New(c.Spec.Mutation, field.NewPath("spec", "mutation"))
+	s.namespaces, inNamespaces = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent)
+	errs := []error{inFilter, inNaming, inMutation, inNamespaces}
 	for i := range c.Spec.Related {
 		spec := &c.Spec.Related[i]
 		r, err := newCopyRule(spec, field.NewPath("spec", "related").Index(i), c.Related[spec.Name()])

@@ -45,7 +45,8 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 			return "", errors.Wrapf(err, "cannot read version %s of APIResourceSchema %q", v.Name, published.Name)
 		}
 		was.Spec.Versions = append(was.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: v.Name, Served: v.Served, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: s},
+			Name: v.Name, Served: v.Served,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: cmp.Or(s, anyObject())},
 		})
 	}
 	if published.Spec.Scope != is.Spec.Scope {
@@ -60,9 +61,20 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 			compareFields(found, validations.FlattenCRDVersion(v), validations.FlattenCRDVersion(*now))
 		}
 	}
+	if err := compareSchemas(found, was, is); err != nil {
+		return "", err
+	}
+	return firstOf(withoutChildren(found), "; "), nil
+}
+
+// changes are what is said of what a check finds, if it does not narrow what it is called after.
+var changes = map[string]string{"type": "another type", "unhandled": "other rules", "required": "new required fields"}
+
+// compareSchemas adds what checks find.
+func compareSchemas(found sets.Set[string], was, is *apiextensionsv1.CustomResourceDefinition) error {
 	check, err := checks()
 	if err != nil {
-		return "", errors.Wrap(err, "cannot compare schemas")
+		return errors.Wrap(err, "cannot compare schemas")
 	}
 	r := check.Run(was, is)
 	for _, v := range slices.Concat(r.SameVersionValidation, r.ServedVersionValidation) {
@@ -72,18 +84,15 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 		}
 		for _, property := range v.PropertyComparisons {
 			for _, c := range property.ComparisonResults {
-				// The texts of errors are not stable. What one version requires is found above.
+				// The texts of errors are not stable. What one version requires, compareFields finds.
 				if len(c.Errors) > 0 && (c.Name != "required" || pair) {
 					found.Insert(at + fieldOf(property.Property) + ": " + cmp.Or(changes[c.Name], "narrower "+c.Name))
 				}
 			}
 		}
 	}
-	return firstOf(withoutChildren(found), "; "), nil
+	return nil
 }
-
-// changes are what is said of what a check finds, if it does not narrow what it is called after.
-var changes = map[string]string{"type": "another type", "unhandled": "other rules", "required": "new required fields"}
 
 // prepare leaves of a definition the versions that are served. What holds for each value of a map becomes a field *, as
 // no check looks below additionalProperties.
@@ -113,13 +122,22 @@ func compareFields(found sets.Set[string], was, is map[string]*apiextensionsv1.J
 				found.Insert(fieldOf(path+"."+name) + ": " + what)
 			}
 		}
-		had, has := sets.KeySet(before.Properties), sets.KeySet(now.Properties)
+		had, has := childrenOf(before), childrenOf(now)
 		add(had.Difference(has), "gone")
 		add(sets.New(now.Required...).Difference(sets.New(before.Required...)), "new required field")
 		if before.XPreserveUnknownFields != nil && *before.XPreserveUnknownFields {
 			add(has.Difference(had), "had any value")
 		}
 	}
+}
+
+// childrenOf returns the names of what a schema describes below it.
+func childrenOf(s *apiextensionsv1.JSONSchemaProps) sets.Set[string] {
+	names := sets.KeySet(s.Properties)
+	if s.Items != nil {
+		names.Insert("items")
+	}
+	return names
 }
 
 // withoutChildren returns texts without those of what is, or is below, a field that is gone.
@@ -136,4 +154,6 @@ func withoutChildren(found sets.Set[string]) []string {
 }
 
 // fieldOf returns a field as authors write it.
-func fieldOf(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "^"), ".") }
+func fieldOf(path string) string {
+	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(path, "^"), "."), "object")
+}

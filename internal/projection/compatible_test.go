@@ -134,6 +134,22 @@ func list(more string) string { return "{type: array, items: {type: string}, " +
 
 func values(of string) string { return "{type: object, additionalProperties: " + of + "}" }
 
+// TestBreaksOfObject shows that a rule for the whole object is held back, too.
+func TestBreaksOfObject(t *testing.T) {
+	crd := widgets(t, "v1", "v1")
+	published, err := mustProject(t, crd, nil).Schema("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	root.Required = []string{"spec"}
+	root.XValidations = apiextensionsv1.ValidationRules{{Rule: "has(self.spec.size)"}}
+	got, err := mustProject(t, crd, nil).Breaks(published)
+	if diff := cmp.Diff("object: other rules; spec: new required field", got); diff != "" || err != nil {
+		t.Errorf("%v -want, +got:\n%s", err, diff)
+	}
+}
+
 // TestBreaksOfVersions shows what of the versions of an API is held back, and that its author is not.
 func TestBreaksOfVersions(t *testing.T) {
 	renamed := &publishedv1alpha1.ResourceProjection{
@@ -157,7 +173,8 @@ func TestBreaksOfVersions(t *testing.T) {
 		},
 		"Lossy": {
 			reason: "kcp converts nothing: a field that another version lacks is lost there.",
-			was:    []string{"v1"}, is: []string{"v1", "v2"}, want: "v1 -> v2: spec.size: another type; v1 -> v2: spec: another type",
+			was:    []string{"v1"}, is: []string{"v1", "v2"},
+			want:   "v1 -> v2: spec.size: another type; v1 -> v2: spec: another type",
 			change: func(s *apiextensionsv1.JSONSchemaProps) { delete(s.Properties, "spec") },
 		},
 		"Demanding": {

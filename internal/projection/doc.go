@@ -22,6 +22,13 @@
 // PublishedResource: who forgets it lets tenants choose Compositions. Rules in CEL that name a hidden field go with it:
 // the service cluster still has them.
 //
+// A change fits if each object that the published schema accepts is accepted by the new one. crdify judges each field,
+// and any difference that it does not know counts as one that does not fit. It looks neither below
+// additionalProperties nor at fields that get a schema where any were allowed: that is done here. Its texts are not
+// stable, and no condition has them. A change of the author's projection is no change of the source, which a hash of
+// it on each schema tells. The generation that api-syncagent writes there does not: it starts anew with each
+// definition.
+//
 // What no repair helps is an Error with a Reason, since no retry helps either: someone has to change the
 // CustomResourceDefinition or the PublishedResource.
 //

@@ -22,6 +22,15 @@
 // kcp may store objects in it. We rejected to go by the versions that APIBindings name: one that is just made, or out
 // of view, tells nothing.
 //
+// A spec is compiled before anything is asked of anybody. What of it does not compile is reported, and what is served
+// goes on. We rejected to compile it with the first consumer: nobody would hear of a broken template until then.
+//
+// # Changes that do not fit
+//
+// With schemaUpdates: Compatible a change is compared with the schema that the status names. It is read again after a
+// restart. While it is held back, the schema and the versions of what is published count for all that follows. We
+// rejected to publish the part of a change that fits: nobody has designed such an API.
+//
 // # Steady state
 //
 // A published API in steady state makes no API calls. Everything that is compared comes from watches, which the

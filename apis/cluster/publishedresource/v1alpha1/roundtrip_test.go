@@ -103,6 +103,7 @@ func TestDefaults(t *testing.T) {
 		ManagementPolicies: xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:     xpv2.DeletionOrphan,
 		ExistingObjects:    publishedv1alpha1.ExistingObjectsAdoptIfExclusive,
+		SchemaUpdates:      publishedv1alpha1.SchemaUpdatesAll,
 		Resource:           publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}
 	if diff := cmp.Diff(want, pr.Spec); diff != "" {

@@ -74,7 +74,9 @@ func TestSchemaUpdates(t *testing.T) {
 	s.awaitHeld(t, pr, "version v1: not served any more")
 	s.awaitHeld(t, pr, "Objects wait: the service cluster no longer serves version v1")
 	kcp.CreateServed(t, s.consumer, offer("four"))
-	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) { v[0].Served = true })
+	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) {
+		v[0].Served, v[0].Storage, v[1].Storage = true, true, false
+	})
 	s.awaitCopy(t, "four")
 	if got := s.offered(t); got != third {
 		t.Errorf("schema in the APIExport: want %s, got %s", third, got)
@@ -169,8 +171,8 @@ func (s *world) awaitHeld(t *testing.T, pr *unstructured.Unstructured, text stri
 	}
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: pr.GetName()}}
 	kube.Await(t, s.c, o, fmt.Sprintf("what is held back: %q", text), func() (bool, string) {
-		for _, t := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, xpv2.TypeSynced} {
-			c := o.GetCondition(t)
+		for _, about := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, xpv2.TypeSynced} {
+			c := o.GetCondition(about)
 			held := c.Reason == v1alpha1.ReasonIncompatibleChange
 			if c.Status != want || held != (text != "") || !strings.Contains(c.Message, text) {
 				return false, fmt.Sprintf("%+v", o.Status.Conditions)
