@@ -105,6 +105,13 @@ $(ARCHES:%=xpkg.%): xpkg.%: build tools.xpkg
 	crank xpkg build --package-root=package --ignore='chart/*,chart/*/*' --examples-root=examples --embed-runtime-image-tarball=$(XPKG)/image-$*.tar \
 		--package-file=$(XPKG)/provider-kcp-$*.xpkg
 
+.PHONY: darwin $(ARCHES:%=darwin.%)
+darwin: $(ARCHES:%=darwin.%) # The program for macOS, for its commands.
+
+$(ARCHES:%=darwin.%): darwin.%:
+	@mkdir -p $(XPKG)
+	GOOS=darwin GOARCH=$* $(GOBUILD) -o $(XPKG)/provider-darwin-$* ./cmd/provider
+
 .PHONY: xpkg.push
 xpkg.push: xpkg ## Push the package to a registry: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3
 	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
