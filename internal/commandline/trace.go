@@ -181,7 +181,7 @@ func resourceOf(u *unstructured.Unstructured, o object.Object) *Node {
 		n.Name += " on " + r.Name
 	}
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessAllTrue}, live)
+	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessAllTrue}, live, false)
 	if err == nil && !v.Ready && len(conditions) > 0 {
 		n.Says = append(n.Says, v.Message)
 	}
