@@ -149,6 +149,14 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
+	// The one file of /proc that the provider reads: which program it is.
+	self := filepath.Join(root, "proc", "self")
+	if err := errors.Wrap(os.MkdirAll(self, 0o755), "cannot make /proc"); err != nil {
+		return err
+	}
+	if err := os.Symlink(entrypoint, filepath.Join(self, "exe")); err != nil {
+		return errors.Wrap(err, "cannot name the program in /proc")
+	}
 	host, port, _ := strings.Cut(strings.TrimPrefix(k.cfg.Host, "https://"), ":")
 	process, err := provider.Start(provider.Options{
 		Binary: entrypoint, Dir: filepath.Join(k.logs, string(p.GetUID())), Args: append(container.Args, "--debug"),
