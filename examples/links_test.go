@@ -28,7 +28,7 @@ var (
 // TestLinks shows that each link of the guides leads somewhere, and that docs/README.md lists each guide.
 func TestLinks(t *testing.T) {
 	guides := find(t, "../docs", ".md")
-	for _, f := range append(guides, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md") {
+	for _, f := range append(guides, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", mapOfCode) {
 		for _, m := range link.FindAllStringSubmatch(read(t, f), -1) {
 			to := filepath.Join(filepath.Dir(f), m[1])
 			if m[1] == "" {
@@ -51,10 +51,13 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestMap shows that the table of the tree in the architecture names each package by its path, or by what a row adds to
+// mapOfCode says which package does what.
+const mapOfCode = "../internal/README.md"
+
+// TestMap shows that the table of packages in the map of the code names each package by its path, or by what a row adds to
 // the path of a package that it begins with.
 func TestMap(t *testing.T) {
-	_, table := section(t, "../docs/architecture.md", "## Where things are")
+	_, table := section(t, mapOfCode, "## Packages")
 	named := map[string]bool{}
 	for line := range strings.Lines(table) {
 		roots := []string{""}
@@ -72,16 +75,15 @@ func TestMap(t *testing.T) {
 	for _, root := range []string{"../internal", "../cmd", "../cluster", "../hack"} {
 		for dir := range packages(t, root) {
 			if name := strings.TrimPrefix(dir, "../"); !named[name] {
-				t.Errorf("the map in the architecture does not name %s", name)
+				t.Errorf("the map of the code does not name %s", name)
 			}
 		}
 	}
 }
 
-// TestArchitecture shows that each file that the architecture names is there, each package has a rank, and the glossary
-// explains each word once.
+// TestArchitecture shows that each file that the map of the code names is there, and each package has a layer.
 func TestArchitecture(t *testing.T) {
-	all, ranks := section(t, "../docs/architecture.md", "## Ranks")
+	all, layers := section(t, mapOfCode, "## Layers")
 	for line := range strings.Lines(all) {
 		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
 			if _, err := os.Stat(filepath.Join("../internal", m[1])); err != nil && filepath.Ext(m[1]) == ".go" &&
@@ -95,21 +97,9 @@ func TestArchitecture(t *testing.T) {
 		if top, _, _ := strings.Cut(name, "/"); top == "test" || top == "identity" {
 			name = top
 		}
-		if name != "test" && !strings.Contains(ranks, "`"+name+"`") {
-			t.Errorf("package %s has no rank", name)
+		if name != "test" && !strings.Contains(layers, "`"+name+"`") {
+			t.Errorf("package %s has no layer", name)
 		}
-	}
-	_, glossary := section(t, "../docs/architecture.md", "## Glossary")
-	seen := map[string]bool{}
-	for line := range strings.Lines(glossary) {
-		word, meaning, found := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-		if !found || word == "word" {
-			continue
-		}
-		if seen[word] || strings.TrimSpace(strings.Trim(meaning, "|\n ")) == "" {
-			t.Errorf("the glossary explains %q twice, or not at all", word)
-		}
-		seen[word] = true
 	}
 }
 

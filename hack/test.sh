@@ -2,8 +2,8 @@
 # Runs tests by size. A test that fails runs again, twice at most, if no more than five have failed; the last lines name
 # each that needed it.
 #
-# Usage: hack/test.sh            what docs/promises.md promises, and all tests of packages that hack/areas.txt does not list
-#        hack/test.sh AREA...    the packages of areas of hack/areas.txt, whole. Area versions is what docs/promises.md promises,
+# Usage: hack/test.sh            what hack/promises.txt promises, and all tests of packages that hack/areas.txt does not list
+#        hack/test.sh AREA...    the packages of areas of hack/areas.txt, whole. Area versions is what hack/promises.txt promises,
 #                                with other versions of the servers
 #        hack/test.sh --check    nothing, but find what these two files say and the packages do not hold
 set -euo pipefail
@@ -97,14 +97,8 @@ areas() { { awk '!/^#/ {print $1}' hack/areas.txt | uniq; echo versions; } | pas
 # listed prints the packages of all areas.
 listed() { awk '!/^#/ {print $2}' hack/areas.txt; }
 
-# promised prints a package and a test on each line, as the rows of docs/promises.md name them in their last two columns.
-promised() {
-	awk -F'|' '/^\|.*`Test/ {
-		gsub(/[ `]/, "", $3)
-		n = split($4, tests, ",")
-		for (i = 1; i <= n; i++) { gsub(/[ `]/, "", tests[i]); print $3, tests[i] }
-	}' docs/promises.md
-}
+# promised prints a package and a test on each line.
+promised() { grep -v '^#' hack/promises.txt; }
 
 # chosen_packages prints the listed packages of which some tests are run, those with the most tests first: they take the
 # longest.
@@ -136,9 +130,9 @@ check() {
 	pattern=$(chosen_tests)
 	known=$({ promised; pure; } | sort -u)
 	while read -r package test; do
-		grep -qE "^func $test\(" "$package"/*_test.go || { echo "docs/promises.md: $package has no $test" >&2; status=1; }
+		grep -qE "^func $test\(" "$package"/*_test.go || { echo "hack/promises.txt: $package has no $test" >&2; status=1; }
 	done <<<"$known"
-	for test in $(grep -oEh '`(Test|Fuzz)[A-Z][A-Za-z0-9]*`' docs/*.md | tr -d '`' | sort -u); do
+	for test in $(grep -oEh '`(Test|Fuzz)[A-Z][A-Za-z0-9]*`' $(git ls-files '*.md') | tr -d '`' | sort -u); do
 		git grep -qE "^func $test\(" -- '*_test.go' || { echo "docs: there is no $test" >&2; status=1; }
 	done
 	while read -r package; do
