@@ -64,8 +64,8 @@ func TestCommands(t *testing.T) {
 		},
 		"Diff": {
 			reason:  "Files may be several, and one the standard input.",
-			args:    []string{"diff", "-f", "a.yaml", "-f", "-", "--no-target"},
-			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", ""}, output: outputText, noTarget: true},
+			args:    []string{"diff", "-f", "a.yaml", "b.yaml", "-f", "-", "--no-target"},
+			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", "b.yaml", ""}, output: outputText, noTarget: true},
 		},
 		"Import": {
 			reason: "Kinds may be several.", command: commandImport,
