@@ -27,8 +27,10 @@ func (f *diffFlags) addTo(app *kingpin.Application) {
 		"Flags are those that the provider runs with. Exit code: 0 if nothing would change, "+
 		"1 if something would, 2 if something is invalid or cannot be told.")
 	c.Flag("file", "File of manifests, - for the standard input. Repeatable.").Short('f').Required().StringsVar(&f.files)
+	c.Arg("file", "More files: -f *.yaml.").StringsVar(&f.files)
 	c.Flag("target-kubeconfig",
-		"Kubeconfig of the cluster to compare with, instead of those of ProviderConfigs. Manifests that are no Objects need it.").
+		"Kubeconfig of the cluster to compare with, instead of those of ProviderConfigs. "+
+			"Manifests that are no Objects need it.").
 		StringVar(&f.target)
 	c.Flag("no-target", "Only check fields, queries and paths, without a connection.").BoolVar(&f.noTarget)
 	c.Flag("output", "Format of the report: text or json.").Short('o').Default(outputText).

@@ -21,13 +21,15 @@ type importFlags struct {
 }
 
 func (f *importFlags) addTo(app *kingpin.Application) {
-	c := app.Command(commandImport, "Print an Object for each resource of a cluster that nobody controls and no Object has. "+
-		"What is left out is said on the standard error. Exit code: 0, or 2 if something could not be read.")
+	c := app.Command(commandImport, "Print an Object for each resource of a cluster that nobody controls "+
+		"and no Object has. What is left out is said on the standard error. "+
+		"Exit code: 0, or 2 if something could not be read.")
 	c.Arg("kind", "Kinds of resources as kubectl takes them: deploy, deployments.apps, Deployment.").Required().
 		StringsVar(&f.options.Kinds)
 	c.Flag("target-kubeconfig", "Kubeconfig of the cluster.").Required().StringVar(&f.target)
-	c.Flag("provider-config", "ProviderConfig of the Objects, as KIND/NAME: ClusterProviderConfig/remote, ProviderConfig/remote, "+
-		"or ProviderConfig.kubernetes.crossplane.io/remote for cluster-scoped Objects.").Required().StringVar(&f.options.Config)
+	c.Flag("provider-config", "ProviderConfig of the Objects, as KIND/NAME: ClusterProviderConfig/remote, "+
+		"ProviderConfig/remote, or ProviderConfig.kubernetes.crossplane.io/remote for cluster-scoped Objects.").Required().
+		StringVar(&f.options.Config)
 	c.Flag("in-namespace", "Namespace of the resources. Default: all.").Short('n').StringVar(&f.options.Namespace)
 	c.Flag("selector", "Label selector of the resources. Default: all.").StringVar(&f.options.Selector)
 	c.Flag("adopt", "Let the Objects apply what the authors of the resources have written, and not only observe.").

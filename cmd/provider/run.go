@@ -134,11 +134,11 @@ func restConfig(path string) (*rest.Config, string, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
 	cfg, err := loaded.ClientConfig()
 	if err != nil {
-		return nil, "", errors.Wrap(err, "cannot get kubeconfig of the control plane")
+		return nil, "", errors.Wrap(err, "cannot use the kubeconfig")
 	}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
-		return nil, "", errors.Wrap(err, "cannot get namespace of the provider")
+		return nil, "", errors.Wrap(err, "cannot get the namespace of the kubeconfig")
 	}
 	cfg.UserAgent = version.UserAgent()
 	cfg.QPS, cfg.Burst = -1, 0                        // See package clusters for why there is no client-side limit.

@@ -63,12 +63,16 @@ func TestCommands(t *testing.T) {
 			command: commandPreflight, want: preflightFlags{from: "api-syncagent", output: outputJSON}, debug: true,
 		},
 		"Diff": {
-			reason: "Files may be several, and one the standard input.", args: []string{"diff", "-f", "a.yaml", "-f", "-", "--no-target"},
-			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", ""}, output: outputText, noTarget: true},
+			reason:  "Files may be several, and one the standard input.",
+			args:    []string{"diff", "-f", "a.yaml", "b.yaml", "-f", "-", "--no-target"},
+			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", "b.yaml", ""}, output: outputText, noTarget: true},
 		},
 		"Import": {
 			reason: "Kinds may be several.", command: commandImport,
-			args: []string{"import", "deploy", "svc", "--target-kubeconfig=k", "--provider-config=ProviderConfig/x", "-n", "n", "--selector=a=b", "--adopt"},
+			args: []string{
+				"import", "deploy", "svc", "--target-kubeconfig=k", "--provider-config=ProviderConfig/x", "-n", "n",
+				"--selector=a=b", "--adopt",
+			},
 			imports: importFlags{target: "k", output: outputYAML, options: commandline.ImportOptions{
 				Kinds: []string{"deploy", "svc"}, Config: "ProviderConfig/x", Namespace: "n", Selector: "a=b", Adopt: true,
 			}},
@@ -98,7 +102,8 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
 			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports, trace: tc.trace}
-			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{}, traceFlags{})); diff != "" {
+			all := cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{}, traceFlags{})
+			if diff := cmp.Diff(want, p, all); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

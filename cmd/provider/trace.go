@@ -14,11 +14,12 @@ import (
 type traceFlags struct{ which, namespace, output string }
 
 func (f *traceFlags) addTo(app *kingpin.Application) {
-	c := app.Command(commandTrace, "Show what a composite resource or an Object consists of, down to the resource on the target, "+
-		"as statuses tell, and the first that is not Ready. Exit code: 0 if all is Ready, 1 if something is not, "+
-		"2 if something could not be read.")
+	c := app.Command(commandTrace, "Show what a composite resource or an Object consists of, "+
+		"down to the resource on the target, as statuses tell, and the first that is not Ready. "+
+		"Exit code: 0 if all is Ready, 1 if something is not, 2 if something could not be read.")
 	c.Arg("resource", "KIND/NAME, with the kind as kubectl takes it.").Required().StringVar(&f.which)
-	c.Flag("in-namespace", "Namespace of the resource. Default: that of the kubeconfig.").Short('n').StringVar(&f.namespace)
+	c.Flag("in-namespace", "Namespace of the resource. Default: that of the kubeconfig.").Short('n').
+		StringVar(&f.namespace)
 	c.Flag("output", "Format of the report: text or json.").Short('o').Default(outputText).
 		EnumVar(&f.output, outputText, outputJSON)
 }

@@ -23,7 +23,8 @@ func Authored(live *unstructured.Unstructured) (*unstructured.Unstructured, erro
 	if err != nil {
 		return nil, err
 	}
-	own, err := fieldsOf(slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" })...)
+	entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != "" })
+	own, err := fieldsOf(entries...)
 	if err != nil || own.Empty() {
 		return nil, err
 	}

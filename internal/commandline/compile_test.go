@@ -26,8 +26,9 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		"Resource": {reason: "Of resources only a target can tell.", text: `{apiVersion: v1, kind: ConfigMap, x: y}`},
 		"Comment":  {reason: "Comments are no manifests.", text: "# nothing\n---\n---\n"},
 		"UnknownField": {
-			reason: "A field that the server would drop is an error, as for kubectl.", text: object + `readyness: {}, ` + manifest + `}`,
-			want: "Object team-a/web: invalid: spec.readyness: there is no such field",
+			reason: "A field that the server would drop is an error, as for kubectl.",
+			text:   object + `readyness: {}, ` + manifest + `}`,
+			want:   "Object team-a/web: invalid: spec.readyness: there is no such field",
 		},
 		"Schema": {
 			reason: "So is what the server would refuse.",
@@ -57,14 +58,16 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		"Version": {
 			reason: "A version that we do not have is none.",
 			text:   `{apiVersion: kubernetes.crossplane.io/v1, kind: Object, metadata: {name: web}}`,
-			want:   `Object web: invalid: CustomResourceDefinition "objects.kubernetes.crossplane.io" has no schema of version "v1"`,
+			want: `Object web: invalid: ` +
+				`CustomResourceDefinition "objects.kubernetes.crossplane.io" has no schema of version "v1"`,
 		},
 		"Selector": {
 			reason: "So is an operator of a selector.",
 			text: `{apiVersion: kubernetes.crossplane.io/v1alpha1, kind: ObservedObjectCollection, metadata: {name: c}, spec: ` +
 				`{providerConfigRef: {name: p}, observeObjects: {apiVersion: v1, kind: Pod, ` +
 				`selector: {matchExpressions: [{key: a, operator: Is}]}}}}`,
-			want: `ObservedObjectCollection c: invalid: spec.observeObjects.selector: "Is" is not a valid label selector operator`,
+			want: `ObservedObjectCollection c: invalid: ` +
+				`spec.observeObjects.selector: "Is" is not a valid label selector operator`,
 		},
 		"Template": {
 			reason: "So must all texts of a PublishedResource, of which each is told.",

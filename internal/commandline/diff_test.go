@@ -65,8 +65,10 @@ func patches(kind, name, from, to string) func(build.Object, world) {
 }
 
 var rows = map[string]row{
-	"Equal":     {live: configMap + `data: {color: blue}}`, manifest: configMap + `data: {color: blue}}`},
-	"NullField": {live: configMap + `data: {color: blue}}`, manifest: configMap + `data: {color: blue}, binaryData: null}`},
+	"Equal": {live: configMap + `data: {color: blue}}`, manifest: configMap + `data: {color: blue}}`},
+	"NullField": {
+		live: configMap + `data: {color: blue}}`, manifest: configMap + `data: {color: blue}, binaryData: null}`,
+	},
 	"EqualByDefaults": {
 		live:     deployment + template + `"1"}}}]}}}}`,
 		manifest: deployment + `strategy: {type: RollingUpdate}, ` + template + `"1"}}}]}}}}`,
@@ -77,7 +79,8 @@ var rows = map[string]row{
 	"OtherVersion": {
 		live: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web, namespace: $T}, spec: {` +
 			`maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
-		manifest: `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: web, namespace: $T}, spec: {` +
+		manifest: `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, ` +
+			`metadata: {name: web, namespace: $T}, spec: {` +
 			`maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
 		effect: commandline.Changes,
 		want:   `→ HorizontalPodAutoscaler $T/web on $L: would change spec.maxReplicas 3 → 4`,
@@ -115,7 +118,8 @@ var rows = map[string]row{
 	"AtomicList": {
 		live:     role + rule + `]}`,
 		manifest: role + rule + `, {apiGroups: [""], resources: [secrets], verbs: [get]}]}`,
-		effect:   commandline.Changes, want: `→ Role $T/r on $L: would change rules [{"apiGroups":[""],"resources":["pods"],` +
+		effect:   commandline.Changes, want: `→ Role $T/r on $L: would change rules ` +
+			`[{"apiGroups":[""],"resources":["pods"],` +
 			`"verbs":["get"]}] → [{"apiGroups":[""],"resources":["pods"],"verbs":["get"]},` +
 			`{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]`,
 	},
@@ -136,8 +140,9 @@ var rows = map[string]row{
 		effect: commandline.Changes, want: `→ Secret $T/login on $L: would change data.password "***" → "***"`,
 	},
 	"SecretInPlainText": {
-		live: secret + `data: {password: aHVudGVyMg==}}`, manifest: secret + `stringData: {password: hunter2, token: swordfish}}`,
-		effect: commandline.Changes, want: `→ Secret $T/login on $L: would change data.token (none) → "***"`,
+		live:     secret + `data: {password: aHVudGVyMg==}}`,
+		manifest: secret + `stringData: {password: hunter2, token: swordfish}}`,
+		effect:   commandline.Changes, want: `→ Secret $T/login on $L: would change data.token (none) → "***"`,
 	},
 	"SecretMissing": {
 		manifest: secret + `stringData: {password: hunter2}}`,
@@ -227,7 +232,8 @@ var rows = map[string]row{
 	},
 	"ReferenceToNothing": {
 		manifest: configMap + `data: {}}`, change: patches("ConfigMap", "later", "data.color", "data.color"),
-		effect: commandline.Unknown, want: `→ ConfigMap $T/settings on $L: unknown: waiting for ConfigMap $L/later to exist`,
+		effect: commandline.Unknown, want: `→ ConfigMap $T/settings on $L: unknown: ` +
+			`waiting for ConfigMap $L/later to exist`,
 	},
 	"ReferenceToNoField": {
 		manifest: configMap + `data: {}}`, change: patches("ConfigMap", "source", "data.size", "data.color"),
@@ -247,8 +253,8 @@ var rows = map[string]row{
 	},
 }
 
-// TestDiffIsThePreview shows what the command says of Objects in files. The text, the fields and the values are those of
-// a preview of the same Object by the provider, and none is a value of a Secret.
+// TestDiffIsThePreview shows what the command says of Objects in files. The text, the fields and the values are those
+// of a preview of the same Object by the provider, and none is a value of a Secret.
 func TestDiffIsThePreview(t *testing.T) {
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -266,8 +272,13 @@ func TestDiffIsThePreview(t *testing.T) {
 func (r row) check(t *testing.T, w world) {
 	t.Helper()
 	kube.Create(t, w.c,
-		&corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string]string{"color": "red", "name": "settings"}},
-		&corev1.Secret{ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte("swordfish")}})
+		&corev1.ConfigMap{
+			ObjectMeta: build.Meta(w.namespace, "source"),
+			Data:       map[string]string{"color": "red", "name": "settings"},
+		},
+		&corev1.Secret{
+			ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte("swordfish")},
+		})
 	if r.live != "" {
 		kube.Create(t, w.tc, &unstructured.Unstructured{Object: w.manifest(t, r.live)})
 	}
@@ -370,7 +381,7 @@ func TestDiffActsAsItsCaller(t *testing.T) {
 	kube.Create(t, w.c, build.Credentials(w.namespace, "dead", kube.Kubeconfig(t, &rest.Config{
 		Host: kube.Refused(t), BearerToken: "swordfish",
 	})), w.scope.Config(w.namespace, "dead", build.FromSecret(w.namespace, "dead")),
-		&corev1.Secret{ObjectMeta: build.Meta(w.namespace, "broken"), Data: map[string][]byte{"kubeconfig": []byte("a: *hunter2")}},
+		build.Credentials(w.namespace, "broken", []byte("a: *hunter2")),
 		w.scope.Config(w.namespace, "broken", build.FromSecret(w.namespace, "broken")))
 	object := func(config string) string {
 		return w.file(t, w.scope.Object(w.namespace, "web", config, w.manifest(t, configMap+`data: {color: red}}`)))
@@ -459,11 +470,13 @@ func TestDiffWithTarget(t *testing.T) {
 		}
 	}
 	needed := `: unknown: it is no Object: say by --target-kubeconfig where it goes`
-	says(`ConfigMap $T/settings`+needed, `ConfigMap other`+needed, `Object $L/web → ConfigMap $T/settings on none: unknown: `+
-		`cannot use ProviderConfig: cannot get ProviderConfig "none": `+
-		`it does not exist: create it, or name another one in providerConfigRef`)
+	says(`ConfigMap $T/settings`+needed, `ConfigMap other`+needed,
+		`Object $L/web → ConfigMap $T/settings on none: unknown: `+
+			`cannot use ProviderConfig: cannot get ProviderConfig "none": `+
+			`it does not exist: create it, or name another one in providerConfigRef`)
 	opts.Target, opts.TargetNamespace = target.Config(), w.target
 	on := ` on ` + target.Config().Host
-	says(`ConfigMap $T/settings`+on+`: would change data.color "blue" → "red"`, `ConfigMap $T/other`+on+`: would create it`,
+	says(`ConfigMap $T/settings`+on+`: would change data.color "blue" → "red"`,
+		`ConfigMap $T/other`+on+`: would create it`,
 		`Object $L/web → ConfigMap $T/settings`+on+`: would change data.color "blue" → "green"`)
 }

@@ -8,8 +8,8 @@
 //
 // An answer comes from the code that works in the provider: package object compares as a preview does, package clusters
 // connects and decides who may use which ProviderConfig, package reference follows references, and our
-// CustomResourceDefinitions judge all fields. We rejected a comparison on the caller's machine, as only the target knows
-// its defaults, its webhooks and who owns which field.
+// CustomResourceDefinitions judge all fields. We rejected a comparison on the caller's machine, as only the target
+// knows its defaults, its webhooks and who owns which field.
 //
 // # Unknown is not equal
 //

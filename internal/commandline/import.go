@@ -86,7 +86,8 @@ func (m *importer) connect() error {
 	case name == "":
 	case gk == pcv1alpha1.ProviderConfigGroupVersionKind.GroupKind():
 		m.object, m.config = objectv1alpha2.ObjectGroupVersionKind, map[string]any{"name": name}
-	case gk.Kind == mpcv1alpha1.ProviderConfigGroupVersionKind.Kind, gk.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind:
+	case gk.Kind == mpcv1alpha1.ProviderConfigGroupVersionKind.Kind,
+		gk.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind:
 		m.object, m.config = mobjectv1alpha1.ObjectGroupVersionKind, map[string]any{"kind": gk.Kind, "name": name}
 	}
 	if m.config == nil {

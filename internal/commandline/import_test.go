@@ -237,14 +237,15 @@ func TestImport(t *testing.T) {
 		t.Errorf("to observe: -want, +got:\n%s", diff)
 	}
 	yaml, said = run(true, "deployments.apps", "cm", "secrets", "svc")
-	if diff := gocmp.Diff(w.names(adopted+skipped+`skipped: Secret $T/login: values of Secrets are not printed: import it without --adopt
-`), yaml+said); diff != "" {
+	const left = "skipped: Secret $T/login: values of Secrets are not printed: import it without --adopt\n"
+	if diff := gocmp.Diff(w.names(adopted+skipped+left), yaml+said); diff != "" {
 		t.Errorf("to adopt: -want, +got:\n%s", diff)
 	}
 	w.adoptsUnchanged(t, yaml)
 }
 
-// adoptsUnchanged applies imported Objects, and shows that their resources change in nothing but managers and our label.
+// adoptsUnchanged applies imported Objects, and shows that their resources change in nothing but managers and our
+// label.
 func (w world) adoptsUnchanged(t *testing.T, yaml string) {
 	t.Helper()
 	for _, text := range strings.Split(yaml, "---\n")[1:] {
@@ -272,8 +273,8 @@ func (w world) adoptsUnchanged(t *testing.T, yaml string) {
 
 func nameOf(u *unstructured.Unstructured) string { return u.GetKind() + " " + u.GetName() }
 
-// TestImportOfUnknown shows what is said of kinds that cannot be read, with exit code 2, and of a ProviderConfig that is
-// none.
+// TestImportOfUnknown shows what is said of kinds that cannot be read, with exit code 2, and of a ProviderConfig that
+// is none.
 func TestImportOfUnknown(t *testing.T) {
 	who := target.User(t, local.Namespace(t))
 	var b strings.Builder

@@ -133,7 +133,8 @@ func (n *Node) take(u *unstructured.Unstructured) {
 	content["conditions"], _, _ = unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &s) // What is malformed is none.
 	synced, ready := s.GetCondition(xpv2.TypeSynced), s.GetCondition(xpv2.TypeReady)
-	if synced.Reason == "" && ready.Reason == "" && newObject(u.GroupVersionKind().GroupKind()) == nil && len(refsOf(u)) == 0 {
+	ofCrossplane := newObject(u.GroupVersionKind().GroupKind()) != nil || len(refsOf(u)) > 0
+	if synced.Reason == "" && ready.Reason == "" && !ofCrossplane {
 		return
 	}
 	for _, c := range []xpv2.Condition{synced, ready} {

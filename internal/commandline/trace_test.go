@@ -62,11 +62,11 @@ func TestTrace(t *testing.T) {
 `
 	says("objects.kubernetes.m.crossplane.io/web", 0, ready)
 
-	db := w.scope.Object(w.namespace, "db", w.namespace, w.manifest(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: db, namespace: $T}}`))
+	db := w.scope.Object(w.namespace, "db", w.namespace, build.ConfigMap(w.target, "db"))
 	patches("ConfigMap", "later", "data.color", "data.color")(db, w)
 	kube.Create(t, w.c, db)
-	shop := &unstructured.Unstructured{Object: w.manifest(t, `{apiVersion: trace.example.org/v1, kind: Shop, metadata: {name: shop, `+
-		`namespace: $L}, spec: {crossplane: {resourceRefs: [`+
+	shop := &unstructured.Unstructured{Object: w.manifest(t, `{apiVersion: trace.example.org/v1, kind: Shop, `+
+		`metadata: {name: shop, namespace: $L}, spec: {crossplane: {resourceRefs: [`+
 		`{apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: web}, `+
 		`{apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: login}, `+
 		`{apiVersion: kubernetes.m.crossplane.io/v1alpha1, kind: Object, name: db}, `+
@@ -97,7 +97,8 @@ func TestTrace(t *testing.T) {
 cause: Object $L/db: Synced=False WaitingForReference: waiting for ConfigMap $L/later to exist; Ready=Unknown
 `)
 
-	if trace, err := commandline.TraceOf(t.Context(), local.User(t, w.namespace+"-nobody"), w.namespace, "shop/shop"); err != nil ||
+	nobody := local.User(t, w.namespace+"-nobody")
+	if trace, err := commandline.TraceOf(t.Context(), nobody, w.namespace, "shop/shop"); err != nil ||
 		trace.ExitCode != commandline.ExitUnknown {
 		t.Errorf("of what may not be read: want exit code 2, got %d, %v", trace.ExitCode, err)
 	}

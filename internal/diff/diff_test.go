@@ -113,8 +113,9 @@ func TestOf(t *testing.T) {
 		"ValueOfReference": {
 			reason: "Fields into which references write values of Secrets are masked, and those alone.",
 			live:   `{"data":{"a.b":"x","c":"1"},"m":{"k":"x"}}`, wanted: `{"data":{"a.b":"y","c":"2"},"m":{"k":"y"}}`,
-			secret: []string{"data[a.b]", "m"},
-			want:   []string{`replace /data/a.b "***"`, `replace /data/c "2"`, `replace /m/k "***"`}, summary: "data[a.b], data.c, m.k",
+			secret:  []string{"data[a.b]", "m"},
+			want:    []string{`replace /data/a.b "***"`, `replace /data/c "2"`, `replace /m/k "***"`},
+			summary: "data[a.b], data.c, m.k",
 		},
 		"ValueOfReferenceInList": {
 			reason: "A server may order a list anew, so that all of it is.",
@@ -123,7 +124,8 @@ func TestOf(t *testing.T) {
 		},
 		"ValueOfReferenceMissing": {
 			reason: "So are they in a resource that would be made.",
-			wanted: `{"data":{"a":"x","b":"1"}}`, secret: []string{"data.a"}, want: []string{`add  {"data":{"a":"***","b":"1"}}`},
+			wanted: `{"data":{"a":"x","b":"1"}}`, secret: []string{"data.a"},
+			want: []string{`add  {"data":{"a":"***","b":"1"}}`},
 		},
 		"UnknownFieldOfReference": {
 			reason: "A field that cannot be told masks everything.",
