@@ -141,9 +141,9 @@ func (s *stage) kubectl(t *testing.T, script string) string {
 	return out
 }
 
-// TestTakeoverOfPackage shows that the commands of docs/how-to/migrate-from-provider-kubernetes.md put our package in the
-// place of that of provider-kubernetes in a real Crossplane: paused Objects wait, then all are reconciled, and nothing is
-// recreated.
+// TestTakeoverOfPackage shows that the commands of docs/how-to/migrate-from-provider-kubernetes.md put our package in
+// the place of that of provider-kubernetes in a real Crossplane: paused Objects wait, then all are reconciled, and
+// nothing is recreated.
 func TestTakeoverOfPackage(t *testing.T) {
 	s := newStage(t, local.StartCrossplane)
 	t.Cleanup(func() {
