@@ -32,7 +32,8 @@ const (
 )
 
 // TestTakeOver runs the commands of docs/how-to/migrate-from-api-syncagent.md on releases of the agent and the
-// provider. The agent keeps running beside the provider, the way back restores it, and its removal keeps the PublishedResources.
+// provider. The agent keeps running beside the provider, the way back restores it, and its removal keeps the
+// PublishedResources.
 func TestTakeOver(t *testing.T) {
 	g := newGuide(t, agentGuide)
 	c := service.Client(t, apis.AddToScheme)
