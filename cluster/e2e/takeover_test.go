@@ -20,7 +20,7 @@ import (
 )
 
 // page is the guide of the takeover.
-const page = "../../docs/migrate-from-provider-kubernetes.md"
+const page = "../../docs/how-to/migrate-from-provider-kubernetes.md"
 
 // TestTakeoverAndWayBack shows that the commands of the guide lead from provider-kubernetes, which was stopped, to this
 // provider and back. It takes over all Objects and harms nothing, and provider-kubernetes knows them afterwards, and
@@ -35,7 +35,7 @@ func TestTakeoverAndWayBack(t *testing.T) {
 	m := mark(t)
 	shell := guide.NewShell(t, local.Config(), filepath.Join("..", "..", "package"))
 	shell.Env = append(shell.Env, "CRDS="+p.crds)
-	forth := guide.Commands(t, page, "## Without Crossplane")
+	forth := guide.Commands(t, page, "### Without Crossplane")
 	definitions, _, _ := strings.Cut(forth[0], "\n") // The next line starts this provider.
 	shell.Run(t, definitions)
 	shell.Run(t, forth[1])

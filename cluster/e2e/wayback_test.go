@@ -36,7 +36,7 @@ func goBack(t *testing.T, c, tc client.Client, former []*subject, at bed, shell 
 	all := append(slices.Clone(former), meanwhile...)
 	awaitSynced(t, c, all)
 
-	back := guide.Commands(t, page, "## Back")
+	back := guide.Commands(t, page, "## Go back")
 	shell.Run(t, back[0])
 	shell.Run(t, back[1])
 	awaitSilence(t)

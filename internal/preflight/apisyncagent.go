@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	guideOfAgent  = "docs/migrate-from-api-syncagent.md"
+	guideOfAgent  = "docs/how-to/migrate-from-api-syncagent.md"
+	rejectedSpecs = "docs/reference/api-syncagent.md, Rejected specs"
 	whatPublished = "PublishedResource"
 	whatConfig    = "ClusterProviderConfig"
 )

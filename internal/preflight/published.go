@@ -60,7 +60,7 @@ func (o *published) judge(t *tally) {
 	}
 	before := t.total
 	for _, err := range o.preview.Errs {
-		t.add(refused(whatPublished+" that is refused", err.Error(), "change it as "+guideOfAgent+" says: What is refused"),
+		t.add(refused(whatPublished+" that is refused", err.Error(), "change it: "+rejectedSpecs),
 			o.GetName())
 	}
 	if o.definition == nil && o.definitionKnown {

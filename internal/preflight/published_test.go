@@ -56,7 +56,7 @@ func TestJudgePublished(t *testing.T) {
 	const at = "certs"
 	invalid := func(why string) Finding {
 		return one(at, refused("PublishedResource that is refused", why,
-			"change it as docs/migrate-from-api-syncagent.md says: What is refused"))
+			"change it: docs/reference/api-syncagent.md, Rejected specs"))
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -175,7 +175,7 @@ func TestJudgeAgent(t *testing.T) {
 			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
 			want: []Finding{flagged("--agent-name",
 				"no PublishedResource would have older as its owner, as those of the agent have",
-				"change the ClusterProviderConfig: docs/migrate-from-api-syncagent.md; it needs spec.kcp.agentName: older "+
+				"change the ClusterProviderConfig: docs/how-to/migrate-from-api-syncagent.md; it needs spec.kcp.agentName: older "+
 					"(--agent-name of kcp/agent), spec.kcp.apiExport.endpointSlice: services.example.com "+
 					"(--apiexportendpointslice-ref of kcp/agent)")},
 		},

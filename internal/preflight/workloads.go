@@ -133,7 +133,7 @@ func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
 	}
 	t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 		"Crossplane names it after the package, and what was bound to the former name is lost",
-		"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"), u.GetName())
+		"name the present ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"), u.GetName())
 }
 
 // value returns what a flag is set to, empty if it is not.

@@ -147,7 +147,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			provider: former,
 			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"name the present ServiceAccount in it: docs/migrate-from-provider-kubernetes.md"))},
+				"name the present ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"))},
 		},
 		"Named": {
 			reason:   "One that is named stays.",

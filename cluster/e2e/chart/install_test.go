@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	testguide "github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
@@ -199,7 +201,8 @@ func (s *stage) takesOn(t *testing.T) {
 	kube.Create(t, s.c, crd)
 	s.age(t)
 	kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)})
-	command := strings.Join(s.commands(t, "## Take over from api-syncagent"), "\n")
+	command := testguide.Commands(t, filepath.Join(top, "docs", agentGuide), "## Install beside the agent")[0]
+	command = strings.ReplaceAll(command, "--namespace "+agentNamespace, "--namespace "+namespace+" --create-namespace")
 	out, err := s.Try(strings.ReplaceAll(command, "--take-ownership", ""))
 	if err == nil || !strings.Contains(out, "exists and cannot be imported into the current release") {
 		t.Errorf("want it refused, got %v:\n%s", err, out)

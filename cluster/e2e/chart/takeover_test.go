@@ -28,12 +28,14 @@ import (
 const (
 	agent          = "api-syncagent"
 	agentNamespace = "kcp-system"
+	agentGuide     = "how-to/migrate-from-api-syncagent.md"
 )
 
-// TestTakeOver runs the commands of docs/migrate-from-api-syncagent.md on releases of the agent and the provider. The
-// agent keeps running beside the provider, the way back restores it, and its removal keeps the PublishedResources.
+// TestTakeOver runs the commands of docs/how-to/migrate-from-api-syncagent.md on releases of the agent and the
+// provider. The agent keeps running beside the provider, the way back restores it, and its removal keeps the
+// PublishedResources.
 func TestTakeOver(t *testing.T) {
-	g := newGuide(t, "migrate-from-api-syncagent.md")
+	g := newGuide(t, agentGuide)
 	c := service.Client(t, apis.AddToScheme)
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)}
 	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), ns)); err != nil {
@@ -47,21 +49,21 @@ func TestTakeOver(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	for _, heading := range []string{
-		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ClusterProviderConfig",
+		"## Save", "## Install beside the agent", "## Connect kcp",
 	} {
 		g.follow(t, heading)
 	}
 	awaitField(t, c, true)
 	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
 
-	stop, _, _ := strings.Cut(g.commands(t, "## 6. Take over")[0], "\n")
+	stop, _, _ := strings.Cut(g.commands(t, "## Switch")[0], "\n")
 	g.Run(t, stop)
 	assertReplicas(t, c, map[string]int32{agent: 0, release: 0})
-	g.Run(t, g.commands(t, "## The way back")[0])
+	g.Run(t, g.commands(t, "## Go back")[0])
 	awaitField(t, c, false)
 	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
 
-	g.follow(t, "## 8. Remove the agent")
+	g.follow(t, "## Remove the agent")
 	for _, gone := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: build.Meta(agentNamespace, agent)},
 		&rbacv1.ClusterRole{ObjectMeta: build.Meta("", agent)},

@@ -6,8 +6,8 @@
 // made, and Crossplane and cert-manager are processes. Not here are other guides that need more than servers: README's
 // first Object and the uninstall are in package xpkg, as they need a Crossplane with the package, docs/compositions.md
 // and docs/capabilities.md in package olm, docs/platform.md in package platform, docs/helm.md and
-// docs/migrate-from-api-syncagent.md in package chart, docs/migrate-from-provider-kubernetes.md in packages e2e and,
-// with Crossplane, xpkg.
+// docs/how-to/migrate-from-api-syncagent.md in package chart, docs/how-to/migrate-from-provider-kubernetes.md in
+// packages e2e and, with Crossplane, xpkg.
 //
 // # Decisions
 //

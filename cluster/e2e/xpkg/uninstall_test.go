@@ -141,8 +141,9 @@ func (s *stage) kubectl(t *testing.T, script string) string {
 	return out
 }
 
-// TestTakeoverOfPackage shows that the commands of docs/migrate-from-provider-kubernetes.md put our package in the
-// place of that of provider-kubernetes in a real Crossplane: its Objects are taken over, and nothing is made again.
+// TestTakeoverOfPackage shows that the commands of docs/how-to/migrate-from-provider-kubernetes.md put our package in
+// the place of that of provider-kubernetes in a real Crossplane: paused Objects wait, then all are reconciled, and
+// nothing is recreated.
 func TestTakeoverOfPackage(t *testing.T) {
 	s := newStage(t, local.StartCrossplane)
 	t.Cleanup(func() {
@@ -159,18 +160,31 @@ func TestTakeoverOfPackage(t *testing.T) {
 	all := s.ofFormer(t)
 	before := s.identities(t)
 
-	steps := guide.Commands(t, filepath.Join(top, "docs", "migrate-from-provider-kubernetes.md"), "## With Crossplane")
+	page := filepath.Join(top, "docs", "how-to", "migrate-from-provider-kubernetes.md")
+	if out := s.shell.RunAll(t, guide.Commands(t, page, "## 3. Configurations")); out != "" {
+		t.Errorf("packages that depend on provider-kubernetes: want none, got %s", out)
+	}
 	mark := target.Audit(t).Mark()
 	push(t, "v0.1.0")
-	s.shell.Run(t, steps[0]) // The account keeps its name.
-	s.shell.Run(t, steps[1])
+	s.shell.RunAll(t, guide.Commands(t, page, "## 2. Save"))
+	s.shell.RunAll(t, guide.Commands(t, page, "## 4. Runtime config"))
+	s.shell.RunAll(t, guide.Commands(t, page, "## 5. Choose waves"))
+	s.shell.RunAll(t, guide.Commands(t, page, "### With Crossplane"))
+	notApplied := guide.Commands(t, page, "## 7. Verify")[0]
+	if got := strings.Fields(s.shell.Run(t, notApplied)); len(got) != len(all) {
+		t.Errorf("want all Objects to be paused, only these are: %v", got)
+	}
+	unpause := guide.Commands(t, page, "## 8. Unpause the next cluster")[0]
+	s.shell.Run(t, strings.ReplaceAll(unpause, `"second"`, `"target"`))
 	for _, o := range all {
 		kube.Await(t, s.c, o, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
 			return o.Observed().Applied != nil, o.GetCondition(xpv2.TypeSynced).Message
 		})
 		s.awaitReady(t, o)
 	}
-	s.shell.RunAll(t, steps[2:])
+	if left := s.shell.Run(t, notApplied); left != "" {
+		t.Errorf("Objects that were not applied: want none, got %s", left)
+	}
 	if n := s.kubelet.Processes(); n != 1 {
 		t.Errorf("want one provider to run, got %d", n)
 	}
