@@ -95,7 +95,7 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 	kube.AwaitGone(t, d.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had: what it
+// TestArgoCD adds the health checks of docs/how-to/use-gitops.md to the settings of an Argo CD, which keep what they had: what it
 // leaves out of sight, and how it tracks what its Applications have made.
 func TestArgoCD(t *testing.T) {
 	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
@@ -107,7 +107,7 @@ func TestArgoCD(t *testing.T) {
 	tc, cm := target.Client(t), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}}
 	cm.Data = maps.Clone(had)
 	kube.Create(t, tc, cm)
-	shell.RunAll(t, guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD"))
+	shell.RunAll(t, guide.Commands(t, filepath.Join(top, "docs", "how-to", "use-gitops.md"), "## Argo CD"))
 	kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
 	var excluded []struct{ Kinds []string }
 	if err := yaml.Unmarshal([]byte(cm.Data["resource.exclusions"]), &excluded); err != nil {
