@@ -95,8 +95,8 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 	kube.AwaitGone(t, d.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// TestArgoCD adds the health checks of docs/how-to/use-gitops.md to the settings of an Argo CD, which keep what they had: what it
-// leaves out of sight, and how it tracks what its Applications have made.
+// TestArgoCD adds the health checks of docs/how-to/use-gitops.md to the settings of an Argo CD, which keep what they
+// had: what it leaves out of sight, and how it tracks what its Applications have made.
 func TestArgoCD(t *testing.T) {
 	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
 	shell.Run(t, "kubectl create namespace argocd")
