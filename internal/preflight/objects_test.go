@@ -166,7 +166,7 @@ func TestJudgeObjects(t *testing.T) {
 					"fieldPath: 'data[key'}}]}"),
 			want: []verdict{refused(ofCluster+" with a reference that is refused",
 				"spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
-				"change the reference: docs/references.md")},
+				"change the reference: docs/reference/object.md")},
 		},
 		"MembersTogether": {
 			reason: "A dependency beside a value counts from now on.",

@@ -187,8 +187,8 @@ func (p *pass) judgeReferences(gvk schema.GroupVersionKind, what string, o objec
 					"or refer to a copy in the namespace: docs/tenancy.md"),
 				nameOf(o))
 		default:
-			p.t.add(refused(what+" with a reference that is refused", r.Err.Error(), "change the reference: docs/references.md"),
-				nameOf(o))
+			p.t.add(refused(what+" with a reference that is refused", r.Err.Error(),
+				"change the reference: docs/reference/object.md"), nameOf(o))
 		}
 	}
 }

@@ -18,28 +18,38 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestReferences goes through docs/references.md: the values arrive, follow their source, and what depends on another
-// goes first.
-func TestReferences(t *testing.T) {
-	d := newDesk(t)
-	// Makes the Secret that the ProviderConfig names.
+// TestOrderObjects goes through docs/how-to/order-objects.md: an Object waits for another, the values arrive and follow
+// their source, the connection Secret has one of the target, and what others depend on is deleted last.
+func TestOrderObjects(t *testing.T) {
+	d, page := newDesk(t), filepath.Join(top, "docs", "how-to", "order-objects.md")
+	// Creates the Secret that the ProviderConfig names.
 	d.Run(t, guide.Path(t, filepath.Join(top, "README.md"), "## A first Object")[0])
 	d.Run(t, "kubectl apply -f examples/providerconfig/remote-cluster.yaml")
-	steps := guide.Path(t, filepath.Join(top, "docs", "references.md"), "# References")
+	d.follow(t, page, "## Wait")
+	steps := guide.Path(t, page, "## Copy a value")
+	d.ran += len(steps)
 	d.Run(t, steps[0])
 	d.awaitSettings(t, "eu")
-	d.Run(t, `kubectl patch configmap site -n default --type=merge -p '{"data":{"region":"us"}}'`)
+	d.RunAll(t, steps[1:])
 	d.awaitSettings(t, "us")
+	d.follow(t, page, "## Publish a connection Secret")
+	service, secret := &corev1.Service{}, &corev1.Secret{}
+	kube.Get(t, d.tc, types.NamespacedName{Namespace: "shop", Name: "shop-web"}, service)
+	kube.Get(t, d.c, types.NamespacedName{Namespace: "default", Name: "shop-web"}, secret)
+	if got := string(secret.Data["host"]); got != service.Spec.ClusterIP {
+		t.Errorf("address of the Service in the Secret: want %s, got %s", service.Spec.ClusterIP, got)
+	}
 	m := target.Audit(t).Mark()
-	d.Run(t, steps[1])
+	d.follow(t, page, "## Delete in order")
+	d.wantAllRun(t, page)
 	var deleted []string
 	for _, r := range target.Audit(t).Since(m).By(user) {
 		if r.Verb == "delete" && !slices.Contains(deleted, r.Resource) {
 			deleted = append(deleted, r.Resource)
 		}
 	}
-	if diff := cmp.Diff([]string{"configmaps", "namespaces"}, deleted); diff != "" {
-		t.Errorf("order of deletion: -want, +got:\n%s", diff)
+	if len(deleted) != 3 || deleted[2] != "namespaces" {
+		t.Errorf("order of deletion: want a ConfigMap, a Service and then their Namespace, got %s", deleted)
 	}
 	d.awaitNoNamespace(t, "shop")
 }
@@ -60,7 +70,7 @@ func TestApplications(t *testing.T) {
 	d.awaitNoNamespace(t, "web")
 }
 
-// awaitSettings waits until the ConfigMap of docs/references.md has a region, and the UID of its namespace.
+// awaitSettings waits until the ConfigMap of docs/how-to/order-objects.md has a region, and the UID of its namespace.
 func (d *desk) awaitSettings(t *testing.T, region string) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", "shop")}
@@ -85,8 +95,8 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 	kube.AwaitGone(t, d.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had: what it
-// leaves out of sight, and how it tracks what its Applications have made.
+// TestArgoCD adds the health checks of docs/how-to/use-gitops.md to the settings of an Argo CD, which keep what they
+// had: what it leaves out of sight, and how it tracks what its Applications have made.
 func TestArgoCD(t *testing.T) {
 	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
 	shell.Run(t, "kubectl create namespace argocd")
@@ -97,7 +107,7 @@ func TestArgoCD(t *testing.T) {
 	tc, cm := target.Client(t), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}}
 	cm.Data = maps.Clone(had)
 	kube.Create(t, tc, cm)
-	shell.RunAll(t, guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD"))
+	shell.RunAll(t, guide.Commands(t, filepath.Join(top, "docs", "how-to", "use-gitops.md"), "## Argo CD"))
 	kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
 	var excluded []struct{ Kinds []string }
 	if err := yaml.Unmarshal([]byte(cm.Data["resource.exclusions"]), &excluded); err != nil {
