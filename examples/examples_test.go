@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,8 +65,8 @@ var inline = regexp.MustCompile(`(?ms)<<END\n(.*?)^END$`)
 // target.
 func TestGuides(t *testing.T) {
 	c := prepared(t)
-	for _, f := range append(find(t, "../docs", ".md"), "../README.md") {
-		t.Run(filepath.Base(f), func(t *testing.T) {
+	for _, f := range append(find(t, "../docs", ".md"), "../README.md", "README.md") {
+		t.Run(strings.TrimPrefix(f, "../"), func(t *testing.T) {
 			content, seen := read(t, f), 0
 			for _, block := range fence.FindAllStringSubmatch(content, -1) {
 				if block[1] == "yaml" {
@@ -208,7 +209,7 @@ func resourcesIn(t *testing.T, content []byte) []*unstructured.Unstructured {
 
 // TestShownFiles shows that each YAML of some guides is that of a file, which their commands apply.
 func TestShownFiles(t *testing.T) {
-	for guide, folder := range map[string]string{"platform.md": "platform", "quickstart.md": "quickstart"} {
+	for guide, folder := range map[string]string{"tutorials/platform.md": "platform", "quickstart.md": "quickstart"} {
 		files := map[string]map[string]any{}
 		for _, f := range find(t, folder, ".yaml") {
 			for _, u := range resourcesIn(t, []byte(read(t, f))) {

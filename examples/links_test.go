@@ -28,7 +28,7 @@ var (
 // TestLinks shows that each link of the guides leads somewhere, and that docs/README.md lists each guide.
 func TestLinks(t *testing.T) {
 	guides := find(t, "../docs", ".md")
-	for _, f := range append(guides, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", mapOfCode) {
+	for _, f := range append(guides, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "README.md", mapOfCode) {
 		for _, m := range link.FindAllStringSubmatch(read(t, f), -1) {
 			to := filepath.Join(filepath.Dir(f), m[1])
 			if m[1] == "" {
@@ -264,7 +264,7 @@ func TestTargets(t *testing.T) {
 		targets[m[1]] = true
 	}
 	files := slices.Concat(find(t, "../docs", ".md"), find(t, "../.github", ".yml"),
-		[]string{"../README.md", "../CONTRIBUTING.md"})
+		[]string{"../README.md", "../CONTRIBUTING.md", "README.md"})
 	found := 0
 	for _, f := range files {
 		for _, m := range made.FindAllStringSubmatch(read(t, f), -1) {

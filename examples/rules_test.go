@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,26 +46,6 @@ func TestPublishedCapabilities(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestPublishGuide shows that the guide publishes the capability as the file does.
-func TestPublishGuide(t *testing.T) {
-	want := resourcesIn(t, []byte(read(t, capabilityNetworking)))[0]
-	for _, block := range fence.FindAllStringSubmatch(read(t, "../docs/publish.md"), -1) {
-		if block[1] != "yaml" {
-			continue
-		}
-		for _, u := range resourcesIn(t, []byte(block[2])) {
-			if u.GetKind() != want.GetKind() || u.GetName() != want.GetName() {
-				continue
-			}
-			if diff := cmp.Diff(want.Object, u.Object); diff != "" {
-				t.Errorf("-in %s, +in the guide:\n%s", capabilityNetworking, diff)
-			}
-			return
-		}
-	}
-	t.Errorf("the guide does not show %s", capabilityNetworking)
 }
 
 // copyOf returns the name and the content of the copy of a consumer's order that names the target of another consumer.

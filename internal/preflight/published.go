@@ -70,7 +70,7 @@ func (o *published) judge(t *tally) {
 	o.judgeRelated(t)
 	if was, is := o.Status.ResourceSchemaName, o.preview.Schema; was != "" && is != "" && was != is {
 		t.add(differs(whatPublished+" with another APIResourceSchema",
-			"a new one is made beside that of the agent: docs/publish.md, Schemas"), o.GetName())
+			"a new one is made beside that of the agent: docs/reference/publishedresource.md, Schemas"), o.GetName())
 	}
 	if t.total == before {
 		t.add(kept(whatPublished), o.GetName())
@@ -97,7 +97,8 @@ func (o *published) judgeRelated(t *tally) {
 		for _, field := range r.Unopened(by == naming.Workspace) {
 			t.add(refused("related resource whose "+field+" consumers name, and other workspaces share",
 				"new related objects that the copy does not own are refused",
-				"set spec.related[].consumerMayName."+field+": docs/related-resources.md, Who may name what"),
+				"set spec.related[].consumerMayName."+field+
+					": docs/reference/publishedresource.md, Related objects: who may name what"),
 				o.GetName()+"/"+o.Spec.Related[i].Name())
 		}
 	}

@@ -108,7 +108,8 @@ func TestJudgePublished(t *testing.T) {
 				`object: {reference: {path: spec.secretName}}}]}`,
 			want: []Finding{one("certs/tls", refused("related resource whose objects consumers name, and other workspaces share",
 				"new related objects that the copy does not own are refused",
-				"set spec.related[].consumerMayName.objects: docs/related-resources.md, Who may name what"))},
+				"set spec.related[].consumerMayName.objects: "+
+					"docs/reference/publishedresource.md, Related objects: who may name what"))},
 		},
 		"OwnNames": {
 			reason: "In the workspace's own namespace they may.", change: nothing,
@@ -120,7 +121,7 @@ func TestJudgePublished(t *testing.T) {
 			reason: "A schema of another name is a new one.",
 			change: func(o *published) { o.Status.ResourceSchemaName = "v0000000.certs.example.com" },
 			want: []Finding{one(at, differs("PublishedResource with another APIResourceSchema",
-				"a new one is made beside that of the agent: docs/publish.md, Schemas"))},
+				"a new one is made beside that of the agent: docs/reference/publishedresource.md, Schemas"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,16 +1,14 @@
-// Package guides runs guides of docs/ as a user would who has nothing yet: on an empty control plane, line by line,
+// Package guides runs pages of docs/ as a user would who has nothing yet: on an empty control plane, line by line,
 // with the commands and the YAML of the page. It runs by make e2e only, as it needs the built provider, Crossplane and
 // cert-manager.
 //
-// What needs a container runtime is not run: docs/quickstart.md begins with clusters and a provider that the test has
-// made, and Crossplane and cert-manager are processes. Not here are other guides that need more than servers: README's
-// first Object and the uninstall are in package xpkg, as they need a Crossplane with the package, docs/compositions.md
-// and docs/capabilities.md in package olm, docs/platform.md in package platform, docs/helm.md and
-// docs/how-to/migrate-from-api-syncagent.md in package chart, docs/how-to/migrate-from-provider-kubernetes.md in
-// packages e2e and, with Crossplane, xpkg.
+// What needs a container runtime is not run: the quickstart begins with clusters and a provider that the test has made,
+// and Crossplane and cert-manager are processes. Pages that need more than servers are run elsewhere: those of
+// installation, of Helm and of migrations in packages xpkg, chart and e2e, the Composition and examples/README.md in
+// package olm, and the tutorial of the platform in package platform.
 //
 // # Decisions
 //
-//   - Each guide has a control plane of its own, so that none lives on what another has made.
+//   - Each page has a control plane of its own, so that none lives on what another has made.
 //   - The provider runs from source, as README says, as an administrator.
 package guides

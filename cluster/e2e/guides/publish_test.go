@@ -9,9 +9,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through docs/sync.md,
-// docs/related-resources.md and, as another consumer, docs/consumers.md. The commands wait for what the guides promise.
-// In the end it publishes the same API by the commands of README.md.
+// TestPublish goes through docs/tutorials/publish-an-api.md with the real cert-manager, and from its published API through
+// docs/how-to/control-consumers-objects.md, docs/how-to/sync-related-objects.md and, as another consumer,
+// docs/how-to/use-a-published-api.md. The commands wait for what the guides promise.
 func TestPublish(t *testing.T) {
 	d := newDesk(t)
 	definitions, err := local.CertManagerDefinitions()
@@ -34,17 +34,25 @@ func TestPublish(t *testing.T) {
 		d.Write(t, name, kube.Kubeconfig(t, cfg))
 	}
 
-	page := filepath.Join(top, "docs", "publish.md")
-	d.follow(t, page, "## Publish an API")
-	d.follow(t, filepath.Join(top, "docs", "sync.md"), "## Decide what passes")
-	d.follow(t, filepath.Join(top, "docs", "related-resources.md"), "## A Secret in each direction")
-	for _, heading := range []string{"## From the binding to the Secret", "## Leave"} {
-		for _, commands := range guide.Path(t, filepath.Join(top, "docs", "consumers.md"), heading) {
+	page := filepath.Join(top, "docs", "tutorials", "publish-an-api.md")
+	for _, heading := range []string{
+		"## Grant permissions", "## Connect kcp", "## Publish", "## Bind", "## Create a Certificate", "## See the copy",
+	} {
+		d.follow(t, page, heading)
+	}
+	ran, howTo := d.ran, filepath.Join(top, "docs", "how-to")
+	for _, heading := range []string{"## Filter", "## Set fields", "## Choose names", "## Hide status", "## Undo"} {
+		d.follow(t, filepath.Join(howTo, "control-consumers-objects.md"), heading)
+	}
+	for _, heading := range []string{"## Reference", "## Clean up"} {
+		d.follow(t, filepath.Join(howTo, "sync-related-objects.md"), heading)
+	}
+	for _, heading := range []string{"## Bind", "## Accept claims", "## Create", "## Read the Secret", "## Leave"} {
+		for _, commands := range guide.Path(t, filepath.Join(howTo, "use-a-published-api.md"), heading) {
 			d.Run(t, "export KUBECONFIG=other.kubeconfig\n"+commands)
 		}
 	}
-	d.follow(t, page, "### Remove it")
-
-	d.Run(t, guide.Path(t, page, "## Publish an API")[1]) // Makes kcp.kubeconfig again, which README takes for granted.
-	d.RunAll(t, guide.Commands(t, filepath.Join(top, "README.md"), "## A first published API"))
+	d.ran = ran // What follows is of the first page again.
+	d.follow(t, page, "## Clean up")
+	d.wantAllRun(t, page)
 }

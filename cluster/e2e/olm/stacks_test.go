@@ -263,19 +263,22 @@ func (s *site) two(t *testing.T) {
 }
 
 // capabilitiesGuide is the guide of the stacks.
-var capabilitiesGuide = filepath.Join(top, "docs", "capabilities.md")
+var capabilitiesGuide = filepath.Join(top, "examples", "README.md")
 
 // followsCapabilities tries a stack as the guide says, line by line. First it makes the ProviderConfigs that the
 // examples of stacks name, by the commands of the guide.
 func (s *site) followsCapabilities(t *testing.T) {
 	s.Write(t, "remote.kubeconfig", kube.Kubeconfig(t, asUser(t, &target)))
-	install := testguide.Commands(t, capabilitiesGuide, "## Install")
-	s.Run(t, install[len(install)-1])
-	try := testguide.Commands(t, capabilitiesGuide, "## Try it")
+	blocks := testguide.Commands(t, capabilitiesGuide, "## Capabilities: install, try, remove")
+	if len(blocks) != 6 {
+		t.Fatalf("want 6 blocks of commands, got %d", len(blocks))
+	}
+	connect, try, remove := blocks[2], blocks[3], blocks[4]
+	s.Run(t, connect)
 	x := olms(1, 0, 0)[0]
 	s.takeInventories(t)
-	s.Run(t, try[0])
+	s.Run(t, try)
 	s.awaitSettled(t, claims, x)
-	s.Run(t, try[1])
+	s.Run(t, remove)
 	s.awaitEmpty(t, x)
 }

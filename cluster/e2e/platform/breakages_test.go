@@ -69,7 +69,7 @@ func (b *bed) outlasts(t *testing.T) {
 // traces shows that the commands of the guide lead from an order to what fails.
 func (b *bed) traces(t *testing.T) {
 	t.Helper()
-	out := b.follow(t, "## Find what keeps an order")
+	out := b.follow(t, "## Find a failure")
 	for _, want := range []string{"Networking/", "Object/proxy-", "TargetUnreachable", "connection refused"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the trace does not show %q:\n%s", want, out)

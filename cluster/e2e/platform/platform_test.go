@@ -13,7 +13,7 @@ import (
 )
 
 // page is the guide.
-var page = filepath.Join(top, "docs", "platform.md")
+var page = filepath.Join(top, "docs", "tutorials", "platform.md")
 
 // TestPlatform goes through the guide, and shows on the way what it promises.
 func TestPlatform(t *testing.T) {
@@ -38,7 +38,7 @@ func (b *bed) follow(t *testing.T, heading string) (out string) {
 // orders shows that the commands of the guide make an order Ready, and that its Secret has the address of the proxy.
 func (b *bed) orders(t *testing.T) {
 	b.follow(t, "## Offer the API")
-	host := b.follow(t, "## Order")
+	host := b.follow(t, "## Use it as a tenant")
 	in := b.consumer(t, teamA)
 	if want := address(t, in); !strings.HasSuffix(host, want) {
 		t.Errorf("address of the proxy: want %s, the guide shows\n%s", want, host)
@@ -57,7 +57,7 @@ func (b *bed) orders(t *testing.T) {
 // removes shows that the commands of the guide remove everything.
 func (b *bed) removes(t *testing.T) {
 	in := b.consumer(t, teamA)
-	b.follow(t, "## Remove")
+	b.follow(t, "## Clean up")
 	left := &corev1.NamespaceList{}
 	kube.List(t, b.tc, left)
 	for _, ns := range left.Items {
