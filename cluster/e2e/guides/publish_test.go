@@ -9,8 +9,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through docs/sync.md,
-// docs/related-resources.md and, as another consumer, docs/consumers.md. The commands wait for what the guides promise.
+// TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through
+// docs/how-to/control-consumers-objects.md, docs/how-to/sync-related-objects.md and, as another consumer,
+// docs/consumers.md. The commands wait for what the guides promise.
 // In the end it publishes the same API by the commands of README.md.
 func TestPublish(t *testing.T) {
 	d := newDesk(t)
@@ -36,8 +37,12 @@ func TestPublish(t *testing.T) {
 
 	page := filepath.Join(top, "docs", "publish.md")
 	d.follow(t, page, "## Publish an API")
-	d.follow(t, filepath.Join(top, "docs", "sync.md"), "## Decide what passes")
-	d.follow(t, filepath.Join(top, "docs", "related-resources.md"), "## A Secret in each direction")
+	for _, heading := range []string{"## Filter", "## Set fields", "## Choose names", "## Hide status", "## Undo"} {
+		d.follow(t, filepath.Join(top, "docs", "how-to", "control-consumers-objects.md"), heading)
+	}
+	for _, heading := range []string{"## Reference", "## Clean up"} {
+		d.follow(t, filepath.Join(top, "docs", "how-to", "sync-related-objects.md"), heading)
+	}
 	for _, heading := range []string{"## From the binding to the Secret", "## Leave"} {
 		for _, commands := range guide.Path(t, filepath.Join(top, "docs", "consumers.md"), heading) {
 			d.Run(t, "export KUBECONFIG=other.kubeconfig\n"+commands)
