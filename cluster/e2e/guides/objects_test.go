@@ -44,8 +44,8 @@ func TestReferences(t *testing.T) {
 	d.awaitNoNamespace(t, "shop")
 }
 
-// TestApplications goes through docs/how-to/schedule-an-application.md: the application is Ready with all that it is made
-// of, and leaves nothing.
+// TestApplications goes through docs/how-to/schedule-an-application.md: the application is Ready with all that it is
+// made of, and leaves nothing.
 func TestApplications(t *testing.T) {
 	d := newDesk(t)
 	page := filepath.Join(top, "docs", "how-to", "schedule-an-application.md")
