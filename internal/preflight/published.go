@@ -97,8 +97,7 @@ func (o *published) judgeRelated(t *tally) {
 		for _, field := range r.Unopened(by == naming.Workspace) {
 			t.add(refused("related resource whose "+field+" consumers name, and other workspaces share",
 				"new related objects that the copy does not own are refused",
-				"set spec.related[].consumerMayName."+field+
-					": docs/reference/publishedresource.md, Related objects: who may name what"),
+				"set spec.related[].consumerMayName."+field+": docs/how-to/sync-related-objects.md, Allow more names"),
 				o.GetName()+"/"+o.Spec.Related[i].Name())
 		}
 	}

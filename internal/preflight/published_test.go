@@ -108,8 +108,7 @@ func TestJudgePublished(t *testing.T) {
 				`object: {reference: {path: spec.secretName}}}]}`,
 			want: []Finding{one("certs/tls", refused("related resource whose objects consumers name, and other workspaces share",
 				"new related objects that the copy does not own are refused",
-				"set spec.related[].consumerMayName.objects: "+
-					"docs/reference/publishedresource.md, Related objects: who may name what"))},
+				"set spec.related[].consumerMayName.objects: docs/how-to/sync-related-objects.md, Allow more names"))},
 		},
 		"OwnNames": {
 			reason: "In the workspace's own namespace they may.", change: nothing,
