@@ -134,8 +134,8 @@ bench: build tools ## Measure the provider against a plain client-go loop: BENCH
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and gotestsum, once.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp, gotestsum and promtool, once.
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum promtool
 
 .PHONY: tools.demo
 tools.demo: # The demo issues certificates.
@@ -143,7 +143,7 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart. Other versions of the servers are for area versions alone.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm \
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum promtool provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm \
 		$(if $(filter versions,$(AREA)),$(notdir $(wildcard hack/tools/*-[0-9]*.[0-9]*)))
 
 .PHONY: tools.xpkg
