@@ -59,7 +59,7 @@ var mistakes = map[string]struct {
 // TestRefusals shows that the API server refuses mistakes with the messages that the guide lists.
 func TestRefusals(t *testing.T) {
 	c := prepared(t)
-	_, table := section(t, "../docs/troubleshooting.md", "## An Object that is refused")
+	_, table := section(t, "../docs/how-to/troubleshoot.md", "## Rejected Object")
 	rows := refusal.FindAllStringSubmatch(table, -1)
 	if len(rows) != len(mistakes) {
 		t.Errorf("messages in the guide: want %d, got %d", len(mistakes), len(rows))

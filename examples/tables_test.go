@@ -39,8 +39,8 @@ func alerts(t *testing.T) (all []map[string]any) {
 
 // TestRunbooks shows that each alert links to a section of the guide.
 func TestRunbooks(t *testing.T) {
-	const guide = "https://github.com/crossplane-contrib/provider-kcp/blob/main/docs/monitoring.md#"
-	headings := anchors(read(t, "../docs/monitoring.md"))
+	const guide = "https://github.com/crossplane-contrib/provider-kcp/blob/main/docs/how-to/monitor.md#"
+	headings := anchors(read(t, "../docs/how-to/monitor.md"))
 	for _, rule := range alerts(t) {
 		url, _, _ := unstructured.NestedString(rule, "annotations", "runbook_url")
 		if section, found := strings.CutPrefix(url, guide); !found || !headings[section] {

@@ -15,7 +15,9 @@ import (
 )
 
 // guides are what tells users of metrics, below the top of the tree.
-var guides = []string{"examples/monitoring/dashboard.json", "examples/monitoring/alerts.yaml", "docs/monitoring.md"}
+var guides = []string{
+	"examples/monitoring/dashboard.json", "examples/monitoring/alerts.yaml", "docs/reference/metrics.md",
+}
 
 // NamedMetrics returns the metrics that users are told of whose names begin with one of some words, sorted. Each guide
 // names one at least.
