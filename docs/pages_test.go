@@ -1,4 +1,4 @@
-// Package docs checks the form of the documentation: how long pages are, what they are made of, and which words they use.
+// Package docs checks the form of the documentation: how long pages are, what is in them, and which words they use.
 package docs
 
 import (
@@ -105,7 +105,7 @@ var (
 	numbered   = regexp.MustCompile(`(?m)^\d+\. `)
 	item       = regexp.MustCompile(`(?m)^( *[-*] | *\d+\. |#+ .*$)`)
 	sentence   = regexp.MustCompile(`[.!?:]["*_)]*(\s|$)|\n\s*\n`)
-	unreleased = regexp.MustCompile(`(?i:\b(earlier|former) builds?\b|\bbuilds? before\b)|\bBefore, (it|this|the|they|both) `)
+	unreleased = regexp.MustCompile(`(?i:\b(earlier|former) builds?\b|\bbuilds? before\b)|\bBefore, (it|this|the) `)
 )
 
 // prose returns a page without what is not said in words: code, tables if told so, and targets of links.
@@ -141,7 +141,9 @@ func headings(dir, text string) (problems []string) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(text, "\n## "+n+"\n") })
 	}
-	ends := []string{"Clean up", "Undo", "If something fails", "Uninstall", "Go back", "Remove the agent", "Delete", "Leave"}
+	ends := []string{
+		"Clean up", "Undo", "If something fails", "Uninstall", "Go back", "Remove the agent", "Delete", "Leave",
+	}
 	switch dir {
 	case tutorials, howTo:
 		if !has("Before you begin") {

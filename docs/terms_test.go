@@ -85,7 +85,7 @@ func termsOf(t *testing.T) (terms []term) {
 	return terms
 }
 
-var description = regexp.MustCompile(`(?m)^ *description: *\|?-?((?:.*\n)(?: +.*\n)*?)(?: +(?:[a-z][A-Za-z-]*:|- |x-)|\z)`)
+var description = regexp.MustCompile(`(?m)^ *description: *\|?-?((?:.*\n)(?: +.*\n)*?)(?: +(?:[a-z][A-Za-z-]*:|- )|\z)`)
 
 // texts returns what is read: prose of pages, descriptions of the definitions, and messages of the program, by file.
 func texts(t *testing.T) map[string]string {

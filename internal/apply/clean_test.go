@@ -140,7 +140,8 @@ func TestIsImmutable(t *testing.T) {
 		"RoleRef":   {"So does a binding.", invalid("data", "a", "cannot change roleRef"), true, []string{"data"}},
 		"Set": {
 			"So has a StatefulSet.", invalid("data", "a", "updates to statefulset spec for fields other than 'x' are forbidden"),
-			true, []string{"data"},
+			true,
+			[]string{"data"},
 		},
 		"Address": {"So has a Service.", invalid("data", "a", "may not change once set"), true, []string{"data"}},
 		"Unknown": {"What the server invents is not repeated.", invalid("hunter2", "a", "is immutable"), true, nil},

@@ -35,9 +35,9 @@
 // collides is the manifest's then, if they have not applied it. To take all that kubectl has written into a list was
 // rejected: containers would go with it. An item that somebody has renamed cannot be told from one that was added.
 //
-// What is left to others is not sent if another manager owns it, by an update too, as the server keeps that. To send the
-// live value always was rejected: the next one that applies without force would conflict with us. To leave it out always
-// was rejected, too: a server removes what nobody owns.
+// What is left to others is not sent if another manager owns it, by an update too, as the server keeps that. To send
+// the live value always was rejected: the next one that applies without force would conflict with us. To leave it out
+// always was rejected, too: a server removes what nobody owns.
 //
 // Whether a server refuses only a change is asked by a creation on a dry run, in which what is there has no say. To
 // know that by the words of its answer was rejected, as each kind has its own.

@@ -115,7 +115,7 @@ func (p *payload) ofPart(here fieldpath.Path, want, is any, rest [][]string) (an
 func (p *payload) ofMap(here fieldpath.Path, want, is map[string]any, rest [][]string) (map[string]any, bool) {
 	out := map[string]any{}
 	for k, w := range want {
-		next := append(here[:len(here):len(here)], fieldpath.FieldNameElement(k))
+		next := slices.Concat(here, fieldpath.Path{fieldpath.FieldNameElement(k)})
 		if v, sent := p.of(next, w, is[k], follow(rest, k)); sent {
 			out[k] = v
 		}

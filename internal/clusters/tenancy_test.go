@@ -69,7 +69,8 @@ func TestAdmit(t *testing.T) {
 			"Nor are its files.", tenant, across, from(files), ours, "spec.credentials.source Filesystem " + ofProvider,
 		},
 		"ServiceAccount": {
-			"A ServiceAccount of its namespace is the tenant's.", tenant, Options{},
+			"A ServiceAccount of its namespace is the tenant's.", tenant,
+			Options{},
 			from(commonv1.CredentialsSourceServiceAccount), ours, "",
 		},
 		"IdentityOfProvider": {

@@ -74,7 +74,7 @@ func (r *Report) add(s Result) {
 }
 
 // WriteText writes a report for people: nothing of manifests that change nothing.
-func (r Report) WriteText(w io.Writer) error {
+func (r *Report) WriteText(w io.Writer) error {
 	for _, s := range r.Results {
 		if s.Effect == None {
 			continue
@@ -87,7 +87,7 @@ func (r Report) WriteText(w io.Writer) error {
 }
 
 // text returns a result as one line, or with a line for each of several changes.
-func (s Result) text() string {
+func (s *Result) text() string {
 	line := s.Object
 	if s.Object != "" && s.Resource != "" {
 		line += " → "

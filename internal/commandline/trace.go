@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -66,10 +67,11 @@ func TraceOf(ctx context.Context, cfg *rest.Config, namespace, which string) (Tr
 	if name == "" {
 		return Trace{}, errors.Errorf("%q is no KIND/NAME", which)
 	}
-	t, err := &tracer{seen: map[string]bool{}}, error(nil)
-	if t.dynamic, t.mapper, err = clientsOf(cfg); err != nil {
+	d, mapper, err := clientsOf(cfg)
+	if err != nil {
 		return Trace{}, err
 	}
+	t := &tracer{dynamic: d, mapper: mapper, seen: map[string]bool{}}
 	m, err := mappingOf(t.mapper, kind)
 	if err != nil {
 		return Trace{}, errors.Wrapf(err, "cannot find kind %s", kind)
@@ -154,12 +156,13 @@ func refsOf(u *unstructured.Unstructured) []corev1.ObjectReference {
 		Refs    []corev1.ObjectReference `json:"resourceRefs"`
 	}
 	s := struct {
-		parts      `json:",inline"`
+		parts `json:",inline"`
+
 		Crossplane parts `json:"crossplane"`
 	}{}
 	spec, _ := u.Object["spec"].(map[string]any)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &s) // Others may use these words for something else.
-	all := append(s.Refs, s.Crossplane.Refs...)
+	all := slices.Concat(s.Refs, s.Crossplane.Refs)
 	if s.Claimed.Name != "" {
 		all = append(all, s.Claimed)
 	}
@@ -203,7 +206,7 @@ func (n *Node) texts() []string {
 }
 
 // WriteText writes a trace for people: a tree, and the cause in the last line.
-func (t Trace) WriteText(w io.Writer) error {
+func (t *Trace) WriteText(w io.Writer) error {
 	var b strings.Builder
 	t.Root.write(&b, "")
 	if t.Cause != "" {

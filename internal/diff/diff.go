@@ -39,15 +39,16 @@ func (c comparison) has(path string) bool { return slices.Contains(c, path) }
 
 // pointerTo returns the JSON pointer of a field. It ends before the first index, as a server may order a list anew, and
 // is that of the whole resource if the field cannot be parsed.
-func pointerTo(field string) (pointer string) {
+func pointerTo(field string) string {
+	var pointer strings.Builder
 	path, err := fieldpath.Parse(field)
 	for _, s := range path {
 		if err != nil || s.Type == fieldpath.SegmentIndex {
 			break
 		}
-		pointer += "/" + escape.Replace(s.Field)
+		pointer.WriteString("/" + escape.Replace(s.Field))
 	}
-	return pointer
+	return pointer.String()
 }
 
 // compare returns the operations that make wanted of live, the values at a path, nil where there is none. A hidden

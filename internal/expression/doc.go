@@ -25,7 +25,7 @@
 // may begin to go through a large one at each of its steps.
 //
 // All matches of a regular expression are looked for in texts of 16 KiB at most, as that can take time as the square of
-// the text. Patterns are compiled at each call, as constants of apiserver's library would go round the bounds otherwise.
+// the text. Patterns are compiled at each call: constants of apiserver's library would go round the bounds otherwise.
 //
 // What a resource holds may be secret, and cel-go quotes it in errors: the text that is no number, the key that is not
 // there. So a message is made of phrases of our own, and quotes nothing but what the expression says itself.

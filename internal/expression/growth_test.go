@@ -88,8 +88,8 @@ var growth = map[string]string{
 	"optional.of(v.shared).NAME(optional.of(v.shared))": "or",
 	"[optional.of(v.many)].unwrapOpt()":                 "unwrapOpt optional.unwrap",
 
-	"timestamp(0).NAME()": "getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes " +
-		"getMonth getSeconds",
+	"timestamp(0).NAME()": "getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds " +
+		"getMinutes getMonth getSeconds",
 	"timestamp(0).NAME(v.text)":                "getDate getHours",
 	"quantity('1').NAME(quantity(v.quantity))": "add sub compareTo isGreaterThan isLessThan",
 	"quantity(v.quantity).NAME()":              "asInteger asApproximateFloat isInteger",
@@ -102,8 +102,8 @@ var growth = map[string]string{
 	"cidr('::1/128').NAME()":       "ip masked prefixLength",
 	"cidr('::1/128').NAME(v.text)": "containsCIDR containsIP",
 	"NAME().validate(v.text)": "format.byte format.date format.datetime format.dns1035Label format.dns1035LabelPrefix " +
-		"format.dns1123Label format.dns1123LabelPrefix format.dns1123Subdomain format.dns1123SubdomainPrefix format.labelValue " +
-		"format.qualifiedName format.uri format.uuid",
+		"format.dns1123Label format.dns1123LabelPrefix format.dns1123Subdomain format.dns1123SubdomainPrefix " +
+		"format.labelValue format.qualifiedName format.uri format.uuid",
 	"format.dns1123Label().NAME(v.text)": "validate",
 }
 

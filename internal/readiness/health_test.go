@@ -267,7 +267,10 @@ func FuzzHealth(f *testing.F) {
 			`{"spec":{"suspend":1,"type":"LoadBalancer","clusterIP":"x"},"status":{"loadBalancer":{"ingress":1}}}`,
 			`{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":"1"},7]}}`,
 		} {
-			b, _ := json.Marshal(of(f, kind, fields).Object)
+			b, err := json.Marshal(of(f, kind, fields).Object)
+			if err != nil {
+				f.Fatal(err)
+			}
 			f.Add(string(b), true)
 		}
 	}

@@ -231,7 +231,7 @@ func TestRefusedValues(t *testing.T) {
 		"image.digest=latest":                                   "at '/image/digest'",
 		"leaderElection.leaseDuration=1500ms":                   "at '/leaderElection/leaseDuration'",
 		"extraArgs={-d}":                                        "at '/extraArgs/0'",
-		"metrics.serviceMonitor.enabled=true":                   "metrics.serviceMonitor.enabled: needs metrics.service.enabled",
+		"metrics.serviceMonitor.enabled=true":                   "metrics.serviceMonitor.enabled: needs metrics.service",
 		"replicas=2,leaderElection.enabled=false":               "replicas: more than one needs leaderElection.enabled",
 		"metrics.enabled=false,metrics.service.enabled=true":    "metrics.service.enabled: needs metrics.enabled",
 		"metrics.enabled=false,metrics.podMonitor.enabled=true": "metrics.podMonitor.enabled: needs metrics.enabled",

@@ -91,12 +91,14 @@ func TestWordPress(t *testing.T) {
 	for what, want := range map[string]string{
 		"-n complex get kubernetesapplication wordpress-demo": "" +
 			"NAME CLUSTER STATUS DESIRED SUBMITTED READY HEALTHY\n" +
-			"wordpress-demo wordpress-demo-cluster PartiallySubmitted 3 2 False False",
+			"wordpress-demo wordpress-demo-cluster PartiallySubmitted 3 2 False " +
+			"False", // Ready, Healthy
 		"-n complex get kubernetesapplicationresource --selector app=wordpress-demo": "" +
 			"NAME TEMPLATE-KIND TEMPLATE-NAME CLUSTER STATUS READY HEALTHY\n" +
 			"wordpress-demo-deployment Deployment wordpress wordpress-demo-cluster Submitted True False\n" +
 			"wordpress-demo-namespace Namespace wordpress wordpress-demo-cluster Submitted True True\n" +
-			"wordpress-demo-service Service wordpress wordpress-demo-cluster Failed False False",
+			"wordpress-demo-service Service wordpress wordpress-demo-cluster Failed False " +
+			"False",
 	} {
 		kube.Eventually(t, "kubectl "+what, func() (bool, string) {
 			diff := cmp.Diff(want, lastColumn.ReplaceAllString(kubectl(t, strings.Fields(what)...), ""))

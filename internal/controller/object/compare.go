@@ -69,13 +69,14 @@ func (c Comparer[T]) Compare(ctx context.Context, o T) (Comparison, error) {
 	r := &remote{reconciliation: &reconciliation{}, Resource: targetresource.Resource{
 		Cluster: c.Target, Owner: owner, Purpose: purposeManifest,
 	}, options: c.Options}
-	out, err := Comparison{Target: c.Kind.Ref(o).Name}, error(nil)
+	out := Comparison{Target: c.Kind.Ref(o).Name}
 	if c.Target != nil {
 		out.Target = c.Target.Server()
 	}
 	if m, err := manifest(o, nil); err == nil && !reference.Names(o.Desired()) {
 		out.Resource = describe(m)
 	}
+	var err error
 	r.references, err = c.Options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: c.Kind.GVK, Owner: owner})
 	if err == nil && c.Target == nil {
 		r.Cluster, err = targetresource.Connect(ctx, c.Options.Registry, owner, targetresource.ConfigOf(c.Kind, o))

@@ -132,7 +132,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
 		return errors.Wrap(err, "cannot find out what an apply would change")
 	case err != nil:
-		_, said := recreation{e.remote}.isFollowed(ctx, o, err)
+		_, said := recreation(e).isFollowed(ctx, o, err)
 		c.Message = "The target cannot try to apply the manifest: " + said.Error()
 		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) &&
 			!targetresource.IsSchemaError(err) { // A webhook may be down, say, or a namespace to come.

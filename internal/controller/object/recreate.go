@@ -23,7 +23,9 @@ const reasonRecreating event.Reason = "RecreatingResource"
 
 // neverRecreated are kinds with which more is lost than the resource.
 var neverRecreated = []schema.GroupKind{
-	{Kind: "Namespace"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
+	{Kind: "Namespace"},
+	{Kind: "PersistentVolume"},
+	{Kind: "PersistentVolumeClaim"},
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"},
 }

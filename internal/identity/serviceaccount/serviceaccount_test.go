@@ -49,7 +49,9 @@ func TestToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var asked []any
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var body struct{ Spec any }
+				var body struct {
+					Spec any `json:"spec"`
+				}
 				_ = json.NewDecoder(r.Body).Decode(&body)
 				asked = []any{r.Method + " " + r.URL.Path, body.Spec}
 				w.Header().Set("Content-Type", "application/json")

@@ -70,16 +70,17 @@ func (c *Clouds) GoogleTrustingAccount(email, user string, delegates []string, p
 // https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
 func (c *Clouds) googleImpersonated(w http.ResponseWriter, r *http.Request) {
 	email, method, _ := strings.Cut(r.PathValue("call"), ":")
-	var asked struct{ Delegates, Scope []string }
+	var asked struct {
+		Delegates []string `json:"delegates"`
+		Scope     []string `json:"scope"`
+	}
 	if json.NewDecoder(r.Body).Decode(&asked) != nil || method != "generateAccessToken" ||
 		strings.Join(asked.Scope, " ") != googleScopes {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
 	by, _ := c.userOf(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-	for _, d := range asked.Delegates {
-		by += strings.TrimPrefix(d, "projects/-/serviceAccounts/")
-	}
+	by += strings.ReplaceAll(strings.Join(asked.Delegates, ""), "projects/-/serviceAccounts/", "")
 	token, life, refusal := c.mint(email, by)
 	w.Header().Set("Content-Type", "application/json")
 	if refusal != "" {
