@@ -2,12 +2,12 @@
 // with the commands and the YAML of the page. It runs by make e2e only, as it needs the built provider, Crossplane and
 // cert-manager.
 //
-// What needs a container runtime is not run: docs/quickstart.md begins with clusters and a provider that the test has
-// made, and Crossplane and cert-manager are processes. Not here are other guides that need more than servers: README's
-// first Object and the uninstall are in package xpkg, as they need a Crossplane with the package, docs/compositions.md
-// and docs/capabilities.md in package olm, docs/platform.md in package platform, docs/helm.md and
-// docs/migrate-from-api-syncagent.md in package chart, docs/migrate-from-provider-kubernetes.md in packages e2e and,
-// with Crossplane, xpkg.
+// What needs a container runtime is not run: docs/tutorials/quickstart.md begins with clusters and a provider that the
+// test has made, and Crossplane and cert-manager are processes. Not here are other guides that need more than servers:
+// README's first Object and the uninstall are in package xpkg, as they need a Crossplane with the package,
+// docs/tutorials/composition.md and docs/capabilities.md in package olm, docs/platform.md in package platform,
+// docs/how-to/install-with-helm.md and docs/migrate-from-api-syncagent.md in package chart,
+// docs/migrate-from-provider-kubernetes.md in packages e2e and, with Crossplane, xpkg.
 //
 // # Decisions
 //
