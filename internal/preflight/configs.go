@@ -58,7 +58,7 @@ func (p *pass) cure(ctx context.Context, c commonv1.Connection) string {
 		}
 	}
 	if c.Spec.Identity != nil {
-		return "use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or "+
+		return "use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or " +
 			"client-certificate-data"
 	}
 	return "change the ProviderConfig or its Secret"
