@@ -209,7 +209,9 @@ func resourcesIn(t *testing.T, content []byte) []*unstructured.Unstructured {
 
 // TestShownFiles shows that each YAML of some guides is that of a file, which their commands apply.
 func TestShownFiles(t *testing.T) {
-	for guide, folder := range map[string]string{"tutorials/platform.md": "platform", "quickstart.md": "quickstart"} {
+	for guide, folder := range map[string]string{
+		"tutorials/platform.md": "platform", "tutorials/quickstart.md": "quickstart",
+	} {
 		files := map[string]map[string]any{}
 		for _, f := range find(t, folder, ".yaml") {
 			for _, u := range resourcesIn(t, []byte(read(t, f))) {

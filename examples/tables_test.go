@@ -80,7 +80,7 @@ func TestAlertsAreOurs(t *testing.T) {
 // quoted is a text in the marks of code.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// TestChartValues shows that the guide to the chart lists each value with its default.
+// TestChartValues shows that README.md of the chart lists each value with its default.
 func TestChartValues(t *testing.T) {
 	values := map[string]any{}
 	if err := yaml.Unmarshal([]byte(read(t, "../package/chart/values.yaml")), &values); err != nil {
@@ -90,7 +90,7 @@ func TestChartValues(t *testing.T) {
 	if err := leaves("", values, want); err != nil {
 		t.Fatal(err)
 	}
-	_, table := section(t, "../docs/helm.md", "## Values")
+	_, table := section(t, "../package/chart/README.md", "## Values")
 	got := map[string]string{}
 	for line := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(line, " |")

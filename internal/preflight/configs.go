@@ -33,7 +33,7 @@ func (p *pass) judgeCredentials(ctx context.Context, what, name string, c common
 	switch {
 	case err == nil && c.Spec.Credentials.Source == commonv1.CredentialsSourceServiceAccount:
 		p.t.add(differs(what+", source ServiceAccount",
-			"the provider needs verb create on serviceaccounts/token of each: docs/rbac.md"), name)
+			"the provider needs verb create on serviceaccounts/token of each: docs/reference/permissions.md"), name)
 	case err == nil:
 		p.t.add(kept(what), name)
 	case errors.Is(err, clusters.ErrNotHere):
@@ -54,11 +54,12 @@ func (p *pass) cure(ctx context.Context, c commonv1.Connection) string {
 	for _, f := range flags {
 		if p.check(ctx, c, f.set) == nil {
 			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: " +
-				"docs/identities.md, docs/tenancy.md"
+				"docs/reference/providerconfig.md"
 		}
 	}
 	if c.Spec.Identity != nil {
-		return "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data"
+		return "use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or " +
+			"client-certificate-data"
 	}
 	return "change the ProviderConfig or its Secret"
 }

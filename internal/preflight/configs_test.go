@@ -57,7 +57,7 @@ func TestJudgeConfig(t *testing.T) {
 				Credentials: commonv1.ProviderCredentials{Source: commonv1.CredentialsSourceServiceAccount},
 			},
 			want: one("a", differs(what+", source ServiceAccount",
-				"the provider needs verb create on serviceaccounts/token of each: docs/rbac.md")),
+				"the provider needs verb create on serviceaccounts/token of each: docs/reference/permissions.md")),
 		},
 		"FlagHelps": {
 			reason: "The flag that would have it accepted is the cure.",
@@ -73,7 +73,7 @@ func TestJudgeConfig(t *testing.T) {
 			},
 			want: one("a", refused(what+" that is refused", refusal.Error(),
 				"start this provider, and this check, with --allow-cross-namespace-references, or change the "+
-					"ProviderConfig: docs/identities.md, docs/tenancy.md")),
+					"ProviderConfig: docs/reference/providerconfig.md")),
 		},
 		"NoFlagHelps": {
 			reason: "Without such a flag the ProviderConfig is to be changed.",
@@ -85,7 +85,8 @@ func TestJudgeConfig(t *testing.T) {
 			check:  says(refusal),
 			spec:   commonv1.ProviderConfigSpec{Identity: nebius},
 			want: one("a", refused(what+" with identity NebiusServiceAccountCredentials that is refused", refusal.Error(),
-				"use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data")),
+				"use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or "+
+					"client-certificate-data")),
 		},
 		"Forbidden": {
 			reason: "A Secret that may not be read is unknown, and neither missing nor good.",

@@ -61,7 +61,7 @@ func TestChart(t *testing.T) {
 	}
 	service.InstallCRDs(t, definitions)
 	pushImage(t, images.Host+"/crossplane-contrib/provider-kcp", "v0.1.0", "v0.2.0")
-	s := &stage{guide: newGuide(t, "helm.md"), life: t, c: service.Client(t, apis.AddToScheme)}
+	s := &stage{guide: newGuide(t, filepath.Join("how-to", "install-with-helm.md")), life: t, c: service.Client(t, apis.AddToScheme)}
 	s.kubelet = kubelet.Start(t, &service, namespace)
 	path, admin := workspaces.Workspace(t)
 	s.path = path
@@ -70,8 +70,8 @@ func TestChart(t *testing.T) {
 	kube.RunSteps(t, []kube.Step{
 		{Name: "Installs", Run: s.installs},
 		{Name: "Syncs", Run: s.syncs},
-		{Name: "UpgradesDefinitions", Run: s.upgrades},
 		{Name: "EnablesOtherKinds", Run: s.enables},
+		{Name: "UpgradesDefinitions", Run: s.upgrades},
 		{Name: "LeavesDataWhenItIsUninstalled", Run: s.uninstalls},
 		{Name: "FinishesAfterTheWrongOrder", Run: s.finishes},
 		{Name: "TakesOnDefinitionsOfTheAgent", Run: s.takesOn},
@@ -127,7 +127,7 @@ func (s *stage) upgrades(t *testing.T) {
 
 // enables shows that kinds can be enabled later, with all that they need, beside what their Objects keep.
 func (s *stage) enables(t *testing.T) {
-	s.follow(t, "## Other kinds")
+	s.follow(t, "## Enable other kinds")
 	kinds, ns := build.Cluster(), service.Namespace(t)
 	config := kinds.Config("", "local",
 		commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
@@ -188,26 +188,24 @@ func (s *stage) finishes(t *testing.T) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetDeletionTimestamp() != nil, fmt.Sprint(err)
 	})
-	s.follow(t, "### The release is gone, and a deletion hangs")
+	s.Run(t, s.commands(t, "## Install")[0])
 	kube.AwaitGone(t, s.c, o)
 	s.awaitFinalizers(t, false)
 	s.remove(t)
 }
 
-// takesOn shows that a definition installed by somebody else is refused, and that the command of the guide adopts and
-// upgrades it.
+// takesOn shows that a definition installed by somebody else is refused, and that the flag which the guide names then
+// has the command adopt and upgrade it.
 func (s *stage) takesOn(t *testing.T) {
 	crd := packaged(t)[published]
 	kube.Create(t, s.c, crd)
 	s.age(t)
-	kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)})
-	command := testguide.Commands(t, filepath.Join(top, "docs", agentGuide), "## Install beside the agent")[0]
-	command = strings.ReplaceAll(command, "--namespace "+agentNamespace, "--namespace "+namespace+" --create-namespace")
-	out, err := s.Try(strings.ReplaceAll(command, "--take-ownership", ""))
-	if err == nil || !strings.Contains(out, "exists and cannot be imported into the current release") {
+	command := s.commands(t, "## Install")[0]
+	out, err := s.Try(command)
+	if err == nil || !strings.Contains(out, "exists and cannot be imported") {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
-	s.Run(t, command)
+	s.Run(t, strings.Replace(command, "helm install", "helm install --take-ownership", 1))
 	awaitField(t, s.c, true)
 	s.remove(t)
 }

@@ -6,36 +6,26 @@ import (
 	"regexp"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 )
 
-// onLaptops are the headings of docs/quickstart.md whose commands need a container runtime. The test has clusters, a
-// provider, and Crossplane with its functions instead.
-var onLaptops = []string{"## 2. Make two clusters", "## 3. Run the provider", "## 6. Install Crossplane"}
+// onLaptops are the headings of docs/tutorials/quickstart.md whose commands need a container runtime. The test has
+// clusters, a provider, and Crossplane with its functions instead.
+var onLaptops = []string{"## Create two clusters", "## Run the provider", "### Install Crossplane"}
 
-// TestQuickstart goes through docs/quickstart.md from where its two clusters and the provider run. Then it makes the
-// first composite of README.md, where no Greeting is left.
+// TestQuickstart goes through docs/tutorials/quickstart.md from where its two clusters and the provider run.
 func TestQuickstart(t *testing.T) {
-	page := filepath.Join(top, "docs", "quickstart.md")
+	page := filepath.Join(top, "docs", "tutorials", "quickstart.md")
 	d := newDesk(t)
-	d.follow(t, page, "## 4. Connect the other cluster")
-	d.follow(t, page, "## 5. Keep a resource there")
+	d.follow(t, page, "## Connect a cluster")
+	d.follow(t, page, "## Create an Object")
 	crossplane.Start(t, local.StartCrossplane, d.control.Config())
 	crossplane.RunFunctions(t, d.c, crossplane.StartRegistry(t))
-	d.follow(t, page, "## 7. Offer a kind of your own")
-	d.follow(t, page, "## 8. Ask for one")
-
-	readme := guide.Commands(t, filepath.Join(top, "README.md"), "## A first composite")
-	d.RunAll(t, readme[1:]) // The first installs the functions.
-	d.awaitConfigMap(t, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "morning"},
-		map[string]string{"message": "good morning"})
-	d.Run(t, "kubectl delete greetings.platform.example.org --all --cascade=foreground --timeout=2m")
-	d.follow(t, page, "## Remove all of it")
+	d.follow(t, page, "### Define the API")
+	d.follow(t, page, "### Create a Greeting")
+	d.follow(t, page, "## Clean up")
 	for _, heading := range onLaptops {
 		d.ran += len(guide.Path(t, page, heading))
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // compositionGuide shows how to write a Composition.
-var compositionGuide = filepath.Join(top, "docs", "compositions.md")
+var compositionGuide = filepath.Join(top, "docs", "tutorials", "composition.md")
 
 // top is the folder of the sources.
 var top = filepath.Join("..", "..", "..")
@@ -55,23 +55,18 @@ func TestCompositions(t *testing.T) {
 	start(t, s.server)
 	g := newComposer(t, s, host)
 	g.Run(t, testguide.Commands(t, filepath.Join(top, "README.md"), "## A first Object")[0])
-	g.follow(t, "## You need")
-	g.follow(t, "## Define the kind")
-	g.follow(t, "## Ask for an App")
-	asked := testguide.Commands(t, compositionGuide, "## Ask for an App")
-	g.wantTree(t, g.Run(t, asked[len(asked)-1]))
-	g.wantAddress(t, g.follow(t, "### Connection Secret"))
-	if out := g.follow(t, "## Try a Composition without a control plane"); !strings.Contains(out,
+	g.follow(t, "## Before you begin")
+	g.follow(t, "## Define the API")
+	g.wantTree(t, g.follow(t, "## Create an App"))
+	g.wantAddress(t, g.follow(t, "## Connection Secret"))
+	g.follow(t, "## Order")
+	if out := g.follow(t, "## Test without a cluster"); !strings.Contains(out,
 		"Total 4 resources: 0 missing schemas, 4 success cases, 0 failure cases") {
 		t.Errorf("want an App and three Objects to be valid, got:\n%s", out)
 	}
-	g.follow(t, "## The same by templates")
-	g.follow(t, "## A ProviderConfig in a Composition")
-	g.follow(t, "## Change")
 	m := target.Audit(t).Mark()
-	g.follow(t, "## Delete")
+	g.follow(t, "## Clean up")
 	wantReverse(t, target.Audit(t).Since(m).By("provider"), "shop-web", "shop-api")
-	g.follow(t, "## Remove all of it")
 	g.wantNothing(t)
 	if all := len(commandBlock.FindAllString(text(t, compositionGuide), -1)); g.ran != all {
 		t.Errorf("blocks of commands: want all %d to be run, got %d", all, g.ran)

@@ -50,11 +50,11 @@ func TestPackage(t *testing.T) {
 	})
 }
 
-// installs shows that Crossplane accepts the package by the command of docs/install.md, and does not run it before one
-// of its kinds is active.
+// installs shows that Crossplane accepts the package by the command of docs/how-to/install.md, and does not run it
+// before one of its kinds is active.
 func (s *stage) installs(t *testing.T) {
 	push(t, "v0.1.0")
-	install, _, _ := strings.Cut(commands(t, "## With Crossplane")[0], "\n") // The others come with other tests.
+	install, _, _ := strings.Cut(commands(t, "## Install")[0], "\n") // The others come with other tests.
 	s.shell.Run(t, install)
 	s.awaitProvider(t, "Installed", "Healthy")
 	mrds := kube.ListOf(t, s.c, "apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition")

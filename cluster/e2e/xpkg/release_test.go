@@ -70,7 +70,7 @@ func TestRelease(t *testing.T) {
 		t.Error("the package of the release differs from the one that make xpkg builds")
 	}
 	if got := strings.TrimSpace(string(content["notes.md"])); got != "- [Notes](https://github.com/crossplane-contrib/"+
-		"provider-kcp/blob/v1.2.3/docs/install.md) of this version." {
+		"provider-kcp/blob/v1.2.3/docs/how-to/install.md) of this version." {
 		t.Errorf("notes: want those of the version only, with links to its files, got %q", got)
 	}
 	if got := strings.Count(string(content["provider-kcp-v1.2.3-crds.yaml"]),
@@ -122,7 +122,7 @@ func released(t *testing.T, sources, version string) (content map[string][]byte,
 func writeNotes(t *testing.T, sources string) {
 	t.Helper()
 	const notes = "# Changelog\n\n## [Unreleased]\n- Later.\n\n## [1.2.3] - 2026-01-01\n" +
-		"- [Notes](docs/install.md) of this version.\n\n## [1.2.2] - 2025-01-01\n- Earlier.\n"
+		"- [Notes](docs/how-to/install.md) of this version.\n\n## [1.2.2] - 2025-01-01\n- Earlier.\n"
 	if err := os.WriteFile(filepath.Join(sources, "CHANGELOG.md"), []byte(notes), 0o600); err != nil {
 		t.Fatal(err)
 	}

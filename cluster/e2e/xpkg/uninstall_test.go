@@ -35,10 +35,10 @@ func TestUninstallInCrossplane1(t *testing.T) {
 	s.uninstalls(t)
 }
 
-// uninstalls shows that the commands of docs/install.md bring an installation back that was removed in the wrong order,
-// and remove it in the right one. Nothing is lost on the target, and no finalizer is stripped by hand.
+// uninstalls shows that the commands of docs/how-to/install.md bring an installation back that was removed in the wrong
+// order, and remove it in the right one. Nothing is lost on the target, and no finalizer is stripped by hand.
 func (s *stage) uninstalls(t *testing.T) {
-	uninstall, rescue := commands(t, "## Uninstall"), commands(t, "### The provider was deleted first")
+	uninstall, rescue := commands(t, "## Uninstall"), commands(t, "## Recover from a wrong uninstall")
 	kept := s.object("kept", "blue")
 	kube.Create(t, s.c, kept)
 	s.awaitReady(t, kept)
@@ -56,7 +56,7 @@ func (s *stage) uninstalls(t *testing.T) {
 	s.kubectl(t, pause+"false")
 	s.kubectl(t, rescue[0])
 	s.rescue(t, func() bool { return s.kubectl(t, rescue[2]) == "" })
-	s.kubectl(t, rescue[4])
+	s.kubectl(t, rescue[3])
 	if left := s.definitions(t, false); len(left) > 0 {
 		t.Fatalf("definitions left: %s", strings.Join(left, ", "))
 	}
@@ -113,7 +113,7 @@ func (s *stage) definitions(t *testing.T, terminating bool) []string {
 // commands returns the blocks of commands under a heading of the guide.
 func commands(t *testing.T, heading string) []string {
 	t.Helper()
-	return guide.Commands(t, filepath.Join(top, "docs", "install.md"), heading)
+	return guide.Commands(t, filepath.Join(top, "docs", "how-to", "install.md"), heading)
 }
 
 // kindsOf finds the kinds of a command that deletes all of them.
