@@ -105,6 +105,13 @@ $(ARCHES:%=xpkg.%): xpkg.%: build tools.xpkg
 	crank xpkg build --package-root=package --ignore='chart/*,chart/*/*' --examples-root=examples --embed-runtime-image-tarball=$(XPKG)/image-$*.tar \
 		--package-file=$(XPKG)/provider-kcp-$*.xpkg
 
+.PHONY: darwin $(ARCHES:%=darwin.%)
+darwin: $(ARCHES:%=darwin.%) # The program for macOS, for its commands.
+
+$(ARCHES:%=darwin.%): darwin.%:
+	@mkdir -p $(XPKG)
+	GOOS=darwin GOARCH=$* $(GOBUILD) -o $(XPKG)/provider-darwin-$* ./cmd/provider
+
 .PHONY: xpkg.push
 xpkg.push: xpkg ## Push the package to a registry: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3
 	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
@@ -134,8 +141,8 @@ bench: build tools ## Measure the provider against a plain client-go loop: BENCH
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and gotestsum, once.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp, gotestsum and promtool, once.
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum promtool
 
 .PHONY: tools.demo
 tools.demo: # The demo issues certificates.
@@ -143,7 +150,7 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart. Other versions of the servers are for area versions alone.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm \
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum promtool provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm \
 		$(if $(filter versions,$(AREA)),$(notdir $(wildcard hack/tools/*-[0-9]*.[0-9]*)))
 
 .PHONY: tools.xpkg

@@ -55,18 +55,22 @@ var metric = regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`)
 // TestAlertsAreOurs shows that each alert asks for metrics that only this provider has, or for those of its processes,
 // and that one says when there is none. Other providers and controllers have metrics of the same names.
 func TestAlertsAreOurs(t *testing.T) {
-	const ofOurs = " and on (job, instance) provider_kcp_build_info)"
+	const ofOurs = " and on (cluster, job, instance) provider_kcp_build_info)"
 	down := false
 	for _, rule := range alerts(t) {
 		expr, _ := rule["expr"].(string)
 		names := metric.FindAllString(expr, -1)
 		shared := slices.ContainsFunc(names, func(n string) bool {
-			return !strings.HasPrefix(n, "provider_kcp_") && !strings.HasPrefix(n, "publishedresource_")
+			return !strings.HasPrefix(n, "provider_kcp_") && !strings.HasPrefix(n, "publishedresource_") &&
+				!strings.HasSuffix(n, "_over_time")
 		})
 		if len(names) == 0 || shared && !strings.Contains(expr, ofOurs) {
 			t.Errorf("%s: want metrics of ours alone, got %s", rule["alert"], expr)
 		}
-		down = down || expr == "absent(provider_kcp_build_info)"
+		down = down || strings.Contains(expr, "absent_over_time(provider_kcp_build_info[1d])")
+		if by := strings.Count(expr, " by (cluster"); by == 0 || strings.Count(expr, " by (") > by {
+			t.Errorf("%s: want it for each cluster, got %s", rule["alert"], expr)
+		}
 	}
 	if !down {
 		t.Error("no alert says that the provider is down")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Helm chart from package/chart and the CustomResourceDefinitions of package/crds. The same sources make the same chart, to the byte.
+# Builds the Helm chart from package/chart, the CustomResourceDefinitions of package/crds and what examples/monitoring has. The same sources make the same chart, to the byte.
 #
 # Usage: hack/chart.sh VERSION FOLDER     VERSION as of the provider, v1.2.3. What is no semantic version comes after v0.0.0-g
 set -euo pipefail
@@ -14,6 +14,7 @@ trap 'rm -rf "$tmp"' EXIT
 cp -R "$top/package/chart" "$tmp/chart"
 mkdir "$tmp/chart/files" "$tmp/files"
 cp -R "$top/package/crds" "$tmp/chart/files/crds"
+cp -R "$top/examples/monitoring" "$tmp/chart/files/monitoring"
 helm lint --strict --quiet "$tmp/chart" >&2
 helm package "$tmp/chart" --version "$version" --app-version "v$version" --destination "$tmp" >/dev/null
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds what a release consists of, in a new folder: for each architecture the package, the program and its bill of materials (SPDX); the Helm
-# chart, the CustomResourceDefinitions in one file, the notes from CHANGELOG.md, and SHA256SUMS of all of them. The same sources make the same
-# files, to the byte.
+# Builds what a release consists of, in a new folder: for each architecture the package, the program, also for macOS, and its bill of
+# materials (SPDX); the Helm chart, the CustomResourceDefinitions in one file, the notes from CHANGELOG.md, and SHA256SUMS of all of
+# them. The same sources make the same files, to the byte.
 #
 # Usage: hack/release.sh VERSION FOLDER     VERSION is v1.2.3, and has a section in CHANGELOG.md
 set -euo pipefail
@@ -32,7 +32,7 @@ bill() {
 
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
-make --no-print-directory -C "$top" xpkg chart VERSION="$version" XPKG="$built" CHART="$built"
+make --no-print-directory -C "$top" xpkg chart darwin VERSION="$version" XPKG="$built" CHART="$built"
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -41,9 +41,12 @@ cat "$top"/package/crds/*.yaml >"$out/provider-kcp-$version-crds.yaml"
 mv "$built/provider-kcp-${version#v}.tgz" "$out"
 for package in "$built"/provider-kcp-*.xpkg; do
 	arch=${package##*-} arch=${arch%.xpkg}
-	program=$out/provider-kcp-$version-linux-$arch
 	mv "$package" "$out/provider-kcp-$version-$arch.xpkg"
-	mv "$built/provider-$arch" "$program"
+	mv "$built/provider-$arch" "$built/provider-linux-$arch"
+done
+for built_program in "$built"/provider-linux-* "$built"/provider-darwin-*; do
+	program=$out/provider-kcp-$version-${built_program##*/provider-}
+	mv "$built_program" "$program"
 	bill "$program" >"$program.spdx.json" || die "cannot write the bill of materials of $program"
 done
 touch -d @0 "$out"/* # Helm writes the time of the chart into the registry.

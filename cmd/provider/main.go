@@ -1,5 +1,5 @@
-// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its preflight command
-// reports what a takeover would do.
+// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its
+// preflight command reports what a takeover would do, diff what manifests would change.
 package main
 
 import (
@@ -27,15 +27,25 @@ func main() {
 	app := kingpin.New(filepath.Base(os.Args[0]),
 		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
-	p := newCommands(app)
+	c := newCommands(app)
 	command, err := app.Parse(switches(app, os.Args[1:]))
-	if err != nil && isPreflight(os.Args[1:]) {
+	if err != nil && asksForReport(os.Args[1:]) {
 		exit(preflight.ExitUnknown, err)
 	}
 	kingpin.MustParse(command, err)
 	ctx := ctrl.SetupSignalHandler()
-	if command == commandPreflight {
-		exit(runPreflight(ctx, os.Stdout, p, f))
+	if command != commandRun {
+		silence()
+	}
+	switch command {
+	case commandPreflight:
+		exit(runPreflight(ctx, os.Stdout, &c.preflight, f))
+	case commandImport:
+		exit(runImport(ctx, os.Stdout, &c.imports))
+	case commandTrace:
+		exit(runTrace(ctx, os.Stdout, &c.trace, f))
+	case commandDiff:
+		exit(runDiff(ctx, os.Stdout, &c.diff, f))
 	}
 	f.changed = changed(app)
 	app.FatalIfError(run(ctx, f), "cannot run provider")

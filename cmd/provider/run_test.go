@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 )
 
@@ -41,6 +42,9 @@ func TestCommands(t *testing.T) {
 		args    []string
 		command string
 		want    preflightFlags
+		diff    diffFlags
+		imports importFlags
+		trace   traceFlags
 		debug   bool
 		fails   bool
 	}{
@@ -58,6 +62,22 @@ func TestCommands(t *testing.T) {
 			args:    []string{"--debug", "preflight", "api-syncagent", "-o", "json", "--state-namespace=x"},
 			command: commandPreflight, want: preflightFlags{from: "api-syncagent", output: outputJSON}, debug: true,
 		},
+		"Diff": {
+			reason: "Files may be several, and one the standard input.", args: []string{"diff", "-f", "a.yaml", "-f", "-", "--no-target"},
+			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", ""}, output: outputText, noTarget: true},
+		},
+		"Import": {
+			reason: "Kinds may be several.", command: commandImport,
+			args: []string{"import", "deploy", "svc", "--target-kubeconfig=k", "--provider-config=ProviderConfig/x", "-n", "n", "--selector=a=b", "--adopt"},
+			imports: importFlags{target: "k", output: outputYAML, options: commandline.ImportOptions{
+				Kinds: []string{"deploy", "svc"}, Config: "ProviderConfig/x", Namespace: "n", Selector: "a=b", Adopt: true,
+			}},
+		},
+		"Trace": {
+			reason: "A resource is an argument.", args: []string{"trace", "shop/web", "-n", "n"}, command: commandTrace,
+			trace: traceFlags{which: "shop/web", namespace: "n", output: outputText},
+		},
+		"DiffOfNothing":     {reason: "A file must be named.", args: []string{"diff"}, fails: true},
 		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
 		"UnknownProvider":   {reason: "It must be one of two.", args: []string{"preflight", "provider-helm"}, fails: true},
 		"UnknownArgument":   {reason: "The plain start has no arguments.", args: []string{"start"}, fails: true},
@@ -77,7 +97,8 @@ func TestCommands(t *testing.T) {
 			if command != tc.command || f.debug != tc.debug {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
-			if diff := cmp.Diff(&tc.want, p, cmp.AllowUnexported(preflightFlags{})); diff != "" {
+			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports, trace: tc.trace}
+			if diff := cmp.Diff(want, p, cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{}, traceFlags{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

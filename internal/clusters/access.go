@@ -29,9 +29,10 @@ type access struct {
 func (o Options) access(c credentials) (a access, err error) {
 	k := kubeconfig{}
 	a.config = rest.CopyConfig(o.Injected)
-	switch c.kubeconfig.source {
-	case xpv2.CredentialsSourceInjectedIdentity:
-	case commonv1.CredentialsSourceServiceAccount:
+	byAccount := c.kubeconfig.source == commonv1.CredentialsSourceServiceAccount
+	switch {
+	case c.kubeconfig.source == xpv2.CredentialsSourceInjectedIdentity:
+	case byAccount:
 		a.config = rest.AnonymousClientConfig(o.Injected) // A client certificate would win over a token.
 	default:
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
@@ -57,7 +58,7 @@ func (o Options) access(c credentials) (a access, err error) {
 	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
 	switch {
-	case c.endpoint != "" && c.kubeconfig.source == commonv1.CredentialsSourceServiceAccount:
+	case c.endpoint != "" && byAccount:
 		// Its token is for the server that has issued it, and for no other that somebody names.
 		err = errors.New("spec.credentials.source ServiceAccount does not go with APIExports: use Secret or InjectedIdentity")
 	case c.endpoint != "":
@@ -93,9 +94,9 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	case c.identity.source == commonv1.CredentialsSourceServiceAccount: // It goes with none.
 	case t == commonv1.IdentityGoogle && written:
 		s, err := google.New(c.identity.content, c.writer)
-		return google.As(s, c.account.Name, c.account.Delegates), err
+		return google.As(s, c.googleAccount.Name, c.googleAccount.Delegates), err
 	case t == commonv1.IdentityGoogle:
-		return google.As(google.Default(), c.account.Name, c.account.Delegates), nil
+		return google.As(google.Default(), c.googleAccount.Name, c.googleAccount.Delegates), nil
 	case t == commonv1.IdentityAWSWeb && own:
 		return aws.New(k.clusterName, rolesOf(c)...)
 	case t == commonv1.IdentityAzureServicePrincipal && written:

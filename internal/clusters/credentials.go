@@ -39,14 +39,14 @@ type document struct {
 
 // credentials are what a connection is made from. Who has the same ones has the same connection.
 type credentials struct {
-	kubeconfig   document
-	workspace    string
-	endpoint     string                // URL that is reached instead of the kubeconfig's server, empty if none
-	identityType commonv1.IdentityType // empty if there is no identity
-	identity     document
-	roles        []commonv1.AWSRole           // that the identity assumes
-	account      commonv1.GoogleImpersonation // that the identity impersonates; without a name if it is none
-	as           rest.ImpersonationConfig
+	kubeconfig    document
+	workspace     string
+	endpoint      string                // URL that is reached instead of the kubeconfig's server, empty if none
+	identityType  commonv1.IdentityType // empty if there is no identity
+	identity      document
+	roles         []commonv1.AWSRole           // that the identity assumes
+	googleAccount commonv1.GoogleImpersonation // that the identity impersonates; without a name if it is none
+	as            rest.ImpersonationConfig
 	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes
 	// down an operator's identity or kubeconfig must not get the operator's connection.
 	writer identity.Writer
@@ -59,7 +59,7 @@ func (c credentials) digest() string {
 		string(c.kubeconfig.source), c.kubeconfig.account.String(), c.kubeconfig.path, string(c.kubeconfig.content),
 		string(c.identity.source), c.identity.path, string(c.identity.content),
 		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), fmt.Sprintf("%q", c.roles),
-		fmt.Sprintf("%q", c.account), c.as.UserName,
+		fmt.Sprintf("%q", c.googleAccount), c.as.UserName,
 	}, c.as.Groups...) {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // A hash takes everything.
 	}
@@ -110,7 +110,7 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 		creds.roles = spec.Identity.AWS.AssumeRoleChain
 	}
 	if spec.Identity.ImpersonateServiceAccount != nil {
-		creds.account = *spec.Identity.ImpersonateServiceAccount
+		creds.googleAccount = *spec.Identity.ImpersonateServiceAccount
 	}
 	var failed error
 	creds.identity, failed = r.document(ctx, spec.Identity.ProviderCredentials)

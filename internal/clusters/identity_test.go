@@ -197,8 +197,8 @@ func TestIdentityWithoutKubeconfig(t *testing.T) {
 	}
 }
 
-// TestServiceAccount shows that nothing by which the provider authenticates is left beside the token of a ServiceAccount:
-// a client certificate would win over it. Nor does the token go to an address that somebody names.
+// TestServiceAccount shows that nothing by which the provider authenticates is left beside the token of a
+// ServiceAccount: a client certificate would win over it. Nor does the token go to an address that somebody names.
 func TestServiceAccount(t *testing.T) {
 	ca := rest.TLSClientConfig{CAData: []byte("ca"), ServerName: "control"}
 	own := &rest.Config{
@@ -223,8 +223,8 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestRefusedTokenIsReplaced shows that a token which its target accepts no more, such as that of a ServiceAccount which
-// has been made again, is not used until its end.
+// TestRefusedTokenIsReplaced shows that a token which its target accepts no more, such as that of a ServiceAccount
+// which has been made again, is not used until its end.
 func TestRefusedTokenIsReplaced(t *testing.T) {
 	var minted atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

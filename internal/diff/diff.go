@@ -18,19 +18,41 @@ import (
 // Of returns the operations that make wanted of live, two states of a resource: sorted by path, and with values of
 // Secrets masked. A field that is null counts as one that is not there, as for API servers. Lists of different lengths
 // differ as a whole. It is nil if there is no difference. If live is nil it is one operation, which adds the whole
-// resource.
-func Of(live, wanted map[string]any) []commonv1.DiffOperation {
-	if live == nil {
-		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(mask(wanted, false))}}
+// resource. Secret are the fields, as data.key, that hold values of Secrets although the resource is none.
+func Of(live, wanted map[string]any, secret ...string) []commonv1.DiffOperation {
+	c := comparison{}
+	for _, field := range secret {
+		c = append(c, pointerTo(field))
 	}
-	return compare("", live, wanted, false)
+	if live == nil {
+		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: encode(c.mask("", wanted, c.has("")))}}
+	}
+	return c.compare("", live, wanted, c.has(""))
 }
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
+// A comparison are the JSON pointers of what is masked, beside what is seen to be of a Secret.
+type comparison []string
+
+func (c comparison) has(path string) bool { return slices.Contains(c, path) }
+
+// pointerTo returns the JSON pointer of a field. It ends before the first index, as a server may order a list anew, and
+// is that of the whole resource if the field cannot be parsed.
+func pointerTo(field string) (pointer string) {
+	path, err := fieldpath.Parse(field)
+	for _, s := range path {
+		if err != nil || s.Type == fieldpath.SegmentIndex {
+			break
+		}
+		pointer += "/" + escape.Replace(s.Field)
+	}
+	return pointer
+}
+
 // compare returns the operations that make wanted of live, the values at a path, nil where there is none. A hidden
 // value is masked.
-func compare(path string, live, wanted any, hidden bool) (ops []commonv1.DiffOperation) {
+func (c comparison) compare(path string, live, wanted any, hidden bool) (ops []commonv1.DiffOperation) {
 	before, isMap := live.(map[string]any)
 	after, staysMap := wanted.(map[string]any)
 	items, isList := live.([]any)
@@ -43,13 +65,14 @@ func compare(path string, live, wanted any, hidden bool) (ops []commonv1.DiffOpe
 		all := maps.Clone(before)
 		maps.Copy(all, after)
 		for _, k := range slices.Sorted(maps.Keys(all)) {
-			below := hidden || hides(before, k) || hides(after, k)
-			ops = append(ops, compare(path+"/"+escape.Replace(k), before[k], after[k], below)...)
+			at := path + "/" + escape.Replace(k)
+			below := hidden || hides(before, k) || hides(after, k) || c.has(at)
+			ops = append(ops, c.compare(at, before[k], after[k], below)...)
 		}
 		return ops
 	case isList && staysList && len(items) == len(wantedItems):
 		for i := range items {
-			ops = append(ops, compare(path+"/"+strconv.Itoa(i), items[i], wantedItems[i], hidden)...)
+			ops = append(ops, c.compare(path+"/"+strconv.Itoa(i), items[i], wantedItems[i], hidden)...)
 		}
 		return ops
 	case wanted == nil:
@@ -58,7 +81,7 @@ func compare(path string, live, wanted any, hidden bool) (ops []commonv1.DiffOpe
 	case live == nil:
 		op.Op = "add"
 	}
-	op.Value = encode(mask(wanted, hidden))
+	op.Value = encode(c.mask(path, wanted, hidden))
 	return []commonv1.DiffOperation{op}
 }
 
@@ -108,20 +131,21 @@ func hides(m map[string]any, key string) bool {
 	return key == corev1.LastAppliedConfigAnnotation || IsSecret(m) && (key == "data" || key == "stringData")
 }
 
-// mask returns a copy of a value in which all values of Secrets are masked. A hidden value is itself one, or a map of
-// them.
-func mask(v any, hidden bool) any {
+// mask returns a copy of the value at a path in which all values of Secrets are masked. A hidden value is itself one,
+// or a map of them.
+func (c comparison) mask(path string, v any, hidden bool) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, item := range v {
-			out[k] = mask(item, hidden || hides(v, k))
+			at := path + "/" + escape.Replace(k)
+			out[k] = c.mask(at, item, hidden || hides(v, k) || c.has(at))
 		}
 		return out
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = mask(item, hidden)
+			list[i] = c.mask(path+"/"+strconv.Itoa(i), item, hidden)
 		}
 		return list
 	}

@@ -28,6 +28,7 @@ func TestOf(t *testing.T) {
 		reason  string
 		live    string
 		wanted  string
+		secret  []string
 		want    []string
 		summary string
 	}{
@@ -109,6 +110,25 @@ func TestOf(t *testing.T) {
 			},
 			summary: "s.data.a, s.kind, t.apiVersion, t.data.a, t.kind",
 		},
+		"ValueOfReference": {
+			reason: "Fields into which references write values of Secrets are masked, and those alone.",
+			live:   `{"data":{"a.b":"x","c":"1"},"m":{"k":"x"}}`, wanted: `{"data":{"a.b":"y","c":"2"},"m":{"k":"y"}}`,
+			secret: []string{"data[a.b]", "m"},
+			want:   []string{`replace /data/a.b "***"`, `replace /data/c "2"`, `replace /m/k "***"`}, summary: "data[a.b], data.c, m.k",
+		},
+		"ValueOfReferenceInList": {
+			reason: "A server may order a list anew, so that all of it is.",
+			live:   `{"l":[{"v":"x"},{"v":"y"}]}`, wanted: `{"l":[{"v":"x"},{"v":"z"},{"v":"y"}]}`, secret: []string{"l[1].v"},
+			want: []string{`replace /l [{"v":"***"},{"v":"***"},{"v":"***"}]`}, summary: "l",
+		},
+		"ValueOfReferenceMissing": {
+			reason: "So are they in a resource that would be made.",
+			wanted: `{"data":{"a":"x","b":"1"}}`, secret: []string{"data.a"}, want: []string{`add  {"data":{"a":"***","b":"1"}}`},
+		},
+		"UnknownFieldOfReference": {
+			reason: "A field that cannot be told masks everything.",
+			wanted: `{"data":{"a":"x"}}`, secret: []string{"data[a"}, want: []string{`add  {"data":{"a":"***"}}`},
+		},
 		"Namesake": {
 			reason: "A kind of that name in another group is none.",
 			live:   `{"apiVersion":"example.org/v1","kind":"Secret","data":{"a":"x"}}`,
@@ -117,7 +137,7 @@ func TestOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ops := Of(resource(t, tc.live), resource(t, tc.wanted))
+			ops := Of(resource(t, tc.live), resource(t, tc.wanted), tc.secret...)
 			var got []string
 			for _, op := range ops {
 				line := op.Op + " " + op.Path

@@ -145,8 +145,8 @@ func length(v ref.Val) int {
 		return len(v)
 	case types.Bytes:
 		return len(v)
-	case traits.Lister, traits.Mapper:
-		n, _ := v.(traits.Sizer).Size().(types.Int)
+	case traits.Sizer: // lists and maps
+		n, _ := v.Size().(types.Int)
 		return int(n)
 	}
 	return 0

@@ -68,6 +68,7 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, gvk schema.Group
 		var all []counted
 		list, err := mgr.GetScheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err == nil {
+			//nolint:forcetypeassert // A list of one of our kinds is one.
 			err = mgr.GetClient().List(ctx, list.(client.ObjectList), client.UnsafeDisableDeepCopy)
 		}
 		if err == nil {

@@ -43,7 +43,7 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	}
 	configs, known := p.publishConfigs(ctx)
 	var all []*published
-	if err := p.each(ctx, publishedKind, func(u *unstructured.Unstructured, s *kindSchema) {
+	if err := p.each(ctx, publishedKind, func(u *unstructured.Unstructured, s *Schema) {
 		if o := p.readPublished(ctx, u, s); o != nil {
 			all = append(all, o)
 		}
@@ -133,7 +133,7 @@ func configFields(agents ...workload) string {
 }
 
 // readPublished returns a PublishedResource of this provider, nil if it is none, or none that can be read.
-func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) *published {
+func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, s *Schema) *published {
 	if !p.options.Selector.Matches(labels.Set(u.GetLabels())) {
 		p.t.add(differs(whatPublished+" that is not selected", "--published-resource-selector leaves it to another provider"),
 			u.GetName())

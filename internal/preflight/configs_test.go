@@ -153,7 +153,7 @@ spec: {credentials: {source: InjectedIdentity}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSchema(definitions["clusterproviderconfigs.kubernetes.m.crossplane.io"], "v1alpha1")
+	s, err := NewSchema(definitions["clusterproviderconfigs.kubernetes.m.crossplane.io"], "v1alpha1")
 	if err != nil {
 		t.Fatal(err)
 	}

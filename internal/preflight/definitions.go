@@ -15,9 +15,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -117,15 +119,15 @@ const (
 	costOfObject = 10_000_000
 )
 
-// A kindSchema is that of one version of a kind of ours, as an API server uses it.
-type kindSchema struct {
+// A Schema is that of one version of a kind of ours, as an API server uses it.
+type Schema struct {
 	fields     *structural.Structural
 	validation validation.SchemaValidator
 	rules      *cel.Validator // nil if there are none
 }
 
-// newSchema compiles the schema of a version of a definition.
-func newSchema(d *apiextensionsv1.CustomResourceDefinition, version string) (*kindSchema, error) {
+// NewSchema compiles the schema of a version of a definition.
+func NewSchema(d *apiextensionsv1.CustomResourceDefinition, version string) (*Schema, error) {
 	v := projection.VersionOf(d, version)
 	if v == nil || v.Schema == nil {
 		return nil, errors.Errorf("CustomResourceDefinition %q has no schema of version %q", d.GetName(), version)
@@ -135,7 +137,7 @@ func newSchema(d *apiextensionsv1.CustomResourceDefinition, version string) (*ki
 		v.Schema.OpenAPIV3Schema, props, nil); err != nil {
 		return nil, errors.Wrapf(err, "cannot convert the schema of %q", d.GetName())
 	}
-	s := &kindSchema{}
+	s := &Schema{}
 	var err error
 	if s.fields, err = structural.NewStructural(props); err != nil {
 		return nil, errors.Wrapf(err, "cannot read the schema of %q", d.GetName())
@@ -147,12 +149,18 @@ func newSchema(d *apiextensionsv1.CustomResourceDefinition, version string) (*ki
 	return s, nil
 }
 
-// complete gives an object the defaults of the schema.
-func (s *kindSchema) complete(u *unstructured.Unstructured) { defaulting.Default(u.Object, s.fields) }
+// Complete gives an object the defaults of the schema.
+func (s *Schema) Complete(u *unstructured.Unstructured) { defaulting.Default(u.Object, s.fields) }
 
-// check returns what an API server would refuse of a new object that has the defaults: each text names a field. The
+// Unknown returns the fields of an object that the schema does not have, which an API server would drop.
+func (s *Schema) Unknown(u *unstructured.Unstructured) []string {
+	return pruning.PruneWithOptions(runtime.DeepCopyJSON(u.Object), s.fields, true,
+		structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+}
+
+// Check returns what an API server would refuse of a new object that has the defaults: each text names a field. The
 // texts do not repeat values, which may be secret. The status is not looked at: we write it anew.
-func (s *kindSchema) check(ctx context.Context, u *unstructured.Unstructured) []string {
+func (s *Schema) Check(ctx context.Context, u *unstructured.Unstructured) []string {
 	desired := maps.Clone(u.Object)
 	delete(desired, "status")
 	wrong := validation.ValidateCustomResource(nil, desired, s.validation)

@@ -118,12 +118,12 @@ func (t *tally) report(from string) Report {
 	return r
 }
 
-// WriteJSON writes a report as one JSON object.
-func (r Report) WriteJSON(w io.Writer) error {
+// WriteJSON writes a report of any command as one JSON object.
+func WriteJSON(w io.Writer, report any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return errors.Wrap(e.Encode(r), "cannot write report")
+	return errors.Wrap(e.Encode(report), "cannot write report")
 }
 
 // indent begins the lines that belong to a row: it is as wide as the columns before what the row is about.
@@ -135,7 +135,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %6s  %s\n", "EFFECT", "COUNT", "WHAT")
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, printed(f.What))
+		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, Printed(f.What))
 		f.writeLine(&b, "why:  ", f.Why)
 		f.writeLine(&b, "cure: ", f.Cure)
 		f.writeLine(&b, "at:   ", f.places())
@@ -148,12 +148,12 @@ func (r Report) WriteTable(w io.Writer) error {
 // writeLine writes a line below a row, unless the text is empty.
 func (f Finding) writeLine(b *strings.Builder, begin, text string) {
 	if text != "" {
-		fmt.Fprintf(b, "%s %s%s\n", indent, begin, printed(text))
+		fmt.Fprintf(b, "%s %s%s\n", indent, begin, Printed(text))
 	}
 }
 
-// printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
-func printed(text string) string {
+// Printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
+func Printed(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

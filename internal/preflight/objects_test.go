@@ -72,7 +72,7 @@ func judgeObject(t *testing.T, crossNamespace bool, u *unstructured.Unstructured
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
+	s, err := NewSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
 	if err != nil {
 		t.Fatal(err)
 	}

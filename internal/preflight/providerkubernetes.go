@@ -27,7 +27,7 @@ import (
 // A kind is one whose objects are judged.
 type kind struct {
 	at    schema.GroupVersionResource
-	judge func(*pass, context.Context, *unstructured.Unstructured, *kindSchema)
+	judge func(*pass, context.Context, *unstructured.Unstructured, *Schema)
 }
 
 // Kinds that provider-kubernetes has.
@@ -53,7 +53,7 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 		return err
 	}
 	for _, k := range kinds {
-		judge := func(u *unstructured.Unstructured, s *kindSchema) { k.judge(p, ctx, u, s) }
+		judge := func(u *unstructured.Unstructured, s *Schema) { k.judge(p, ctx, u, s) }
 		if err := p.each(ctx, k.at, judge); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 }
 
 // judgeCollection adds what becomes of an ObservedObjectCollection.
-func (p *pass) judgeCollection(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) {
+func (p *pass) judgeCollection(ctx context.Context, u *unstructured.Unstructured, s *Schema) {
 	what := u.GetKind() + " of " + u.GroupVersionKind().Group
 	if judgeSchema(ctx, p.t, u, s, what) {
 		p.t.add(kept(what), nameOf(u))
@@ -76,7 +76,7 @@ func (p *pass) judgeCollection(ctx context.Context, u *unstructured.Unstructured
 }
 
 // judgeConfig adds what becomes of a ProviderConfig.
-func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) {
+func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s *Schema) {
 	what := u.GetKind() + " of " + u.GroupVersionKind().Group
 	if !judgeSchema(ctx, p.t, u, s, what) {
 		return
@@ -101,7 +101,7 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 
 // each calls f with each object of a kind that both providers have, and adds what becomes of the definition.
 func (p *pass) each(
-	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured, *kindSchema),
+	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured, *Schema),
 ) error {
 	is := p.definitionOf(at)
 	if is == nil {
@@ -113,7 +113,7 @@ func (p *pass) each(
 			"upgrade the former provider first, and run this again"), is.GetName())
 		return nil
 	}
-	s, err := newSchema(p.ours[at.GroupResource().String()], at.Version)
+	s, err := NewSchema(p.ours[at.GroupResource().String()], at.Version)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (p *pass) definitionOf(at schema.GroupVersionResource) *apiextensionsv1.Cus
 }
 
 // judgeObject adds what becomes of an Object of either scope.
-func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) {
+func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s *Schema) {
 	var o object.Object = &objectv1alpha2.Object{}
 	if u.GetNamespace() != "" {
 		o = &mobjectv1alpha1.Object{}
@@ -210,9 +210,9 @@ func (p *pass) judgeState(what string, o object.Object) {
 }
 
 // judgeSchema completes an object by our schema, adds what the schema refuses, and reports whether that is nothing.
-func judgeSchema(ctx context.Context, t *tally, u *unstructured.Unstructured, s *kindSchema, what string) bool {
-	s.complete(u)
-	wrong := s.check(ctx, u)
+func judgeSchema(ctx context.Context, t *tally, u *unstructured.Unstructured, s *Schema, what string) bool {
+	s.Complete(u)
+	wrong := s.Check(ctx, u)
 	for _, text := range wrong {
 		t.add(refused(what+" that our CustomResourceDefinition refuses", text, "change the field"), nameOf(u))
 	}

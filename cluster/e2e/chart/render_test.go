@@ -222,18 +222,19 @@ func read(t *testing.T, path string) []byte {
 func TestRefusedValues(t *testing.T) {
 	chart := buildChart(t, "v0.1.0", t.TempDir())
 	for value, want := range map[string]string{
-		"publising.selector=a":                               "'publising'", // Misspelt.
-		"log.level=debug":                                    "at '/log'",
-		"replicas=two":                                       "at '/replicas'",
-		"log.format=text":                                    "at '/log/format'",
-		"publishing.stateNamespace=A_B":                      "at '/publishing/stateNamespace'",
-		"publishing.resources={hats}":                        "at '/publishing/resources/0'",
-		"image.digest=latest":                                "at '/image/digest'",
-		"leaderElection.leaseDuration=1500ms":                "at '/leaderElection/leaseDuration'",
-		"extraArgs={-d}":                                     "at '/extraArgs/0'",
-		"metrics.serviceMonitor.enabled=true":                "metrics.serviceMonitor.enabled: needs metrics.service.enabled",
-		"replicas=2,leaderElection.enabled=false":            "replicas: more than one needs leaderElection.enabled",
-		"metrics.enabled=false,metrics.service.enabled=true": "metrics.service.enabled: needs metrics.enabled",
+		"publising.selector=a":                                  "'publising'", // Misspelt.
+		"log.level=debug":                                       "at '/log'",
+		"replicas=two":                                          "at '/replicas'",
+		"log.format=text":                                       "at '/log/format'",
+		"publishing.stateNamespace=A_B":                         "at '/publishing/stateNamespace'",
+		"publishing.resources={hats}":                           "at '/publishing/resources/0'",
+		"image.digest=latest":                                   "at '/image/digest'",
+		"leaderElection.leaseDuration=1500ms":                   "at '/leaderElection/leaseDuration'",
+		"extraArgs={-d}":                                        "at '/extraArgs/0'",
+		"metrics.serviceMonitor.enabled=true":                   "metrics.serviceMonitor.enabled: needs metrics.service.enabled",
+		"replicas=2,leaderElection.enabled=false":               "replicas: more than one needs leaderElection.enabled",
+		"metrics.enabled=false,metrics.service.enabled=true":    "metrics.service.enabled: needs metrics.enabled",
+		"metrics.enabled=false,metrics.podMonitor.enabled=true": "metrics.podMonitor.enabled: needs metrics.enabled",
 		// The program refuses a flag that is there twice.
 		"extraArgs={--state-namespace=a}":               "--state-namespace is set by the value publishing.stateNamespace",
 		"extraArgs={--no-debug}":                        "--debug is set by the value log.debug",

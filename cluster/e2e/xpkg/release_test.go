@@ -58,6 +58,8 @@ func TestRelease(t *testing.T) {
 	want := []string{
 		"SHA256SUMS", "notes.md", "provider-kcp-1.2.3.tgz", "provider-kcp-v1.2.3-amd64.xpkg",
 		"provider-kcp-v1.2.3-arm64.xpkg", "provider-kcp-v1.2.3-crds.yaml",
+		"provider-kcp-v1.2.3-darwin-amd64", "provider-kcp-v1.2.3-darwin-amd64.spdx.json",
+		"provider-kcp-v1.2.3-darwin-arm64", "provider-kcp-v1.2.3-darwin-arm64.spdx.json",
 		"provider-kcp-v1.2.3-linux-amd64", "provider-kcp-v1.2.3-linux-amd64.spdx.json",
 		"provider-kcp-v1.2.3-linux-arm64", "provider-kcp-v1.2.3-linux-arm64.spdx.json",
 	}

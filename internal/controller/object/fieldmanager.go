@@ -20,8 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// indexName is the index of Objects by their name, in all namespaces.
-const indexName = "name"
+// indexName is the index of Objects by their name, in all namespaces. API servers select by the same field.
+const indexName = "metadata.name"
 
 // An Index finds the Objects of both scopes.
 type Index struct {

@@ -38,12 +38,13 @@ func owns(o Object) bool { return policy.Owns(o.GetManagementPolicies()) && !dry
 // previews reports whether an Object says what an apply would change: on a dry run, or when its policy does not allow
 // to apply but its manifest says more than which resource it is.
 func previews(o Object) bool {
+	return dryRun(o) || observes(o) && saysMore(o.Desired().ForProvider.Manifest.Raw)
+}
+
+// observes reports whether the policies of an Object do not allow to apply.
+func observes(o Object) bool {
 	p := o.GetManagementPolicies()
-	if dryRun(o) {
-		return true
-	}
-	return !policy.Allows(p, xpv2.ManagementActionCreate) && !policy.Allows(p, xpv2.ManagementActionUpdate) &&
-		saysMore(o.Desired().ForProvider.Manifest.Raw)
+	return !policy.Allows(p, xpv2.ManagementActionCreate) && !policy.Allows(p, xpv2.ManagementActionUpdate)
 }
 
 // saysMore reports whether a manifest has fields beside those that identify the resource.
@@ -124,10 +125,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		e.retry = wait
 		return nil
 	}
-	wanted, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
-	if err == nil {
-		wanted, err = e.Client(e.manager).DryRun(ctx, wanted)
-	}
+	wanted, err := e.wanted(ctx)
 	var ops []commonv1.DiffOperation
 	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
@@ -141,7 +139,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 			e.retry, hash = compareAgain, ""
 		}
 	default:
-		ops = diff.Of(applicable(e.live), applicable(wanted))
+		ops = diff.Of(applicable(e.live), wanted, e.SecretFields...)
 		c = e.outcome(ops)
 	}
 	o.Observed().Diff, o.Observed().Compared = diff.Limit(ops), hash
@@ -149,6 +147,15 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	c.Message = managedadapter.Clip(c.Message, messageBytes)
 	o.SetConditions(c)
 	return nil
+}
+
+// wanted returns what an apply can change of the resource, as it would be after one.
+func (e *remote) wanted(ctx context.Context) (map[string]any, error) {
+	u, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
+	if err == nil {
+		u, err = e.Client(e.manager).DryRun(ctx, u)
+	}
+	return applicable(u), err
 }
 
 // applicable returns what an apply can change of a resource: all but its status, the metadata that the server alone

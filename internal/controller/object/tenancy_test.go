@@ -136,32 +136,36 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 }
 
 // TestServiceAccountOfControlPlane shows that Objects are kept on the control plane as a ServiceAccount there, with its
-// rights and no others, although the provider has all of them by its client certificate; and that an account which does
-// not exist yet is awaited.
+// rights and no others, although the provider has all of them by its client certificate; and what is told of an account
+// that does not exist.
 func TestServiceAccountOfControlPlane(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		ns, other := local.Namespace(t), local.Namespace(t)
-		robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}
-		role, binding := build.RightsIn(ns, "robot", robot, keeping...)
-		spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
-			Source:            commonv1.CredentialsSourceServiceAccount,
-			ServiceAccountRef: &commonv1.ServiceAccountReference{Name: "robot"},
-		}}
-		if s.Name == build.Cluster().Name {
-			spec.Credentials.ServiceAccountRef.Namespace = ns
+		user := "system:serviceaccount:" + ns + ":robot"
+		role, binding := build.RightsIn(ns, "robot", build.User(user), keeping...)
+		kube.Create(t, c, role, binding, &corev1.ServiceAccount{ObjectMeta: build.Meta(ns, "robot")})
+		for _, account := range []string{"robot", "nobody"} {
+			spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
+				Source:            commonv1.CredentialsSourceServiceAccount,
+				ServiceAccountRef: &commonv1.ServiceAccountReference{Name: account},
+			}}
+			if s.Name == build.Cluster().Name {
+				spec.Credentials.ServiceAccountRef.Namespace = ns
+			}
+			kube.Create(t, c, s.Config(ns, ns+"-"+account, spec))
 		}
-		o := s.Object(ns, ns+"-own", ns, build.ConfigMap(ns, "own", "by", "robot"))
-		kube.Create(t, c, role, binding, s.Config(ns, ns, spec), o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection),
-			"ServiceAccount "+ns+"/robot does not exist on the control plane")
-		kube.Create(t, c, &corev1.ServiceAccount{ObjectMeta: build.Meta(ns, "robot")})
-		awaitReady(t, c, o)
-		thief := s.Object(ns, ns+"-stolen", ns, build.ConfigMap(other, "stolen"))
-		kube.Create(t, c, thief)
-		awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), "system:serviceaccount:"+ns+":robot")
-		if got := local.Audit(t).Since(kube.Mark{}).By("system:serviceaccount:" + ns + ":robot").Count(); got["patch configmaps"] == 0 {
-			t.Errorf("requests of the ServiceAccount: want a patch, got %v", got)
+		object := func(name, account, namespace string) build.Object {
+			return s.Object(ns, ns+"-"+name, ns+"-"+account, build.ConfigMap(namespace, name))
+		}
+		createReady(t, c, object("own", "robot", ns))
+		thief, lost := object("stolen", "robot", other), object("lost", "nobody", ns)
+		kube.Create(t, c, thief, lost)
+		awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), user)
+		awaitCondition(t, c, lost, failed(commonv1.ReasonInvalidConnection),
+			"ServiceAccount "+ns+"/nobody does not exist on the control plane")
+		if got := local.Audit(t).Since(kube.Mark{}).By(user).Count(); got["patch configmaps"] != 1 {
+			t.Errorf("requests of the ServiceAccount: want one patch, got %v", got)
 		}
 	})
 }

@@ -279,6 +279,11 @@ func discover(c *clusters.Cluster, r schema.GroupVersionResource) (objectsync.Re
 	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
 	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
 	if err != nil {
+		// An API server answers 404 as anything else may do. Its list of groups is an answer of its own.
+		groups, unknown := c.Discovery().ServerGroups()
+		if unknown == nil && !slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == r.Group }) {
+			return out, errors.Errorf("%s does not serve %s: install it, or correct spec.related", c.Server(), r)
+		}
 		return out, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
 	}
 	for _, is := range list.APIResources {
@@ -293,7 +298,7 @@ func discover(c *clusters.Cluster, r schema.GroupVersionResource) (objectsync.Re
 		}
 	}
 	if out.Kind == "" {
-		return out, errors.Errorf("%s does not serve %s", c.Server(), r)
+		return out, errors.Errorf("%s does not serve %s: install it, or correct spec.related", c.Server(), r)
 	}
 	return out, nil
 }

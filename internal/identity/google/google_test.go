@@ -23,8 +23,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
 }
 
-// TestImpersonation shows what Google is asked for, by the way that the writer of the credentials may take: there is one
-// host, whoever they are.
+// TestImpersonation shows what Google is asked for, by the way that the writer of the credentials may take: there is
+// one host, whoever they are.
 func TestImpersonation(t *testing.T) {
 	const (
 		scopes = `"scope":["https://www.googleapis.com/auth/cloud-platform",` +
@@ -39,7 +39,7 @@ func TestImpersonation(t *testing.T) {
 		err       string
 	}{
 		"Direct": {
-			reason: "The base asks for the account.", body: `{` + scopes + `}`,
+			reason: "The base asks for the account.", body: `{"delegates":[],` + scopes + `}`,
 			answer: `{"accessToken":"theirs","expireTime":"2033-01-02T03:04:05Z"}`,
 		},
 		"Delegates": {
@@ -48,14 +48,16 @@ func TestImpersonation(t *testing.T) {
 			answer: `{"accessToken":"theirs","expireTime":"2033-01-02T03:04:05Z"}`,
 		},
 		"Refused": {
-			reason: "A refusal is told without its words.", body: `{` + scopes + `}`, err: refused + "403 Forbidden",
+			reason: "A refusal is told without its words.", body: `{"delegates":[],` + scopes + `}`,
+			err: refused + "403 Forbidden",
 		},
 		"Endless": {
-			reason: "A token has an end.", body: `{` + scopes + `}`, answer: `{"accessToken":"theirs"}`,
+			reason: "A token has an end.", body: `{"delegates":[],` + scopes + `}`, answer: `{"accessToken":"theirs"}`,
 			err: refused + "with no token",
 		},
 		"NoJSON": {
-			reason: "An answer may be anything.", body: `{` + scopes + `}`, answer: "hunter2", err: refused + "with no token",
+			reason: "An answer may be anything.", body: `{"delegates":[],` + scopes + `}`, answer: "hunter2",
+			err: refused + "with no token",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

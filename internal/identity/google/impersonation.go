@@ -40,16 +40,13 @@ func (i impersonation) Token(ctx context.Context) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := map[string]any{"scope": scopes()}
-	if len(i.delegates) > 0 {
-		names := make([]string, 0, len(i.delegates))
-		for _, d := range i.delegates {
-			names = append(names, "projects/-/serviceAccounts/"+d)
-		}
-		asked["delegates"] = names
+	delegates := make([]string, len(i.delegates))
+	for n, d := range i.delegates {
+		delegates[n] = "projects/-/serviceAccounts/" + d
 	}
 	e := identity.NewExchange(ctx)
-	t, err := ask(ctx, e.Client(), own, accounts+i.account+":generateAccessToken", asked)
+	t, err := ask(ctx, e.Client(), own, accounts+i.account+":generateAccessToken",
+		map[string]any{"scope": scopes(), "delegates": delegates})
 	if err != nil {
 		return nil, errors.Errorf("cannot impersonate Google service account %s: %s", i.account,
 			e.Reason("the token endpoint answers with no token"))

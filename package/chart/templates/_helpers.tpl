@@ -79,6 +79,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
 {{- end -}}
+{{- if and .Values.metrics.podMonitor.enabled (not .Values.metrics.enabled) -}}
+{{- fail "metrics.podMonitor.enabled: needs metrics.enabled" -}}
+{{- end -}}
 {{- $values := dict "leader-election" "leaderElection" "shards" "shards" "state-namespace" "publishing.stateNamespace" "published-resource-selector" "publishing.selector" "restrict-cluster-provider-configs" "tenancy.restrictClusterProviderConfigs" "log-format" "log.format" "debug" "log.debug" "metrics-bind-address" "metrics.enabled" "health-probe-bind-addr" "" -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := regexReplaceAll "^--(no-)?(leader-election|[a-z-]+).*$" . "${2}" -}}

@@ -1,0 +1,276 @@
+package commandline
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
+	"github.com/crossplane-contrib/provider-kcp/package/crds"
+)
+
+const (
+	// patience is how long is waited for watches and for first answers, and pause how long between two looks.
+	patience = 30 * time.Second
+	pause    = 20 * time.Millisecond
+)
+
+// Options say what manifests are compared with.
+type Options struct {
+	// Files hold the manifests; - is In.
+	Files []string
+	In    io.Reader
+	// ControlPlane is how the control plane of Objects is reached, nil to reach neither that nor a target. Namespace is
+	// that of namespaced manifests of ours without one.
+	ControlPlane *rest.Config
+	Namespace    string
+	// Target is how the cluster is reached that all manifests are compared with, nil for those of the ProviderConfigs of
+	// Objects. TargetNamespace is that of namespaced resources without an Object and without a namespace.
+	Target          *rest.Config
+	TargetNamespace string
+	// Connections are the options of connections that the provider has. The control plane is added.
+	Connections clusters.Options
+	// Sanitized says that the statuses of Objects do not show the values of Secrets.
+	Sanitized bool
+}
+
+// A differ compares manifests.
+type differ struct {
+	options     Options
+	definitions map[string]*apiextensionsv1.CustomResourceDefinition
+	local       client.Client
+	compared    object.Options
+	target      *clusters.Cluster
+	registries  []*clusters.Registry
+}
+
+// Diff returns what manifests would change. An error means that nothing could be compared.
+func Diff(ctx context.Context, o Options) (Report, error) {
+	d, r := &differ{options: o}, Report{Results: []Result{}}
+	var docs []document
+	for _, file := range o.Files {
+		more, err := read(file, o.In)
+		if err != nil {
+			return r, err
+		}
+		docs = append(docs, more...)
+	}
+	var err error
+	if d.definitions, err = crds.All(); err != nil {
+		return r, errors.Wrap(err, "cannot read our definitions")
+	}
+	if o.ControlPlane != nil {
+		defer d.close()
+		if err := d.connect(); err != nil {
+			return r, err
+		}
+	}
+	for _, doc := range docs {
+		r.add(d.judge(ctx, doc))
+	}
+	return r, nil
+}
+
+// connect connects to the control plane, and to the target if one was named.
+func (d *differ) connect() error {
+	scheme := runtime.NewScheme()
+	err := apis.AddToScheme(scheme)
+	if err == nil {
+		d.local, err = client.New(d.options.ControlPlane, client.Options{Scheme: scheme})
+	}
+	if err != nil {
+		return errors.Wrap(err, "cannot make client of the control plane")
+	}
+	registry, err := d.registry(d.options.ControlPlane)
+	if err != nil {
+		return err
+	}
+	d.compared = object.Options{
+		Options: targetresource.Options{Registry: registry},
+		References: reference.NewResolver(reference.Options{
+			Cluster: registry.Local(), Wake: func(informer.Owner) {}, Sanitized: d.options.Sanitized,
+			CrossNamespace: d.options.Connections.AllowCrossNamespace,
+		}),
+		Index: object.IndexOf(d.local, scope.ClusterObject(nil).NewList, scope.NamespacedObject(nil).NewList),
+	}
+	if d.options.Target == nil {
+		return nil
+	}
+	named, err := d.registry(d.options.Target)
+	if err == nil {
+		d.target = named.Local()
+	}
+	return err
+}
+
+// registry returns a registry of connections whose own cluster is that of a configuration.
+func (d *differ) registry(cfg *rest.Config) (*clusters.Registry, error) {
+	o := d.options.Connections
+	o.Injected = cfg
+	r, err := clusters.NewRegistry(o)
+	if err == nil {
+		d.registries = append(d.registries, r)
+	}
+	return r, errors.Wrap(err, "cannot make registry of connections")
+}
+
+func (d *differ) close() {
+	for _, r := range d.registries {
+		r.Close()
+	}
+}
+
+// settle calls a function until it is not too early for an answer.
+func settle(ctx context.Context, f func(context.Context) error) (err error) {
+	_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
+		err = f(ctx)
+		return !apierrors.IsConflict(err) && !clusters.IsBrief(err), nil
+	}) // What it says last counts.
+	return err
+}
+
+// judge returns what becomes of a manifest.
+func (d *differ) judge(ctx context.Context, doc document) Result {
+	if doc.err != nil {
+		return Result{Effect: Invalid, Object: doc.at, Message: doc.err.Error()}
+	}
+	definition := d.definitionOf(doc.Unstructured)
+	if definition == nil {
+		return d.judgeResource(ctx, doc.Unstructured)
+	}
+	if doc.GetNamespace() == "" && definition.Spec.Scope == apiextensionsv1.NamespaceScoped {
+		doc.SetNamespace(d.options.Namespace)
+	}
+	o, wrong := d.compile(ctx, doc.Unstructured, definition)
+	r := Result{Effect: None}
+	switch {
+	case len(wrong) > 0:
+		r.Effect, r.Message = Invalid, strings.Join(wrong, "; ")
+	case o != nil && d.local != nil:
+		r = d.recall(ctx, o)
+	}
+	r.Object = nameOf(doc, doc.GetKind())
+	return r
+}
+
+// recall returns what an Object would change that may be on the control plane already: its status counts.
+func (d *differ) recall(ctx context.Context, o object.Object) Result {
+	known := newObject(o.GetObjectKind().GroupVersionKind().GroupKind())
+	err := d.local.Get(ctx, client.ObjectKeyFromObject(o), known)
+	if client.IgnoreNotFound(err) != nil {
+		return Result{Effect: Unknown, Message: errors.Wrap(err, "cannot get the Object from the control plane").Error()}
+	}
+	o.SetUID(known.GetUID())
+	*o.Observed() = *known.Observed()
+	return d.compare(ctx, o)
+}
+
+// judgeResource returns what becomes of the manifest of a resource, as if it were that of a new Object of its name.
+func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured) Result {
+	name := nameOf(u, u.GetKind())
+	switch {
+	case d.local == nil:
+		return Result{Effect: None, Resource: name}
+	case d.target == nil:
+		return Result{Effect: Unknown, Resource: name, Message: "it is no Object: say by --target-kubeconfig where it goes"}
+	case u.GetNamespace() == "":
+		u.SetNamespace(d.options.TargetNamespace) // What is not namespaced loses it again.
+	}
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return Result{Effect: Invalid, Resource: name, Message: "it has no kind"}
+	}
+	o := &objectv1alpha2.Object{}
+	o.SetName(u.GetName())
+	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
+	o.Spec.ForProvider.Manifest.Raw = raw
+	r := d.compare(ctx, o)
+	r.Resource = cmp.Or(r.Resource, name)
+	return r
+}
+
+// compare returns what an Object would change.
+func (d *differ) compare(ctx context.Context, o object.Object) Result {
+	var c object.Comparison
+	err := settle(ctx, func(ctx context.Context) (err error) {
+		switch o := o.(type) {
+		case *objectv1alpha2.Object:
+			c, err = compareAs(ctx, d, scope.ClusterObject(d.local), o)
+		case *mobjectv1alpha1.Object:
+			c, err = compareAs(ctx, d, scope.NamespacedObject(d.local), o)
+		}
+		return err
+	})
+	r := Result{Effect: None, Resource: c.Resource, Target: c.Target}
+	switch {
+	case err != nil && isInvalid(err):
+		r.Effect, r.Message = Invalid, err.Error()
+	case err != nil:
+		r.Effect, r.Message = Unknown, err.Error()
+	default:
+		r.take(c)
+	}
+	return r
+}
+
+func compareAs[T object.Object](ctx context.Context, d *differ, k scope.Kind[T], o T) (object.Comparison, error) {
+	return object.Comparer[T]{Kind: k, Options: d.compared, Target: d.target}.Compare(ctx, o)
+}
+
+// isInvalid reports whether an error can only be cured by another manifest.
+func isInvalid(err error) bool {
+	reason := cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason)
+	return slices.Contains([]xpv2.ConditionReason{
+		commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle,
+	}, reason)
+}
+
+// take fills in what a comparison has found.
+func (r *Result) take(c object.Comparison) {
+	r.Diff, r.Was = c.Operations, c.Reverse
+	switch {
+	case c.Missing:
+		r.Effect = Creates
+	case len(c.Operations) > 0 || c.Replaced != "":
+		r.Effect = Changes
+	default:
+		return
+	}
+	var said []string
+	if c.Replaced != "" {
+		said = append(said, "it takes the place of "+c.Replaced)
+	}
+	if !c.Allowed {
+		said = append(said, "the management policies do not allow that")
+	}
+	r.Message = strings.Join(said, "; ")
+}
+
+// nameOf names a manifest: its kind, namespace and name.
+func nameOf(u metav1.Object, kind string) string {
+	return kind + " " + cache.MetaObjectToName(u).String()
+}
