@@ -176,3 +176,33 @@ func TestUsualRights(t *testing.T) {
 		}
 	}
 }
+
+// tested is a row of the table of versions, and modules are those whose programs tests run, by what the table calls them.
+var (
+	tested  = regexp.MustCompile(`(?m)^\|([^|]+)\|(\d+\.\d+\.\d+)\|`)
+	modules = map[string]string{
+		"Kubernetes": "k8s.io/kubernetes", "kcp": "github.com/kcp-dev/kcp", "Crossplane": "github.com/crossplane/crossplane",
+		"Operator Lifecycle Manager": "github.com/operator-framework/operator-lifecycle-manager", "Helm": "helm.sh/helm/v3",
+		"cert-manager":        "github.com/cert-manager/cert-manager",
+		"provider-kubernetes": "github.com/crossplane-contrib/provider-kubernetes",
+	}
+)
+
+// TestTestedVersions shows that each version that the page of support calls tested is one that a tool of the tests pins.
+func TestTestedVersions(t *testing.T) {
+	var pins strings.Builder
+	for _, f := range find(t, "../hack/tools", ".mod") {
+		pins.WriteString(read(t, f))
+	}
+	_, table := section(t, "../docs/reference/support.md", "## Versions")
+	rows := tested.FindAllStringSubmatch(table, -1)
+	if len(rows) < len(modules) {
+		t.Errorf("want a version of each of %d projects, got %d", len(modules), len(rows))
+	}
+	for _, m := range rows {
+		pin := regexp.MustCompile(regexp.QuoteMeta(modules[m[1]]) + `(/v\d)? v` + regexp.QuoteMeta(m[2]) + `\s`)
+		if modules[m[1]] == "" || !pin.MatchString(pins.String()) {
+			t.Errorf("no tool of the tests pins %s %s", m[1], m[2])
+		}
+	}
+}
