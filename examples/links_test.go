@@ -154,7 +154,8 @@ var ofRuntime = []string{
 	string(xpv2.ReasonAvailable), string(xpv2.ReasonUnavailable), string(xpv2.ReasonCreating), string(xpv2.ReasonDeleting),
 	string(xpv2.ReasonReconcileSuccess), string(xpv2.ReasonReconcileError), string(xpv2.ReasonReconcilePaused),
 	string(providerconfig.ReasonInUse),
-	"CannotConnectToProvider", "CannotResolveResourceReferences", "CannotObserveExternalResource", "CannotCreateExternalResource",
+	"CannotConnectToProvider", "CannotResolveResourceReferences", "CannotObserveExternalResource",
+	"CannotCreateExternalResource",
 	"CannotUpdateExternalResource", "CannotDeleteExternalResource", "CannotUpdateManagedResource",
 	"CannotPublishConnectionDetails", "CreatedExternalResource", "UpdatedExternalResource",
 }

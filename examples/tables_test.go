@@ -177,7 +177,7 @@ func TestUsualRights(t *testing.T) {
 	}
 }
 
-// tested is a row of the table of versions, and modules are those whose programs tests run, by what the table calls them.
+// tested is a row of the table of versions. modules are those whose programs tests run, by their names in the table.
 var (
 	tested  = regexp.MustCompile(`(?m)^\|([^|]+)\|(\d+\.\d+\.\d+)\|`)
 	modules = map[string]string{
@@ -188,7 +188,7 @@ var (
 	}
 )
 
-// TestTestedVersions shows that each version that the page of support calls tested is one that a tool of the tests pins.
+// TestTestedVersions shows that each version in the table of tested ones is one that a tool of the tests pins.
 func TestTestedVersions(t *testing.T) {
 	var pins strings.Builder
 	for _, f := range find(t, "../hack/tools", ".mod") {

@@ -162,8 +162,8 @@ func packaged(t *testing.T) map[string]*unstructured.Unstructured {
 
 // TestRights shows that with all kinds enabled the chart grants no right on kinds of ours that is not documented.
 func TestRights(t *testing.T) {
-	documented := &rbacv1.ClusterRole{}
-	if err := yaml.Unmarshal(read(t, filepath.Join(top, "examples", "rbac", "control-plane.yaml")), documented); err != nil {
+	documented, file := &rbacv1.ClusterRole{}, filepath.Join(top, "examples", "rbac", "control-plane.yaml")
+	if err := yaml.Unmarshal(read(t, file), documented); err != nil {
 		t.Fatal(err)
 	}
 	all := render(t, buildChart(t, "v0.1.0", t.TempDir()), "--set", "objects.enabled=true,applications.enabled=true")

@@ -7,8 +7,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestIsolateTenants goes through docs/how-to/isolate-tenants.md, but for the flag, with a user of the kubeconfig that may
-// only impersonate.
+// TestIsolateTenants goes through docs/how-to/isolate-tenants.md, but for the flag, with a user of the kubeconfig that
+// may only impersonate.
 func TestIsolateTenants(t *testing.T) {
 	page := filepath.Join(top, "docs", "how-to", "isolate-tenants.md")
 	d := newDesk(t)
