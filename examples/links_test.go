@@ -154,7 +154,8 @@ var ofRuntime = []string{
 	string(xpv2.ReasonAvailable), string(xpv2.ReasonUnavailable), string(xpv2.ReasonCreating), string(xpv2.ReasonDeleting),
 	string(xpv2.ReasonReconcileSuccess), string(xpv2.ReasonReconcileError), string(xpv2.ReasonReconcilePaused),
 	string(providerconfig.ReasonInUse),
-	"CannotConnectToProvider", "CannotObserveExternalResource", "CannotCreateExternalResource",
+	"CannotConnectToProvider", "CannotResolveResourceReferences", "CannotObserveExternalResource",
+	"CannotCreateExternalResource",
 	"CannotUpdateExternalResource", "CannotDeleteExternalResource", "CannotUpdateManagedResource",
 	"CannotPublishConnectionDetails", "CreatedExternalResource", "UpdatedExternalResource",
 }
@@ -162,18 +163,50 @@ var ofRuntime = []string{
 // named matches the name of a constant that is a reason.
 var named = regexp.MustCompile(`^[rR]eason[A-Z]`)
 
-// TestReasons shows that the table of reasons has each reason of the code, with cause and cure, and no other.
+// isReason matches what is called as reasons are.
+var isReason = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
+
+// TestReasons shows that the page of reasons has each reason of the code, and no other: with cause and action in the
+// sorted table of a kind, or in the list of those that need none.
 func TestReasons(t *testing.T) {
 	want := slices.Concat(ofRuntime, reasonsOf(t, "../apis"), reasonsOf(t, "../internal"))
 	slices.Sort(want)
-	_, table := section(t, "../docs/reasons.md", "## All reasons")
-	var got []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$").
-		FindAllStringSubmatch(table, -1) {
-		got = append(got, m[1])
+	page, list := section(t, "../docs/reference/reasons.md", "## Reasons that need no action")
+	var got, idle, table []string
+	for line := range strings.Lines(page) {
+		reasons, rest, isRow := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		if !isRow {
+			table = nil
+			continue
+		}
+		reasons, _, _ = strings.Cut(reasons, "(")
+		for _, m := range quoted.FindAllStringSubmatch(reasons, -1) {
+			cause, action, _ := strings.Cut(strings.TrimSpace(rest), "|")
+			if cause == "" || strings.Trim(action, "|") == "" {
+				t.Errorf("%s has no cause or no action", m[1])
+			}
+			table = append(table, m[1])
+			got = append(got, m[1])
+		}
+		if !slices.IsSorted(table) {
+			t.Errorf("reasons are not sorted: %v", table)
+			table = nil
+		}
 	}
-	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("reasons: -in the code, +in the table, sorted:\n%s", diff)
+	for _, m := range quoted.FindAllStringSubmatch(list, -1) {
+		if isReason.MatchString(m[1]) {
+			idle = append(idle, m[1])
+		}
+	}
+	for _, r := range idle {
+		if slices.Contains(got, r) {
+			t.Errorf("%s needs an action, and needs none", r)
+		}
+	}
+	got = append(got, idle...)
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), slices.Compact(got)); diff != "" {
+		t.Errorf("reasons: -in the code, +on the page, sorted:\n%s", diff)
 	}
 }
 

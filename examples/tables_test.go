@@ -158,14 +158,13 @@ func granted(right string) bool {
 	return slices.Contains([]string{"get", "list", "watch", "create", "update", "patch"}, verb)
 }
 
-// TestUsualRights shows that the manifest of the usual rights grants just what the documented role has and Crossplane
-// does not grant, and all that the manifests grant which do not depend on the kinds of a user.
+// TestUsualRights shows that the manifest of the usual rights grants just what the role for the control plane has and
+// Crossplane does not grant, and all that the manifests grant which do not depend on the kinds of a user.
 func TestUsualRights(t *testing.T) {
-	doc := regexp.MustCompile("(?s)name: provider-kcp\nrules:.*?```").FindString(read(t, "../docs/configuration.md"))
-	wanted := slices.DeleteFunc(rightsOf(t, []byte("metadata:\n  "+strings.TrimSuffix(doc, "```"))), granted)
+	wanted := slices.DeleteFunc(rightsOf(t, []byte(read(t, "rbac/control-plane.yaml"))), granted)
 	usual := rightsOf(t, []byte(read(t, "rbac/usual.yaml")))
 	if diff := cmp.Diff(wanted, slices.DeleteFunc(slices.Clone(usual), granted)); diff != "" {
-		t.Errorf("rights that Crossplane does not grant: -documented, +in the manifest:\n%s", diff)
+		t.Errorf("rights that Crossplane does not grant: -in rbac/control-plane.yaml, +in rbac/usual.yaml:\n%s", diff)
 	}
 	for _, f := range []string{
 		"rbac/allowed-namespaces.yaml", "rbac/applications.yaml", "rbac/collections.yaml", "rbac/leader-election.yaml",
@@ -174,6 +173,36 @@ func TestUsualRights(t *testing.T) {
 			if !slices.Contains(usual, right) {
 				t.Errorf("%s grants %q, and rbac/usual.yaml does not", f, right)
 			}
+		}
+	}
+}
+
+// tested is a row of the table of versions. modules are those whose programs tests run, by their names in the table.
+var (
+	tested  = regexp.MustCompile(`(?m)^\|([^|]+)\|(\d+\.\d+\.\d+)\|`)
+	modules = map[string]string{
+		"Kubernetes": "k8s.io/kubernetes", "kcp": "github.com/kcp-dev/kcp", "Crossplane": "github.com/crossplane/crossplane",
+		"Operator Lifecycle Manager": "github.com/operator-framework/operator-lifecycle-manager", "Helm": "helm.sh/helm/v3",
+		"cert-manager":        "github.com/cert-manager/cert-manager",
+		"provider-kubernetes": "github.com/crossplane-contrib/provider-kubernetes",
+	}
+)
+
+// TestTestedVersions shows that each version in the table of tested ones is one that a tool of the tests pins.
+func TestTestedVersions(t *testing.T) {
+	var pins strings.Builder
+	for _, f := range find(t, "../hack/tools", ".mod") {
+		pins.WriteString(read(t, f))
+	}
+	_, table := section(t, "../docs/reference/support.md", "## Versions")
+	rows := tested.FindAllStringSubmatch(table, -1)
+	if len(rows) < len(modules) {
+		t.Errorf("want a version of each of %d projects, got %d", len(modules), len(rows))
+	}
+	for _, m := range rows {
+		pin := regexp.MustCompile(regexp.QuoteMeta(modules[m[1]]) + `(/v\d)? v` + regexp.QuoteMeta(m[2]) + `\s`)
+		if modules[m[1]] == "" || !pin.MatchString(pins.String()) {
+			t.Errorf("no tool of the tests pins %s %s", m[1], m[2])
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestPreflight(t *testing.T) {
 	f := newFleet(t, c, 4)
 	leaveClientSide(t, p, c, f)
 	faults := leaveFaults(t, c)
-	grant(t, c, "provider-kcp-preflight", looker)
+	grant(t, c, "preflight.yaml", looker)
 
 	r, code := look(t, looker)
 	if code != 1 || r.ExitCode != code {

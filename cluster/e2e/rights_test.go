@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -24,14 +23,14 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
-// TestDocumentedRights shows that the provider needs no more rights than the guide says, on the control plane and on a
-// target: in both scopes it keeps and deletes collections, and Objects with dependencies and connection secrets, and
+// TestDocumentedRights shows that the provider needs no more rights than examples/rbac grants, on the control plane and
+// on a target: in both scopes it keeps and deletes collections, and Objects with dependencies and connection secrets, and
 // is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
 func TestDocumentedRights(t *testing.T) {
 	const modest = "modest"
 	c, tc := clients(t)
-	grant(t, c, "provider-kcp", modest)
-	grant(t, tc, "provider-kcp-target", modest)
+	grant(t, c, "control-plane.yaml", modest)
+	grant(t, tc, "target.yaml", modest)
 	deleteLeases(t, c)
 	m := mark(t)
 	program.Start(t, local.User(t, modest), provider.Options{Args: []string{"--leader-election"}})
@@ -97,34 +96,27 @@ func publishColor(o build.Object, namespace, targetNamespace string) {
 	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "color"))
 }
 
-// fenced is a block of YAML of a guide.
-var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
-
-// grant gives a user the rights of a ClusterRole that the guide shows.
-func grant(t *testing.T, c client.Client, name, who string) {
+// grant gives a user the rights of the ClusterRole in a file of examples/rbac.
+func grant(t *testing.T, c client.Client, file, who string) {
 	t.Helper()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range fenced.FindAllSubmatch(guide, -1) {
-		role := &rbacv1.ClusterRole{}
-		if yaml.Unmarshal(block[1], role) != nil || role.Kind != "ClusterRole" || role.GetName() != name {
-			continue
-		}
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: build.Meta("", name),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
-		}
-		for _, o := range []client.Object{role, binding} {
-			if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.Unmarshal(b, role); err != nil || role.Kind != "ClusterRole" {
+		t.Fatalf("%s has no ClusterRole: %v", file, err)
 	}
-	t.Fatalf("the guide shows no ClusterRole %s", name)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: build.Meta("", role.GetName()),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.GetName()},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // deleteLeases deletes all Leases at the end of a test. One whose holder was killed would keep the next run waiting for

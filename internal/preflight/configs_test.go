@@ -174,7 +174,7 @@ spec: {credentials: {source: InjectedIdentity}}
 			restrict: true,
 			want: one("shared", refused(what+" without allowedNamespaces",
 				"with --restrict-cluster-provider-configs it serves no namespace",
-				"take over without the flag, list the namespaces, and set it then: docs/tenancy.md")),
+				"migrate without the flag, list the namespaces, then set it: docs/how-to/isolate-tenants.md")),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -145,7 +145,7 @@ func TestJudgeObjects(t *testing.T) {
 			want: []verdict{refused(ofNamespace+" with a reference to another namespace",
 				"namespaced Objects refer to what is in their namespace, as tenants write them",
 				"start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the "+
-					"namespace: docs/tenancy.md")},
+					"namespace: docs/reference/object.md")},
 		},
 		"OtherNamespaceAllowed": {
 			reason: "With the flag they are kept.", crossNamespace: true,

@@ -92,7 +92,7 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 		config.Spec.AllowedNamespaces == nil && p.options.Target.RestrictClusterConfigs {
 		p.t.add(refused(what+" without allowedNamespaces",
 			"with --restrict-cluster-provider-configs it serves no namespace",
-			"take over without the flag, list the namespaces, and set it then: docs/tenancy.md"), nameOf(u))
+			"migrate without the flag, list the namespaces, then set it: docs/how-to/isolate-tenants.md"), nameOf(u))
 		return
 	}
 	c := commonv1.Connection{Spec: &config.Spec.ProviderConfigSpec, Tenant: u.GetNamespace()}
@@ -184,7 +184,7 @@ func (p *pass) judgeReferences(gvk schema.GroupVersionKind, what string, o objec
 			p.t.add(refused(what+" with a reference to another namespace",
 				"namespaced Objects refer to what is in their namespace, as tenants write them",
 				"start this provider, and this check, with --allow-cross-namespace-references, "+
-					"or refer to a copy in the namespace: docs/tenancy.md"),
+					"or refer to a copy in the namespace: docs/reference/object.md"),
 				nameOf(o))
 		default:
 			p.t.add(refused(what+" with a reference that is refused", r.Err.Error(),

@@ -162,17 +162,14 @@ func packaged(t *testing.T) map[string]*unstructured.Unstructured {
 
 // TestRights shows that with all kinds enabled the chart grants no right on kinds of ours that is not documented.
 func TestRights(t *testing.T) {
-	guide := string(read(t, filepath.Join(top, "docs", "configuration.md")))
-	_, rules, _ := strings.Cut(guide, "  name: provider-kcp\nrules:\n")
-	rules, _, _ = strings.Cut(rules, "```")
-	documented := &rbacv1.ClusterRole{}
-	if err := yaml.Unmarshal([]byte("rules:\n"+rules), documented); err != nil {
+	documented, file := &rbacv1.ClusterRole{}, filepath.Join(top, "examples", "rbac", "control-plane.yaml")
+	if err := yaml.Unmarshal(read(t, file), documented); err != nil {
 		t.Fatal(err)
 	}
 	all := render(t, buildChart(t, "v0.1.0", t.TempDir()), "--set", "objects.enabled=true,applications.enabled=true")
 	for _, r := range build.Rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules) {
 		if !slices.Contains(build.Rights(documented.Rules), r) {
-			t.Errorf("the chart grants %q, and docs/configuration.md does not say that it is needed", r)
+			t.Errorf("the chart grants %q, and examples/rbac/control-plane.yaml does not", r)
 		}
 	}
 }
