@@ -1,7 +1,7 @@
 // Command crds completes the CustomResourceDefinitions that controller-gen writes, where their types come from
 // Crossplane: it replaces texts that are wrong here, and has the control plane refuse values that could only fail
-// later. It takes the folder they are in. With -reference it changes none of them, and writes the reference of their fields
-// into another folder.
+// later. It takes the folder they are in. With -reference it changes none of them, and writes the reference of their
+// fields into another folder.
 //
 // To repeat Crossplane's types with other comments was rejected: generators and accessors know Crossplane's.
 package main
@@ -76,7 +76,7 @@ func completeFile(file string, used map[string]bool) error {
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	return errors.Wrap(os.WriteFile(file, after, 0o600), "cannot write") //nolint:gosec // See above.
+	return errors.Wrap(os.WriteFile(file, after, 0o600), "cannot write")
 }
 
 // complete completes the schema of a field, and those in it.

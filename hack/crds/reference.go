@@ -125,7 +125,6 @@ func writeReference(dir, definitions string, pages []page) error {
 		if err := t.Execute(&out, p); err != nil {
 			return errors.Wrap(err, p.File)
 		}
-		//nolint:gosec // The build of the documentation names the folder.
 		if err := os.WriteFile(filepath.Join(dir, p.File), out.Bytes(), 0o600); err != nil {
 			return errors.Wrap(err, "cannot write")
 		}
@@ -156,13 +155,15 @@ func (k *kind) add(file string) error {
 			continue
 		}
 		f := form{
-			Label:      map[apiextensionsv1.ResourceScope]string{"Cluster": "cluster-scoped", "Namespaced": "namespaced"}[d.Spec.Scope],
-			APIVersion: d.Spec.Group + "/" + v.Name, Kind: d.Spec.Names.Kind, Version: v.Name, Deprecated: v.Deprecated,
-			Names:  strings.Join(append([]string{d.Spec.Names.Plural}, d.Spec.Names.ShortNames...), ", "),
-			schema: v.Schema.OpenAPIV3Schema,
+			Label: "namespaced", APIVersion: d.Spec.Group + "/" + v.Name, Kind: d.Spec.Names.Kind, Version: v.Name,
+			Names:      strings.Join(append([]string{d.Spec.Names.Plural}, d.Spec.Names.ShortNames...), ", "),
+			Deprecated: v.Deprecated, schema: v.Schema.OpenAPIV3Schema,
 		}
-		if f.Kind != k.Name {
+		switch {
+		case f.Kind != k.Name:
 			f.Label = f.Kind
+		case d.Spec.Scope == apiextensionsv1.ClusterScoped:
+			f.Label = "cluster-scoped"
 		}
 		k.Forms = append(k.Forms, f)
 	}
@@ -304,8 +305,12 @@ func rulesOf(s *apiextensionsv1.JSONSchemaProps, required bool) []string {
 		name  string
 		value *int64
 	}{
-		{"minLength", s.MinLength}, {"maxLength", s.MaxLength}, {"minItems", s.MinItems}, {"maxItems", s.MaxItems},
-		{"minProperties", s.MinProperties}, {"maxProperties", s.MaxProperties},
+		{"minLength", s.MinLength},
+		{"maxLength", s.MaxLength},
+		{"minItems", s.MinItems},
+		{"maxItems", s.MaxItems},
+		{"minProperties", s.MinProperties},
+		{"maxProperties", s.MaxProperties},
 	} {
 		if bound.value != nil {
 			add("%s %d", bound.name, *bound.value)
@@ -355,4 +360,6 @@ func prose(s string) string {
 }
 
 // escape returns code as it may be in a cell of a table.
-func escape(s string) string { return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`) }
+func escape(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}

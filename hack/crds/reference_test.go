@@ -20,7 +20,10 @@ spec:
     - name: v1
       served: true
       deprecated: true
-      schema: {openAPIV3Schema: {description: A Thing is a test., properties: {spec: {type: object, properties: {old: {type: boolean}}}}}}
+      schema:
+        openAPIV3Schema:
+          description: A Thing is a test.
+          properties: {spec: {type: object, properties: {old: {type: boolean}}}}
     - name: v2
       served: true
       storage: true
@@ -46,12 +49,12 @@ spec:
               required: [list]
               properties:
                 list:
-                  description: "list has\nitems | others."
+                  description: "Items\n| others."
                   type: array
                   maxItems: 3
                   items:
                     type: object
-                    x-kubernetes-validations: [{rule: self.a != self.b}]
+                    x-kubernetes-validations: [{rule: self.a != 0}]
                     properties:
                       word: {type: string, enum: ["", one], default: one, pattern: a|b}
                 map:
@@ -94,7 +97,7 @@ A Thing is a test.
 | path | type | default | rules | meaning |
 |---|---|---|---|---|
 | 'spec' | object |  |  |  |
-| 'spec.list' | []object |  | required; maxItems 3; each: 'self.a != self.b' | **Only namespaced.** list has items \| others. |
+| 'spec.list' | []object |  | required; maxItems 3; each: 'self.a != 0' | **Only namespaced.** Items \| others. |
 | 'spec.list[].word' | string | '"one"' | one of empty, 'one'; pattern 'a\|b' | **Only namespaced.**  |
 | 'spec.map' | map[string]object |  |  | **Only namespaced.**  |
 | 'spec.map{}.count' | integer |  | minimum 1 | **Only namespaced.**  |
