@@ -57,8 +57,7 @@ func newFlags(app *kingpin.Application) *flags {
 	app.Flag("log-format", "Format of the log: json or console, also as JSON or Console.").Default(logJSON).
 		EnumVar(&f.logFormat, logJSON, logConsole, "JSON", "Console")
 	app.Flag("max-reconcile-rate",
-		"Number of resources of each kind that are reconciled at a time for one target. "+
-			"For collections and applications: a tenth.").
+		"Resources of each kind that are reconciled at a time for one target. Collections and applications: a tenth.").
 		Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
 	f.addIntervals(app)
@@ -165,8 +164,8 @@ func (f *flags) addFeatures(app *kingpin.Application) {
 	app.Flag("enable-management-policies",
 		"Apply spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("legacy-csa-field-managers",
-		"Field manager whose client-side applied fields the provider acquires, as those of provider-kubernetes. "+
-			"Repeatable; one on each line of the variable.").
+		"Additional field manager whose client-side applied fields the provider acquires. "+
+			"Repeatable; in the variable, one per line.").
 		StringsVar(&f.legacyFieldManagers)
 }
 
