@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,7 +65,7 @@ var inline = regexp.MustCompile(`(?ms)<<END\n(.*?)^END$`)
 func TestGuides(t *testing.T) {
 	c := prepared(t)
 	for _, f := range append(find(t, "../docs", ".md"), "../README.md") {
-		t.Run(strings.TrimPrefix(f, "../"), func(t *testing.T) {
+		t.Run(filepath.Base(f), func(t *testing.T) {
 			content, seen := read(t, f), 0
 			for _, block := range fence.FindAllStringSubmatch(content, -1) {
 				if block[1] == "yaml" {

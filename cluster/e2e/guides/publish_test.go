@@ -11,6 +11,7 @@ import (
 
 // TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through docs/sync.md,
 // docs/related-resources.md and, as another consumer, docs/consumers.md. The commands wait for what the guides promise.
+// In the end it publishes the same API by the commands of README.md.
 func TestPublish(t *testing.T) {
 	d := newDesk(t)
 	definitions, err := local.CertManagerDefinitions()
@@ -43,4 +44,7 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	d.follow(t, page, "### Remove it")
+
+	d.Run(t, guide.Path(t, page, "## Publish an API")[1]) // Makes kcp.kubeconfig again, which README takes for granted.
+	d.RunAll(t, guide.Commands(t, filepath.Join(top, "README.md"), "## A first published API"))
 }

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
@@ -15,7 +18,8 @@ import (
 // provider, and Crossplane with its functions instead.
 var onLaptops = []string{"## 2. Make two clusters", "## 3. Run the provider", "## 6. Install Crossplane"}
 
-// TestQuickstart goes through docs/quickstart.md from where its two clusters and the provider run.
+// TestQuickstart goes through docs/quickstart.md from where its two clusters and the provider run. Then it makes the
+// first composite of README.md, where no Greeting is left.
 func TestQuickstart(t *testing.T) {
 	page := filepath.Join(top, "docs", "quickstart.md")
 	d := newDesk(t)
@@ -25,6 +29,12 @@ func TestQuickstart(t *testing.T) {
 	crossplane.RunFunctions(t, d.c, crossplane.StartRegistry(t))
 	d.follow(t, page, "## 7. Offer a kind of your own")
 	d.follow(t, page, "## 8. Ask for one")
+
+	readme := guide.Commands(t, filepath.Join(top, "README.md"), "## A first composite")
+	d.RunAll(t, readme[1:]) // The first installs the functions.
+	d.awaitConfigMap(t, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "morning"},
+		map[string]string{"message": "good morning"})
+	d.Run(t, "kubectl delete greetings.platform.example.org --all --cascade=foreground --timeout=2m")
 	d.follow(t, page, "## Remove all of it")
 	for _, heading := range onLaptops {
 		d.ran += len(guide.Path(t, page, heading))
