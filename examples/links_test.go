@@ -59,8 +59,8 @@ const generated = "reference/api/"
 // mapOfCode says which package does what.
 const mapOfCode = "../internal/README.md"
 
-// TestMap shows that the table of packages in the map of the code names each package by its path, or by what a row adds to
-// the path of a package that it begins with.
+// TestMap shows that the table of packages in the map of the code names each package by its path, or by what a row adds
+// to the path of a package that it begins with.
 func TestMap(t *testing.T) {
 	_, table := section(t, mapOfCode, "## Packages")
 	named := map[string]bool{}
