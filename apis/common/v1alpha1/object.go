@@ -12,7 +12,7 @@ import (
 
 // ObjectSpec is the part of an Object's spec that both scopes share.
 type ObjectSpec struct {
-	// forProvider decides which Kubernetes resource is kept on the target, and how it is deleted.
+	// forProvider decides which Kubernetes resource is managed on the target, and how it is deleted.
 	ForProvider ObjectParameters `json:"forProvider"`
 
 	// connectionDetails lists the values that are copied from resources on the target into the connection secret
@@ -239,9 +239,9 @@ type ObjectObservation struct {
 	// +listType=atomic
 	References []PinnedReference `json:"references,omitempty"`
 
-	// diff is what applying the manifest would change on the target, as a JSON patch (RFC 6902) in which values
-	// of Secrets are masked. It is only kept for Objects that may not apply: those that only observe, and those
-	// with annotation kubernetes.crossplane.io/dry-run.
+	// diff is the change that applying the manifest would make on the target, as a JSON patch (RFC 6902) in which values
+	// of Secrets are masked. It is set only for Objects that may not apply: those that only observe, and those with
+	// annotation kubernetes.crossplane.io/dry-run.
 	// +optional
 	// +listType=atomic
 	Diff []DiffOperation `json:"diff,omitempty"`

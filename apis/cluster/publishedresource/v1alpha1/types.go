@@ -37,8 +37,8 @@ type PublishedResourceSpec struct {
 	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
-	// providerConfigRef names the ClusterProviderConfig of the kcp workspace that holds the APIExport. The default is
-	// that of the provider's flag --default-provider-config, which is default.
+	// providerConfigRef names the ClusterProviderConfig of the kcp workspace of the APIExport. The default is that of
+	// the provider's flag --default-provider-config, which is default.
 	// +optional
 	ProviderConfigReference *ConfigReference `json:"providerConfigRef,omitempty"`
 
@@ -163,7 +163,7 @@ type Synchronization struct {
 }
 
 // A PublishedResource offers an API of a service cluster to the workspaces of a kcp, and syncs the objects that
-// consumers make there.
+// consumers create there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
