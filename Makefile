@@ -37,8 +37,8 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 .PHONY: test
-test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores.
-	@hack/test.sh
+test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores. PKG=./internal/diff RUN=TestOf runs some.
+	$(if $(PKG)$(RUN),$(GOTEST) $(if $(RUN),-run='$(RUN)') $(or $(PKG),./...),@hack/test.sh)
 
 AREAS := object sync applications package failover guides versions
 AREA  ?= $(AREAS)
@@ -72,12 +72,13 @@ soak: build tools ## Run the provider with hostile workspaces, and with Objects 
 	DENSE_OBJECTS=80 $(GOTEST) -v -run='^TestDenseReferences$$' $(MODULE)/internal/controller/object
 
 .PHONY: generate
-generate: tools.generate ## Write generated code and CustomResourceDefinitions.
+generate: tools.generate ## Write generated code, CustomResourceDefinitions and the reference of their fields.
 	rm -f package/crds/*.yaml
 	controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	angryjet generate-methodsets --header-file=hack/boilerplate.go.txt ./apis/...
 	controller-gen crd:crdVersions=v1 paths=./apis/... output:crd:dir=package/crds
 	go run ./hack/crds package/crds
+	go run ./hack/crds -reference docs/reference/api package/crds
 
 .PHONY: verify
 verify: ## Check that generated files and module files are what the sources say.

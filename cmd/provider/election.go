@@ -33,21 +33,22 @@ type election struct {
 }
 
 func (e *election) addTo(app *kingpin.Application) {
-	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").
+	app.Flag("leader-election", "Elect a leader. Several replicas require it.").
 		Short('l').Envar("LEADER_ELECTION").BoolVar(&e.enabled)
 	app.Flag("leader-election-id",
-		"Name of the Lease. Providers that work side by side in one namespace need one each.").
+		"Name of the Lease. Each provider in a namespace needs its own.").
 		Default(leaderElectionID).StringVar(&e.id)
-	app.Flag("shards", "How many replicas share the work, each with the ProviderConfigs of its slot. "+
-		"More than one need --leader-election.").Default("1").IntVar(&e.shards)
+	app.Flag("shards",
+		"Number of replicas that share the work by ProviderConfig. More than one requires --leader-election.").
+		Default("1").IntVar(&e.shards)
 	app.Flag("leader-election-lease-duration",
-		"How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
+		"Time after which another replica acquires a Lease that is not renewed. Whole seconds.").
 		Default("15s").DurationVar(&e.leaseDuration)
 	app.Flag("leader-election-renew-deadline",
-		"How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
+		"Time for which a leader tries to renew its Lease before it stops. Less than the lease duration.").
 		Default("10s").DurationVar(&e.renewDeadline)
 	app.Flag("leader-election-retry-period",
-		"Interval between attempts to acquire or renew the Lease. It is renewed eight times in its duration at most.").
+		"Interval between attempts to acquire the Lease. A leader renews it at most eight times in its duration.").
 		Default("500ms").DurationVar(&e.retryPeriod)
 }
 

@@ -51,14 +51,13 @@ func newFlags(app *kingpin.Application) *flags {
 	f := &flags{ignored: map[string]*bool{}}
 	app.Version(version.Version)
 	app.Flag("kubeconfig",
-		"Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").
+		"Kubeconfig of the control plane. Default: $KUBECONFIG, else ~/.kube/config, else the cluster of the pod.").
 		StringVar(&f.kubeconfig)
-	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
-	app.Flag("log-format", "Format of the log: json or console, or JSON or Console.").Default(logJSON).
+	app.Flag("debug", "Log at level debug.").Short('d').BoolVar(&f.debug)
+	app.Flag("log-format", "Format of the log: json or console, also as JSON or Console.").Default(logJSON).
 		EnumVar(&f.logFormat, logJSON, logConsole, "JSON", "Console")
 	app.Flag("max-reconcile-rate",
-		"How many resources of each kind are reconciled at a time for one target; "+
-			"a tenth as many collections and applications.").
+		"Resources of each kind that are reconciled at a time for one target. Collections and applications: a tenth.").
 		Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
 	f.addIntervals(app)
@@ -122,13 +121,13 @@ func changed(app *kingpin.Application) map[string]string {
 }
 
 func (f *flags) addIntervals(app *kingpin.Application) {
-	app.Flag("sync", "Cache resync period.").Short('s').Default("1h").DurationVar(&f.sync)
-	app.Flag("poll", "How often each resource is compared with the cache of its target, beside each change.").
+	app.Flag("sync", "Interval at which caches are resynchronized.").Short('s').Default("1h").DurationVar(&f.sync)
+	app.Flag("poll", "Interval at which each resource is compared with the cache of its target.").
 		Default("10m").DurationVar(&f.poll)
-	app.Flag("poll-state-metric", "How often metrics of the state of resources are updated.").
+	app.Flag("poll-state-metric", "Interval at which metrics of the state of resources are updated.").
 		Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage",
-		"By how much of the poll interval polls vary, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
+		"Variation of the poll interval in percent, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
 }
 
 // check refuses intervals with which the provider would look all the time.
@@ -146,33 +145,34 @@ func (f *flags) check() error {
 
 func (f *flags) addAddresses(app *kingpin.Application) {
 	app.Flag("metrics-bind-address",
-		"Address that serves metrics; 0 for none.").
+		"Address that serves metrics. 0 serves none.").
 		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr",
-		"Address that serves /healthz and /readyz; 0 for none.").
+		"Address that serves /healthz and /readyz. 0 serves none.").
 		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
 }
 
 func (f *flags) addFeatures(app *kingpin.Application) {
-	app.Flag("sanitize-secrets", "Keep the data of Secrets out of status.atProvider.manifest.").
+	app.Flag("sanitize-secrets", "Mask the data of Secrets in status.atProvider.manifest.").
 		Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
 	app.Flag("remove-managed-fields",
-		"Keep managed fields out of status.atProvider.manifest.").
+		"Omit managed fields from status.atProvider.manifest.").
 		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
 	app.Flag("allow-kubeconfig-exec",
-		"Let kubeconfigs from Secrets run credential plugins in the provider.").
+		"Let kubeconfigs from Secrets run credential plugins in the provider, for 15 seconds at most.").
 		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
 	app.Flag("enable-management-policies",
-		"Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
+		"Apply spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("legacy-csa-field-managers",
-		"A field manager, beside those of provider-kubernetes, whose client-side applied fields are taken over. Repeatable.").
+		"Additional field manager whose client-side applied fields the provider acquires. "+
+			"Repeatable; in the variable, one per line.").
 		StringsVar(&f.legacyFieldManagers)
 }
 
 func (f *flags) addChangeLogs(app *kingpin.Application) {
-	app.Flag("enable-changelogs", "Log changes to the change log service.").
+	app.Flag("enable-changelogs", "Send each change of a target to the change log service.").
 		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
 	app.Flag("changelogs-socket-path",
-		"Path of the unix socket of the change log service.").
+		"Path of the Unix socket of the change log service.").
 		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }

@@ -22,14 +22,13 @@ type published struct {
 
 func (p *published) addTo(app *kingpin.Application) {
 	app.Flag("published-resource-selector",
-		"Label selector of the PublishedResources that this provider reconciles. Default: all. "+
-			"Others are left to another provider.").
+		"Label selector of the PublishedResources that this provider reconciles. Default: all.").
 		StringVar(&p.selector)
 	app.Flag("state-namespace",
-		"Namespace of the service cluster with the states of PublishedResources that name no other.").
+		"Namespace of the sync-state Secrets of PublishedResources without stateNamespace.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
 	app.Flag("default-provider-config",
-		"ClusterProviderConfig of PublishedResources that name no other.").
+		"ClusterProviderConfig of PublishedResources without providerConfigRef.").
 		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
 }
 

@@ -21,20 +21,19 @@ type tenancy struct {
 func (t *tenancy) addTo(app *kingpin.Application) {
 	app.Flag("allow-cross-namespace-references",
 		"Let namespaced Objects refer to other namespaces and to cluster-scoped resources, "+
-			"and ProviderConfigs to Secrets of other namespaces.").
+			"and namespaced ProviderConfigs to Secrets of other namespaces.").
 		Envar("ALLOW_CROSS_NAMESPACE_REFERENCES").BoolVar(&t.crossNamespace)
 	app.Flag("allow-namespaced-provider-credentials",
 		"Let namespaced ProviderConfigs use the environment, files and identities of the provider.").
 		Envar("ALLOW_NAMESPACED_PROVIDER_CREDENTIALS").BoolVar(&t.providerCredentials)
 	app.Flag("restrict-cluster-provider-configs",
-		"Keep ClusterProviderConfigs without allowedNamespaces from resources of all namespaces.").
+		"Let no namespace use a ClusterProviderConfig without allowedNamespaces.").
 		Envar("RESTRICT_CLUSTER_PROVIDER_CONFIGS").BoolVar(&t.restrictConfigs)
 	app.Flag("allowed-target-cidrs",
-		"Networks that kubeconfigs of namespaced ProviderConfigs may point at, and no others. "+
-			"Repeatable, or separated by commas.").
+		"The only networks that kubeconfigs of namespaced ProviderConfigs may refer to. Repeatable, or separated by commas.").
 		Envar("ALLOWED_TARGET_CIDRS").StringsVar(&t.allowed)
 	app.Flag("denied-target-cidrs",
-		"Networks that kubeconfigs of namespaced ProviderConfigs may not point at, beside link-local ones. "+
+		"Networks that kubeconfigs of namespaced ProviderConfigs may not refer to. Metadata servers are always denied. "+
 			"Repeatable, or separated by commas.").
 		Envar("DENIED_TARGET_CIDRS").StringsVar(&t.denied)
 }

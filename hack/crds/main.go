@@ -1,12 +1,14 @@
 // Command crds completes the CustomResourceDefinitions that controller-gen writes, where their types come from
 // Crossplane: it replaces texts that are wrong here, and has the control plane refuse values that could only fail
-// later. It takes the folder they are in.
+// later. It takes the folder they are in. With -reference it changes none of them, and writes the reference of their
+// fields into another folder.
 //
 // To repeat Crossplane's types with other comments was rejected: generators and accessors know Crossplane's.
 package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,11 +19,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: crds FOLDER")
+	reference := flag.String("reference", "", "the folder of the reference")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: crds [-reference FOLDER] FOLDER")
 		os.Exit(2)
 	}
-	if err := completeAll(os.Args[1]); err != nil {
+	run := completeAll
+	if *reference != "" {
+		run = func(definitions string) error { return writeReference(*reference, definitions, pages()) }
+	}
+	if err := run(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "crds:", err)
 		os.Exit(1)
 	}
@@ -68,7 +76,7 @@ func completeFile(file string, used map[string]bool) error {
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	return errors.Wrap(os.WriteFile(file, after, 0o600), "cannot write") //nolint:gosec // See above.
+	return errors.Wrap(os.WriteFile(file, after, 0o600), "cannot write")
 }
 
 // complete completes the schema of a field, and those in it.

@@ -13,25 +13,25 @@ func texts() []text {
 		{
 			begins: "THIS IS A BETA FIELD. It is on by default but can be opted out\nthrough a Crossplane feature flag.\n" +
 				"ManagementPolicies specify",
-			is: "managementPolicies lists what may be done with the resource. The default, [\"*\"], " +
+			is: "managementPolicies lists what the provider may do with the resource. The default, [\"*\"], " +
 				"allows everything; an empty list pauses the Object.\n" +
 				"Otherwise it lists Observe, and any of Create, Update and Delete; Delete and Update together need Create.\n" +
-				"LateInitialize has no effect. Where there is a deletionPolicy, Orphan outweighs this list: nothing is deleted.",
+				"LateInitialize has no effect. deletionPolicy Orphan takes precedence over this list: nothing is deleted.",
 		},
 		{
 			begins: "DeletionPolicy specifies what will happen to the underlying external",
-			is: "deletionPolicy says what becomes of the resource when the Object is deleted. " +
-				"With Orphan it stays as it is, whatever managementPolicies\n" +
-				"say. With Delete, the default, managementPolicies decide.",
+			is: "deletionPolicy decides what happens to the resource when the Object is deleted. " +
+				"Orphan keeps it, whatever managementPolicies\n" +
+				"allow. With Delete, the default, managementPolicies decide.",
 		},
 		{
 			begins: "A ManagementAction represents an action",
-			is:     "A ManagementAction is something that may be done with the resource.",
+			is:     "A ManagementAction is an action that the provider may take on the resource.",
 		},
 		{
 			begins: "ProviderConfigReference specifies how the provider that will be used to",
-			is: "providerConfigRef names what says how the target is reached: a ProviderConfig, " +
-				"of the same namespace if the Object has one, or a\nClusterProviderConfig.",
+			is: "providerConfigRef names the ProviderConfig of the target, in the namespace of the Object if it has one, " +
+				"or a\nClusterProviderConfig.",
 		},
 		{begins: "API version of the referent.", is: "apiVersion of the resource on the target."},
 		{begins: "Kind of the referent.", is: "kind of the resource on the target."},
@@ -61,10 +61,10 @@ func texts() []text {
 }
 
 // identitySource is the text of the source of an identity, whose type it shares with the source of a kubeconfig.
-const identitySource = "source of the credentials of the cloud: Secret, Environment and Filesystem hold what type " +
-	"reads, which is JSON of Google or\nAzure, or a token of Google or Upbound; InjectedIdentity is what the provider " +
-	"itself runs with, the only source of\nAWSWebIdentityCredentials; None is the same for " +
-	"GoogleApplicationCredentials, and for no other type."
+const identitySource = "source of the credentials of the cloud: Secret, Environment and Filesystem provide " +
+	"the input of type: JSON of Google or\nAzure, or a token of Google or Upbound. InjectedIdentity is the identity " +
+	"of the provider itself, the only source of\nAWSWebIdentityCredentials. None is the same for " +
+	"GoogleApplicationCredentials, and is invalid for other types."
 
 // describeIdentity replaces the description of the source of an identity.
 func describeIdentity(field string, schema map[string]any) {

@@ -19,8 +19,8 @@ type APIExport struct {
 	// +optional
 	Create *bool `json:"create,omitempty"`
 
-	// maximalPermissionPolicy is given to an APIExport that is created. It bounds what consumers may do with its APIs.
-	// The default is none.
+	// maximalPermissionPolicy is set on an APIExport that the provider creates. It limits what consumers may do with its
+	// APIs. The default is none.
 	// +optional
 	MaximalPermissionPolicy *MaximalPermissionPolicy `json:"maximalPermissionPolicy,omitempty"`
 

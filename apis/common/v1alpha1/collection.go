@@ -65,7 +65,7 @@ type ObservedObjectTemplate struct {
 
 // ObservedObjectTemplateMetadata are the labels and annotations that each Object of a collection is given.
 type ObservedObjectTemplateMetadata struct {
-	// labels of the Objects. The label that says to which collection an Object belongs cannot be changed by them.
+	// labels of the Objects. They cannot change the label that names the collection of an Object.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 

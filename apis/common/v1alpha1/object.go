@@ -12,7 +12,7 @@ import (
 
 // ObjectSpec is the part of an Object's spec that both scopes share.
 type ObjectSpec struct {
-	// forProvider decides which Kubernetes resource is kept on the target, and how it is deleted.
+	// forProvider decides which Kubernetes resource is managed on the target, and how it is deleted.
 	ForProvider ObjectParameters `json:"forProvider"`
 
 	// connectionDetails lists the values that are copied from resources on the target into the connection secret
@@ -28,8 +28,8 @@ type ObjectSpec struct {
 	// +listType=atomic
 	References []Reference `json:"references,omitempty"`
 
-	// readiness decides when the Object counts as Ready. The default is policy DeriveFromCelQuery if there is a celQuery,
-	// and SuccessfulCreate if there is none.
+	// readiness decides when the Object is Ready. The default is policy DeriveFromCelQuery if celQuery is set, else
+	// SuccessfulCreate.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.policy) || self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || !has(self.policy) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
@@ -41,22 +41,22 @@ type ObjectSpec struct {
 	// +kubebuilder:default=false
 	Watch bool `json:"watch,omitempty"`
 
-	// unreachableTarget decides what becomes of a deleted Object whose target cannot be reached, for example because the
-	// cluster, its ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the
-	// target answers and the resource is deleted; Orphan removes the Object and leaves the resource, if there still is
-	// one. It decides likewise about the resource that is left behind when the manifest names another one or
-	// providerConfigRef another target.
+	// unreachableTarget decides what happens to a deleted Object whose target cannot be reached, for example because the
+	// cluster, its ProviderConfig or its credentials no longer exist. Wait (the default) keeps the Object until the
+	// target responds and the resource is deleted. Orphan removes the Object and keeps the resource, if it still exists.
+	// The field also applies to the previous resource if the manifest names another resource, or providerConfigRef
+	// another target.
 	// +optional
 	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 
-	// sharedResource decides what becomes of the resource when this Object is deleted while other Objects keep the same
-	// resource, for example an operator that several stacks need: Delete (the default) deletes it with the first of its
-	// Objects; Orphan leaves it to the others, without the fields that only this Object has applied, so that it goes with
-	// the last one. Another Object counts if it shows the resource in status.atProvider.manifest, uses the same
-	// ProviderConfig or has fields on the resource, is not deleted, and would delete the resource in its turn. The same
-	// holds for the former resource when the manifest names another one, or providerConfigRef another target.
+	// sharedResource decides what happens to the resource if this Object is deleted while other Objects manage the same
+	// resource, for example an operator that several stacks need. Delete (the default) deletes it with the first of
+	// these Objects. Orphan removes only the fields that no other Object has applied, and the last Object deletes the
+	// resource. Another Object is considered if it shows the resource in status.atProvider.manifest, uses the same
+	// ProviderConfig or owns fields of the resource, is not deleted, and would delete the resource itself. The field
+	// also applies to the previous resource if the manifest names another resource, or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:default=Delete
 	SharedResource xpv2.DeletionPolicy `json:"sharedResource,omitempty"`
@@ -74,35 +74,36 @@ const (
 
 // ObjectParameters are the desired state of the resource on the target.
 type ObjectParameters struct {
-	// manifest is the resource to keep on the target, of any kind the target serves. metadata.name defaults to the name
-	// of the Object; metadata.namespace has no default, so a namespaced kind needs it. Only the fields given here are
-	// managed: fields that other managers set are left alone.
+	// manifest is the resource to manage on the target, of any kind that the target serves. metadata.name defaults to
+	// the name of the Object. metadata.namespace has no default, so a namespaced kind requires it. Only the fields in
+	// the manifest are managed: fields of other managers remain.
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest"`
 
 	// deletionPropagationPolicy decides what happens to the dependents of the resource on the target when it is deleted:
-	// Background (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them. Empty, as
-	// provider-kubernetes has stored it, is the default.
+	// Background (the default) deletes them afterwards, Foreground deletes them first, Orphan keeps them. Empty, as
+	// provider-kubernetes stores it, is the default.
 	// +optional
 	// +kubebuilder:default=Background
 	// +kubebuilder:validation:Enum="";Orphan;Background;Foreground
 	DeletionPropagationPolicy metav1.DeletionPropagation `json:"deletionPropagationPolicy,omitempty"`
 
-	// ignoreFields lists the fields of the manifest that are left to others as long as the target has them, such as the
-	// replicas of a Deployment with an autoscaler. The manifest gives their values when the resource is created, and when
-	// somebody removes them. There are at most 32. By default there are none.
+	// ignoreFields lists fields of the manifest that other controllers manage while the target has them, such as the
+	// replicas of a Deployment with an autoscaler. The manifest sets their values when the resource is created, and when
+	// the fields are removed. There are at most 32. The default is none.
 	// +optional
 	// +listType=map
 	// +listMapKey=fieldPath
 	// +kubebuilder:validation:MaxItems=32
 	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
 
-	// onImmutableChange decides what becomes of a change which the target refuses for a field that never changes, such as
-	// the template of a Job: Fail (the default) reports the refusal in condition Synced; Recreate deletes the resource,
-	// with all that is lost with it, and makes it again. That needs all management policies, a resource which this Object
-	// has applied and no other one has, and a manifest that the target would take for a new resource. What holds data,
-	// such as a PersistentVolumeClaim, is never recreated. Condition Synced says why Recreate is not followed.
+	// onImmutableChange decides what happens to a change that the target rejects because the field is immutable, such as
+	// the template of a Job. Fail (the default) reports the rejection in condition Synced. Recreate deletes the resource
+	// with all its data, and creates it again. It requires all management policies, a resource that this Object has
+	// applied and no other Object manages, and a manifest that the target accepts for a new resource. Resources that
+	// store data, such as a PersistentVolumeClaim, are never recreated. Condition Synced reports why Recreate does not
+	// apply.
 	// +optional
 	// +kubebuilder:default=Fail
 	// +kubebuilder:validation:Enum=Fail;Recreate
@@ -117,18 +118,19 @@ const IgnoreOnPresent IgnoreCondition = "OnPresent"
 
 // An IgnoredField is a field of the manifest that is left to others.
 type IgnoredField struct {
-	// fieldPath leads to the field through the manifest, for example spec.replicas, or
-	// spec.template.spec.containers[*].resources for the resources of all containers. All fields below it are left to
-	// others, too. A key of stringData is written as data.<key>. A path to a field that the manifest does not give has no
-	// effect. If a path cannot be parsed, condition Synced is False with reason InvalidManifest.
+	// fieldPath is the path to the field in the manifest, for example spec.replicas, or
+	// spec.template.spec.containers[*].resources for the resources of all containers. All fields below it are ignored,
+	// too. A key of stringData is written as data.<key>. A path to a field that the manifest does not set has no effect.
+	// If a path cannot be parsed, condition Synced is False with reason InvalidManifest.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write spec.replicas and not {.spec.replicas}"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['apiVersion', 'kind', 'metadata', 'metadata.name', 'metadata.namespace'])",message="a field that identifies the resource cannot be ignored: name a field below it, such as metadata.labels"
 	FieldPath string `json:"fieldPath"`
 
-	// condition says when the field is left to others: OnPresent (the default) while the target has it. What another
-	// field manager owns is not sent, and of what nobody else owns the value of the target is sent.
+	// condition decides when the field is ignored: OnPresent (the default) while the target has it. The provider does
+	// not send fields that another field manager owns. For fields without another owner it sends the value on the
+	// target.
 	// +optional
 	// +kubebuilder:default=OnPresent
 	// +kubebuilder:validation:Enum=OnPresent
@@ -175,18 +177,17 @@ const (
 
 // Readiness decides when an Object counts as Ready.
 type Readiness struct {
-	// policy derives readiness: SuccessfulCreate once the manifest is applied, DeriveFromObject from condition Ready of
-	// the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery, DeriveFromHealth from
-	// what its status tells by the rules of kstatus for its kind: a Deployment is rolled out, a Job complete, a
-	// LoadBalancer has an address. A resource of a kind with a status is not ready before somebody writes that; one that
-	// tells nothing of its health is ready once it exists. The default is DeriveFromCelQuery if celQuery is set, and
-	// SuccessfulCreate if it is not.
+	// policy derives readiness: SuccessfulCreate when the manifest is applied, DeriveFromObject from condition Ready of
+	// the observed resource, AllTrue from all its conditions, DeriveFromCelQuery from celQuery, DeriveFromHealth from
+	// its status by the rules of kstatus for its kind: a Deployment is rolled out, a Job is complete, a LoadBalancer has
+	// an address. A resource of a kind with a status is not ready until the status is set. A resource whose status has
+	// no health is ready when it exists. The default is DeriveFromCelQuery if celQuery is set, else SuccessfulCreate.
 	// +optional
 	// +kubebuilder:validation:Enum=SuccessfulCreate;DeriveFromObject;AllTrue;DeriveFromCelQuery;DeriveFromHealth
 	Policy ReadinessPolicy `json:"policy,omitempty"`
 
-	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required
-	// by policy DeriveFromCelQuery, and other policies do not look at it.
+	// celQuery is a CEL expression of type bool over the variable object, the observed resource. Policy
+	// DeriveFromCelQuery requires it, and other policies ignore it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10000
 	CelQuery string `json:"celQuery,omitempty"`
@@ -208,46 +209,45 @@ func (s *ObjectStatus) RemoveCondition(t xpv2.ConditionType) {
 
 // ObjectObservation is what was last seen on the target.
 type ObjectObservation struct {
-	// manifest is the resource as the target holds it, its status included. It is updated when anything but its
-	// resourceVersion and its managedFields changes. Values of a Secret are in it as they are, as with
-	// provider-kubernetes, so that references and Compositions can use them; who may read the Object reads them. With the
-	// provider's flag --sanitize-secrets they are masked.
+	// manifest is the resource on the target, with its status. It is updated when any field except resourceVersion and
+	// managedFields changes. It contains values of Secrets, as with provider-kubernetes, so that references and
+	// Compositions can use them; users that may read the Object can read them. The provider masks them if it runs with
+	// --sanitize-secrets.
 	// +optional
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest,omitempty"`
 
-	// omittedBytes is the size of the resource, in bytes, if manifest does not show its content: with it the
-	// Object would be too large for the control plane. manifest then has apiVersion, kind, and the name, namespace
-	// and uid of metadata.
+	// omittedBytes is the size of the resource in bytes, if manifest omits its content because the Object would be too
+	// large for the control plane. manifest then has apiVersion, kind, and the name, namespace and uid of metadata.
 	// +optional
 	OmittedBytes int64 `json:"omittedBytes,omitempty"`
 
-	// providerConfigRef is the ProviderConfig through which manifest was seen. When the Object refers to another one,
-	// the resource is dealt with through this one first.
+	// providerConfigRef is the ProviderConfig through which manifest was read. If the Object refers to another
+	// ProviderConfig, the provider handles the resource through this one first.
 	// +optional
 	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
-	// applied identifies what was last applied. While it matches, the resource is up to date and nothing is sent
-	// to the target.
+	// applied identifies what was last applied. While it matches, the resource is up to date and the provider sends no
+	// requests to the target.
 	// +optional
 	Applied *AppliedRecord `json:"applied,omitempty"`
 
-	// references are the resources of the control plane that cannot be deleted before this Object, by a
-	// finalizer on each.
+	// references are the resources of the control plane that cannot be deleted before this Object. A finalizer on each
+	// blocks the deletion.
 	// +optional
 	// +listType=atomic
 	References []PinnedReference `json:"references,omitempty"`
 
-	// diff is what applying the manifest would change on the target, as a JSON patch (RFC 6902) in which values
-	// of Secrets are masked. It is only kept for Objects that may not apply: those that only observe, and those
-	// with annotation kubernetes.crossplane.io/dry-run.
+	// diff is the change that applying the manifest would make on the target, as a JSON patch (RFC 6902) in which values
+	// of Secrets are masked. It is set only for Objects that may not apply: those that only observe, and those with
+	// annotation kubernetes.crossplane.io/dry-run.
 	// +optional
 	// +listType=atomic
 	Diff []DiffOperation `json:"diff,omitempty"`
 
-	// compared is the hexadecimal SHA-256 of all that diff and condition UpToDate follow from: the manifest, the
-	// resource on the target and the generation of the Object. While it matches, the target is not asked again.
+	// compared is the hexadecimal SHA-256 of the input of diff and condition UpToDate: the manifest, the resource on the
+	// target and the generation of the Object. While it matches, the provider sends no requests to the target.
 	// +optional
 	Compared string `json:"compared,omitempty"`
 }

@@ -9,19 +9,19 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.identity) || self.credentials.source != 'ServiceAccount'",message="identity cannot be set beside credentials from source ServiceAccount, whose token it would replace"
 type ProviderConfigSpec struct {
-	// credentials describes where the kubeconfig comes from, or as whom the control plane itself is the target.
+	// credentials describes the source of the kubeconfig, or the user of the control plane if that is the target.
 	Credentials ProviderCredentials `json:"credentials"`
 
 	// identity adds credentials of a cloud provider to the kubeconfig.
 	// +optional
 	Identity *Identity `json:"identity,omitempty"`
 
-	// kcp points the kubeconfig at a workspace of kcp.
+	// kcp directs the kubeconfig to a workspace of kcp.
 	// +optional
 	KCP *KCPConnection `json:"kcp,omitempty"`
 
-	// impersonate says as whom requests are made on the target, so that a shared connection gives each tenant its own
-	// rights. The credentials need the right to impersonate.
+	// impersonate decides which user the provider impersonates on the target, so that each tenant of a shared connection
+	// has its own permissions. The credentials need permission to impersonate.
 	// +optional
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
 }
@@ -30,7 +30,7 @@ type ProviderConfigSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.names) != has(self.selector)",message="exactly one of names and selector must be set"
 type AllowedNamespaces struct {
-	// names are the names of namespaces. A namespace that is deleted and made again has its name still.
+	// names are the names of namespaces. A namespace that is deleted and recreated keeps its permission.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -90,7 +90,7 @@ type KCPConnection struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`
 	WorkspacePath string `json:"workspacePath,omitempty"`
 
-	// apiExport is the APIExport that PublishedResources join which name no other.
+	// apiExport is the APIExport of PublishedResources that name no other one.
 	// +optional
 	APIExport *APIExport `json:"apiExport,omitempty"`
 
@@ -110,14 +110,15 @@ type KCPConnection struct {
 type ProviderCredentials struct {
 	xpv2.CommonCredentialSelectors `json:",inline"`
 
-	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is
-	// used; InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; ServiceAccount is another
-	// one of that cluster, which is the target; None means there are none, which only some identities allow.
+	// source of the credentials: Secret, Environment and Filesystem provide a kubeconfig, of which the current context
+	// is used. InjectedIdentity is the ServiceAccount of the provider on the cluster where it runs. ServiceAccount is
+	// another one of that cluster, which is then the target. None means no credentials, which only some identities
+	// allow.
 	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem;ServiceAccount
 	Source xpv2.CredentialsSource `json:"source"`
 
 	// serviceAccountRef names the ServiceAccount of the control plane for source ServiceAccount. The provider needs
-	// permission to create serviceaccounts/token for it. It does not go with an identity.
+	// permission to create serviceaccounts/token for it. It cannot be used with an identity.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 }
@@ -167,17 +168,17 @@ type Identity struct {
 	ProviderCredentials `json:",inline"`
 
 	// type of the identity. NebiusServiceAccountCredentials is accepted for compatibility with provider-kubernetes and
-	// not built in: condition Ready of the ProviderConfig says so.
+	// not supported: condition Ready of the ProviderConfig reports it.
 	// +kubebuilder:validation:Enum=GoogleApplicationCredentials;AzureServicePrincipalCredentials;AzureWorkloadIdentityCredentials;UpboundTokens;AWSWebIdentityCredentials;NebiusServiceAccountCredentials
 	Type IdentityType `json:"type"`
 
-	// aws says as which roles of AWS the provider acts. It goes with type AWSWebIdentityCredentials and source
-	// InjectedIdentity only.
+	// aws specifies the roles of AWS that the provider assumes. It requires type AWSWebIdentityCredentials and source
+	// InjectedIdentity.
 	// +optional
 	AWS *AWSIdentity `json:"aws,omitempty"`
 
-	// impersonateServiceAccount names the service account of Google that the target knows the provider by, if it is not
-	// that of the credentials. It goes with type GoogleApplicationCredentials only. Each costs a request to Google an
+	// impersonateServiceAccount names the service account of Google that the target expects, if it is not that of the
+	// credentials. It requires type GoogleApplicationCredentials. Each service account costs one request to Google per
 	// hour.
 	// +optional
 	ImpersonateServiceAccount *GoogleImpersonation `json:"impersonateServiceAccount,omitempty"`
@@ -185,14 +186,14 @@ type Identity struct {
 
 // GoogleImpersonation says as which service account of Google the provider acts.
 type GoogleImpersonation struct {
-	// name is the email address of the service account. Who has the credentials, or the last of delegates, needs role
+	// name is the email address of the service account. The owner of the credentials, or the last delegate, needs role
 	// roles/iam.serviceAccountTokenCreator on it.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
 	Name string `json:"name"`
 
-	// delegates are the email addresses of service accounts in between, none by default. Who has the credentials needs
-	// the role on the first one, and each of them on the next one.
+	// delegates are the email addresses of service accounts in between. The default is none. The owner of the
+	// credentials needs the role on the first one, and each delegate on the next one.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
@@ -203,9 +204,9 @@ type GoogleImpersonation struct {
 
 // AWSIdentity says as which roles of AWS the provider acts.
 type AWSIdentity struct {
-	// assumeRoleChain are roles that are assumed one after the other: the first with the credentials of the provider,
-	// each next one with those of the role before. The target knows the provider by the last one. By default none is
-	// assumed. Each costs a request to AWS every 14 minutes.
+	// assumeRoleChain are the roles that the provider assumes in sequence: the first with its own credentials, each next
+	// one with those of the previous role. The target knows the provider by the last role. The default is none. Each
+	// role costs one request to AWS every 14 minutes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -215,12 +216,12 @@ type AWSIdentity struct {
 
 // AWSRole is a role of AWS, and how it is assumed. The name of the session is provider-kcp.
 type AWSRole struct {
-	// roleARN is the ARN of the role. Its trust policy must allow who comes before in the chain.
+	// roleARN is the ARN of the role. Its trust policy must allow the previous role in the chain.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]+$`
 	RoleARN string `json:"roleARN"`
 
-	// externalID is what the trust policy of the role asks for as sts:ExternalId. By default none is sent.
+	// externalID is the value that the trust policy of the role requires as sts:ExternalId. The default is none.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=1224
@@ -233,7 +234,7 @@ type AWSRole struct {
 	// +kubebuilder:validation:MaxItems=50
 	Tags []AWSTag `json:"tags,omitempty"`
 
-	// transitiveTagKeys are the keys of those tags that the sessions of the next roles have, too.
+	// transitiveTagKeys are the keys of the tags that the sessions of the next roles inherit.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50

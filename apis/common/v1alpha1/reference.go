@@ -63,17 +63,18 @@ type DependsOn struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// waitFor decides what to wait for, before this Object has a resource: Exists (the default); Ready, which is condition
-	// Ready=True of the resource; or Healthy, which is what its status tells by the rules of kstatus for its kind. Of an
-	// Object, Healthy is that of the resource in its status.atProvider.manifest; of a KubernetesApplication and its
-	// resources it is condition Healthy=True.
+	// waitFor decides what this Object waits for before it creates its resource: Exists (the default); Ready, which is
+	// condition Ready=True of the resource; or Healthy, which is derived from its status by the rules of kstatus for its
+	// kind. For an Object, Healthy applies to the resource in its status.atProvider.manifest; for a
+	// KubernetesApplication and its resources it is condition Healthy=True.
 	// +optional
 	// +kubebuilder:default=Exists
 	// +kubebuilder:validation:Enum=Exists;Ready;Healthy
 	WaitFor WaitFor `json:"waitFor,omitempty"`
 
-	// celQuery is a CEL expression of type bool over the variable object, the referenced resource as the control plane
-	// holds it. It must be true, too, before this Object has a resource. One that is no CEL makes the reference invalid.
+	// celQuery is a CEL expression of type bool over the variable object, the referenced resource on the control plane.
+	// It must be true, too, before this Object creates its resource. An expression that does not compile makes the
+	// reference invalid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10000
 	CelQuery string `json:"celQuery,omitempty"`

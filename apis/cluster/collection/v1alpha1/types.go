@@ -33,14 +33,13 @@ func AddToScheme(s *runtime.Scheme) error {
 type ObservedObjectCollectionSpec struct {
 	commonv1.ObservedObjectCollectionSpec `json:",inline"`
 
-	// providerConfigRef names the ProviderConfig that says how the target is reached. Each Object of the collection
-	// refers to the same one.
+	// providerConfigRef names the ProviderConfig of the target. Each Object of the collection refers to the same one.
 	// +optional
 	// +kubebuilder:default={"name": "default"}
 	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
 }
 
-// An ObservedObjectCollection keeps an Object that only observes for each resource on a target that it selects.
+// An ObservedObjectCollection creates an observing Object for each resource on a target that its selector matches.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

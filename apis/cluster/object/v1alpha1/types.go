@@ -39,7 +39,7 @@ type ObjectSpec struct {
 	ProviderReference *xpv2.Reference `json:"providerRef,omitempty"`
 }
 
-// An Object keeps one Kubernetes resource on a cluster or in a kcp workspace.
+// An Object manages one Kubernetes resource on a cluster or in a kcp workspace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -36,15 +36,15 @@ type ObjectSpec struct {
 	xpv2.ClusterManagedResourceSpec `json:",inline"`
 	commonv1.ObjectSpec             `json:",inline"`
 
-	// managementPolicy says in one word what may be done on the target: Default (everything), ObserveCreateUpdate
-	// (never delete), ObserveDelete (never create or change) or Observe. Newer Objects use managementPolicies.
+	// managementPolicy decides what the provider may do on the target: Default (everything), ObserveCreateUpdate (never
+	// delete), ObserveDelete (never create or change) or Observe. Newer Objects use managementPolicies.
 	// +optional
 	// +kubebuilder:default=Default
 	// +kubebuilder:validation:Enum=Default;ObserveCreateUpdate;ObserveDelete;Observe
 	ManagementPolicy commonv1.ManagementPolicy `json:"managementPolicy,omitempty"`
 }
 
-// An Object keeps one Kubernetes resource on a cluster or in a kcp workspace.
+// An Object manages one Kubernetes resource on a cluster or in a kcp workspace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -34,7 +34,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// A ProviderConfig says how a cluster or a kcp workspace is reached, and as whom.
+// A ProviderConfig describes the connection to a cluster or a kcp workspace, and its user.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -28,11 +28,11 @@ type ResourceMutation struct {
 	// +optional
 	Regex *RegexMutation `json:"regex,omitempty"`
 
-	// template sets a value to what a Go template yields.
+	// template sets a value to the result of a Go template.
 	// +optional
 	Template *TemplateMutation `json:"template,omitempty"`
 
-	// cel sets a value to what a CEL expression yields.
+	// cel sets a value to the result of a CEL expression.
 	// +optional
 	CEL *CELMutation `json:"cel,omitempty"`
 }
@@ -62,8 +62,8 @@ type RegexMutation struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern string `json:"pattern,omitempty"`
 
-	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore
-	// follows, or \1.
+	// replacement replaces the matches of pattern. Groups are ${1}, $1 before a character that is not a letter, digit or
+	// underscore, or \1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Replacement string `json:"replacement,omitempty"`

@@ -26,8 +26,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
 // +kubebuilder:validation:XValidation:rule="self.origin != 'service' || !has(self.identifier) || size(self.identifier) <= 61",message="identifier can have 61 characters with origin service: consumers find it, and a number, in the key of an annotation"
 type RelatedResource struct {
-	// identifier is what consumers know the related resource by, for example tls-secret. It is unique among those of
-	// the PublishedResource. Only beside reference it may be left out, and is then the kind in lower case.
+	// identifier is the name of the related resource for consumers, for example tls-secret. It is unique in the
+	// PublishedResource. It is optional with reference only, where the default is the kind in lower case.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -68,8 +68,8 @@ type RelatedResource struct {
 	// +optional
 	Cleanup bool `json:"cleanup,omitempty"`
 
-	// projection decides what the copies are on the other side, if that differs from what the objects are at their origin:
-	// in kcp if the origin is service, and on the service cluster if it is kcp.
+	// projection sets the type of the copies, if it differs from the type of the objects: in kcp for origin service, and
+	// on the service cluster for origin kcp.
 	// +optional
 	Projection *RelatedResourceProjection `json:"projection,omitempty"`
 
@@ -82,10 +82,10 @@ type RelatedResource struct {
 	Reference *RelatedResourceReference `json:"reference,omitempty"`
 
 	// consumerMayName lists further objects of the service cluster that consumers may name as related objects, in the
-	// fields, labels and annotations of their own objects that object reads. Without it, what a consumer names is only
-	// used if it belongs to the workspace: an object in a namespace or with a name that begins with the name of the
-	// logical cluster, behind a constant or none, or one that the copy owns; anything else is refused with an event. What
-	// object names by constants needs no listing.
+	// fields, labels and annotations of their own objects that object reads. Without it, an object that a consumer names
+	// is used only if it belongs to the workspace: it is in a namespace, or has a name, that begins with the name of the
+	// logical cluster, alone or after a constant; or the copy owns it. Any other object is rejected with an event.
+	// Objects that object names by constants need no listing.
 	// +optional
 	ConsumerMayName *ConsumerMayName `json:"consumerMayName,omitempty"`
 
@@ -94,8 +94,7 @@ type RelatedResource struct {
 	// +optional
 	Mutation *ResourceMutations `json:"mutation,omitempty"`
 
-	// watch is accepted for the sake of PublishedResources of api-syncagent and changes nothing: related objects
-	// are always watched.
+	// watch is accepted for compatibility with api-syncagent and has no effect: related objects are always watched.
 	// +optional
 	Watch *RelatedResourceWatch `json:"watch,omitempty"`
 
@@ -177,8 +176,8 @@ type RelatedResourceObjectSpec struct {
 
 // FieldReference is a field of the consumer's object and of its copy.
 type FieldReference struct {
-	// path to the field, without a leading dot, for example spec.secretName or spec.items.#.name. It may yield several
-	// names, as many on one side as on the other. A field that is missing means that there is no object yet.
+	// path to the field, without a leading dot, for example spec.secretName or spec.items.#.name. It may return several
+	// names, as many on one side as on the other. If a field is missing, there is no object yet.
 	Path MutationPath `json:"path"`
 
 	// regex changes the value of the field.
@@ -191,8 +190,8 @@ type RelatedResourceSelector struct {
 	// The selector selects at the origin. Keys and values of matchLabels may be Go templates.
 	metav1.LabelSelector `json:",inline"`
 
-	// rewrite makes the name of a copy from the name of the object that was found, so that names of one side do not
-	// leak to the other.
+	// rewrite derives the name of a copy from the name of the object, so that names of one side are not exposed on the
+	// other side.
 	Rewrite SelectorRewrite `json:"rewrite"`
 }
 
@@ -204,7 +203,7 @@ type SelectorRewrite struct {
 	// +optional
 	Regex *RegularExpression `json:"regex,omitempty"`
 
-	// template yields the name.
+	// template returns the name.
 	// +optional
 	Template *TemplateExpression `json:"template,omitempty"`
 }

@@ -65,18 +65,18 @@ type ResourceNaming struct {
 
 // CreatedNamespaces decides about namespaces that are created on the service cluster.
 type CreatedNamespaces struct {
-	// labels that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
+	// labels of such a namespace. Values may be Go templates over ClusterName and ClusterPath.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// annotations that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
+	// annotations of such a namespace. Values may be Go templates over ClusterName and ClusterPath.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// whenEmpty decides what becomes of such a namespace after the last copy in it: Orphan (the default) leaves it, Delete
-	// deletes it if nothing else is in it.
+	// whenEmpty decides what happens to such a namespace after the last copy in it is deleted: Orphan (the default)
+	// keeps it, Delete deletes it if it contains no other resources.
 	// +optional
 	// +kubebuilder:default=Orphan
 	WhenEmpty xpv2.DeletionPolicy `json:"whenEmpty,omitempty"`
@@ -129,8 +129,8 @@ type VersionName string
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.version) || self.version == "" || !has(self.versions) || size(self.versions) == 0`,message="version and versions cannot both be set: use versions"
 type ResourceProjection struct {
-	// group is the API group in kcp, for example certs.example.com. It must contain a dot. It has at most 179 characters,
-	// so that the name of an APIResourceSchema has room for the plural and a hash.
+	// group is the API group in kcp, for example certs.example.com. It must contain a dot. It has at most 179
+	// characters, so that the name of an APIResourceSchema fits the plural and a hash.
 	// +optional
 	// +kubebuilder:validation:MaxLength=179
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+)?$`
@@ -146,7 +146,7 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self[a] == '' || self.exists_one(b, self[a] == self[b]))",message="no two versions can have the same name in kcp"
 	Versions map[string]VersionName `json:"versions,omitempty"`
 
-	// scope is Cluster or Namespaced. To change it may need extensive mutation, and names that cannot collide.
+	// scope is Cluster or Namespaced. A change of the scope can require mutation, and names that cannot collide.
 	// +optional
 	Scope ResourceScope `json:"scope,omitempty"`
 
@@ -157,13 +157,13 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
 	Kind string `json:"kind,omitempty"`
 
-	// plural is the name of the resource in kcp. Capital letters become small, as kcp has no others.
+	// plural is the name of the resource in kcp. Capital letters are converted to lower case, as kcp requires.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
 	Plural string `json:"plural,omitempty"`
 
-	// shortNames in kcp. An empty list leaves none; without the field they stay.
+	// shortNames in kcp. An empty list removes all. By default the short names are those on the service cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -171,7 +171,7 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	ShortNames []string `json:"shortNames,omitzero"`
 
-	// categories in kcp. An empty list leaves none; without the field they stay.
+	// categories in kcp. An empty list removes all. By default the categories are those on the service cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -180,9 +180,9 @@ type ResourceProjection struct {
 	Categories []string `json:"categories,omitzero"`
 
 	// crossplaneFields lists the fields that Crossplane adds to every composite resource and claim, such as
-	// compositionSelector, that consumers see and set. All others are left out of the schema in kcp, so that the service
-	// decides about them, for example by steps of mutation. The default is none; an asterisk stands for all. It has no
-	// effect on types that Crossplane has not made.
+	// compositionSelector, that consumers see and set. The schema in kcp omits all others, so that the publisher sets
+	// them, for example by steps of mutation. The default is none; an asterisk means all. The field has no effect on
+	// types that Crossplane has not created.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -8,7 +8,7 @@ import (
 type PublishedResourceStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	// resourceSchemaName is the name of the APIResourceSchema that holds the published API.
+	// resourceSchemaName is the name of the APIResourceSchema of the published API.
 	// +optional
 	ResourceSchemaName string `json:"resourceSchemaName,omitempty"`
 
@@ -16,8 +16,7 @@ type PublishedResourceStatus struct {
 	// +optional
 	APIExport string `json:"apiExport,omitempty"`
 
-	// agentName is the owner under which objects of consumers have been synced. It stays, as all that has been
-	// made carries it.
+	// agentName is the owner that objects of consumers have been synced with. It does not change, as all copies have it.
 	// +optional
 	AgentName string `json:"agentName,omitempty"`
 
@@ -91,8 +90,9 @@ type ObjectCounts struct {
 	// +listMapKey=workspace
 	Failures []WorkspaceFailures `json:"failures,omitempty"`
 
-	// orphaned is the number of copies on the service cluster that are kept although their objects are not served: these
-	// vanished without a deletion, or left the filter. Such a copy has label syncagent.kcp.io/orphaned.
+	// orphaned is the number of copies on the service cluster that are kept although their objects are not synced: the
+	// objects disappeared without a deletion, or no longer match the filter. Such a copy has label
+	// syncagent.kcp.io/orphaned.
 	// +optional
 	Orphaned int64 `json:"orphaned,omitempty"`
 

@@ -37,33 +37,33 @@ type PublishedResourceSpec struct {
 	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
-	// providerConfigRef names the ClusterProviderConfig of the kcp workspace that holds the APIExport. The default is
-	// that of the provider's flag --default-provider-config, which is default.
+	// providerConfigRef names the ClusterProviderConfig of the kcp workspace of the APIExport. The default is that of
+	// the provider's flag --default-provider-config, which is default.
 	// +optional
 	ProviderConfigReference *ConfigReference `json:"providerConfigRef,omitempty"`
 
-	// serviceClusterConfigRef names the ClusterProviderConfig of the service cluster: the one that has the API and where
-	// the copies of consumers' objects live. The default is the cluster the provider runs in.
+	// serviceClusterConfigRef names the ClusterProviderConfig of the service cluster, which has the API and the copies
+	// of consumers' objects. The default is the cluster where the provider runs.
 	// +optional
 	ServiceClusterConfigReference *ConfigReference `json:"serviceClusterConfigRef,omitempty"`
 
-	// apiExport decides which APIExport the API joins. What is not set here comes from the
-	// ClusterProviderConfig.
+	// apiExport decides which APIExport offers the API. The ClusterProviderConfig provides the fields that are not set
+	// here.
 	// +optional
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
 	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of
-	// api-syncagent does. The default is that of the ClusterProviderConfig, and else the name of the
-	// APIExportEndpointSlice with -syncagent appended. Once objects have been synced the name stays what it was, see
-	// status.agentName: another one is reported, and changes nothing.
+	// api-syncagent does. The default is that of the ClusterProviderConfig, else the name of the APIExportEndpointSlice
+	// with -syncagent appended. After the first sync the name is fixed, see status.agentName: another name is reported
+	// and has no effect.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	AgentName string `json:"agentName,omitempty"`
 
-	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied,
-	// as --namespace of api-syncagent names it. It is created if it is missing. The default is that of the provider's
-	// flag --state-namespace, crossplane-system.
+	// stateNamespace is the namespace of the sync-state Secrets on the service cluster, as --namespace of api-syncagent.
+	// The provider creates it if it is missing. The default is that of the provider's flag --state-namespace,
+	// crossplane-system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -74,10 +74,10 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default={"*"}
 	ManagementPolicies xpv2.ManagementPolicies `json:"managementPolicies,omitempty"`
 
-	// deletionPolicy decides what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
-	// leaves the APIExport and all objects as they are; Delete withdraws the API, and waits with that until consumers
-	// have no objects left. The default is not Delete, as of other managed resources: api-syncagent leaves what it has
-	// published, and no consumer may lose an API because its publisher is deleted by mistake.
+	// deletionPolicy decides what happens to the published API when the PublishedResource is deleted. Orphan (the
+	// default) keeps the APIExport and all objects. Delete unpublishes the API when consumers have no objects left. The
+	// default differs from that of other managed resources: api-syncagent keeps what it has published, and no consumer
+	// may lose an API because its publisher is deleted by mistake.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -89,46 +89,44 @@ type PublishedResourceSpec struct {
 	// +optional
 	Filter *ResourceFilter `json:"filter,omitempty"`
 
-	// naming is how copies on the service cluster are named. The default names cannot collide; others must be chosen
-	// with care, as the same name and namespace exist in many workspaces.
+	// naming sets the names of copies on the service cluster. The default names cannot collide. Choose others with care,
+	// as the same name and namespace exist in many workspaces.
 	// +optional
 	Naming *ResourceNaming `json:"naming,omitempty"`
 
-	// createdNamespaces decides about the namespaces that are created on the service cluster because a copy, or a copy of
-	// a related object, needs one that is missing: which labels and annotations they get, and how long they stay.
-	// Namespaces that are there already are left as they are.
+	// createdNamespaces decides about namespaces that the provider creates on the service cluster for copies and copies
+	// of related objects: their labels, their annotations and their deletion. Existing namespaces do not change.
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects decides what happens if the service cluster already has an object where the copy of a consumer's
-	// object is to be made, and that object is nobody's copy. AdoptIfExclusive (the default) makes it the copy if naming
-	// has the logical cluster in its name or namespace, behind a constant or none, so that no other workspace can have an
-	// object there, and else refuses it. Adopt makes it the copy wherever it is; consumers who choose names can then take
-	// over, and delete, any object that they can name. Both leave what differs in it as it is until it changes at the
-	// source, as api-syncagent does. Overwrite is Adopt, and writes at once what differs, also in copies of related
-	// objects that are found. Refuse leaves the object as it is; its consumer gets an event. What is the copy of another
-	// object is always refused.
+	// existingObjects decides what happens if the service cluster already has an object at the location of a copy, and
+	// that object is not a copy. AdoptIfExclusive (the default) makes it the copy if naming includes the logical cluster
+	// in the name or namespace, alone or after a constant, so that no other workspace can have an object there; else it
+	// rejects the object. Adopt always makes it the copy: consumers that choose names can then adopt, and delete, any
+	// object that they can name. Both keep differing values until they change at the source, as api-syncagent does.
+	// Overwrite is Adopt, and writes differing values at once, also in existing copies of related objects. Refuse keeps
+	// the object, and its consumer gets an event. A copy of another object is always rejected.
 	// +optional
 	// +kubebuilder:default=AdoptIfExclusive
 	// +kubebuilder:validation:Enum=AdoptIfExclusive;Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
-	// enableWorkspacePaths records on each copy the path of the workspace beside the name of its logical cluster, and
-	// gives it to templates as ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is
-	// added to the APIExport. The default is false.
+	// enableWorkspacePaths records the path of the workspace on each copy, next to the name of its logical cluster, and
+	// provides it to templates as ClusterPath. It adds a permission claim for logicalclusters of core.kcp.io to the
+	// APIExport. The default is false.
 	// +optional
 	EnableWorkspacePaths bool `json:"enableWorkspacePaths,omitempty"`
 
-	// projection changes what consumers see of the type: its group, versions, names and scope. The contents
-	// of objects stay.
+	// projection changes the type that consumers see: its group, versions, names and scope. The contents of objects do
+	// not change.
 	// +optional
 	Projection *ResourceProjection `json:"projection,omitempty"`
 
 	// schemaUpdates decides which changes of the API on the service cluster are published. All (the default) publishes
-	// each change. Compatible publishes a change if every object that the published schema accepts is still accepted, and
-	// holds back any other as a whole: the APIExport keeps its schema, objects are synced by it, and condition
-	// SchemaPublished has reason IncompatibleChange until the change is undone or All is set. Changes of projection and
-	// resource.versions are always published.
+	// each change. Compatible publishes a change if the new schema accepts every object that the published schema
+	// accepts. It holds back any other change as a whole: the APIExport keeps its schema, objects are synced by it, and
+	// condition SchemaPublished has reason IncompatibleChange until the change is reverted or All is set. Changes of
+	// projection and resource.versions are always published.
 	// +optional
 	// +kubebuilder:default=All
 	// +kubebuilder:validation:Enum=All;Compatible
@@ -145,7 +143,7 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, (has(a.identifier) ? a.identifier : a.kind.lowerAscii()) == (has(b.identifier) ? b.identifier : b.kind.lowerAscii())))",message="each identifier must be unique; its default is the kind in lower case"
 	Related []RelatedResource `json:"related,omitempty"`
 
-	// synchronization can be turned off, so that only the schema is published. By default it is on.
+	// synchronization can be disabled, so that only the schema is published. It is enabled by default.
 	// +optional
 	Synchronization *Synchronization `json:"synchronization,omitempty"`
 }
@@ -159,13 +157,13 @@ type ConfigReference struct {
 
 // Synchronization decides whether objects are synced.
 type Synchronization struct {
-	// enabled decides whether objects are synced. If false, the schema is published all the same, which a resource needs
-	// that is only used as a related resource of another PublishedResource.
+	// enabled decides whether objects are synced. If false, only the schema is published, for a resource that is only a
+	// related resource of another PublishedResource.
 	Enabled bool `json:"enabled"`
 }
 
 // A PublishedResource offers an API of a service cluster to the workspaces of a kcp, and syncs the objects that
-// consumers make there.
+// consumers create there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -33,14 +33,14 @@ func AddToScheme(s *runtime.Scheme) error {
 type ObservedObjectCollectionSpec struct {
 	commonv1.ObservedObjectCollectionSpec `json:",inline"`
 
-	// providerConfigRef names the ProviderConfig, in the namespace of the collection, or the ClusterProviderConfig that
-	// says how the target is reached. Each Object of the collection refers to the same one.
+	// providerConfigRef names the ProviderConfig of the target, in the namespace of the collection, or the
+	// ClusterProviderConfig. Each Object of the collection refers to the same one.
 	// +optional
 	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
 	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`
 }
 
-// An ObservedObjectCollection keeps an Object that only observes for each resource on a target that it selects.
+// An ObservedObjectCollection creates an observing Object for each resource on a target that its selector matches.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

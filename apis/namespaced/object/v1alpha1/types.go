@@ -35,7 +35,7 @@ type ObjectSpec struct {
 	commonv1.ObjectSpec      `json:",inline"`
 }
 
-// An Object keeps one Kubernetes resource on a cluster or in a kcp workspace.
+// An Object manages one Kubernetes resource on a cluster or in a kcp workspace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -36,7 +36,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// A ProviderConfig says how a cluster or a kcp workspace is reached by the resources of its namespace, and as whom.
+// A ProviderConfig describes the connection to a cluster or a kcp workspace, and its user, for the resources of its
+// namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -82,8 +83,8 @@ type ClusterProviderConfigSpec struct {
 	AllowedNamespaces []commonv1.AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
-// A ClusterProviderConfig says how a cluster or a kcp workspace is reached by the resources of several namespaces,
-// and as whom.
+// A ClusterProviderConfig describes the connection to a cluster or a kcp workspace, and its user, for the resources
+// of several namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -13,9 +13,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.clusterSelector) == has(oldSelf.clusterSelector)",message="clusterSelector is immutable: delete the application and create it again to move it"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
 type KubernetesApplicationSpec struct {
-	// clusterSelector selects, by their labels, the ProviderConfigs in the namespace of the application and the
-	// ClusterProviderConfigs of the clusters it may be scheduled to. An empty selector selects all. It cannot be
-	// changed, and counts only until a cluster is chosen.
+	// clusterSelector selects clusters by the labels of the ProviderConfigs in the namespace of the application and of
+	// the ClusterProviderConfigs. An empty selector selects all. It cannot be changed, and has no effect after a cluster
+	// is chosen.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterSelector is immutable: delete the application and create it again to move it"
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
@@ -26,8 +26,8 @@ type KubernetesApplicationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
-	// resourceTemplates are the resources of the application, 128 at most, each under a name of its own. Which resource
-	// a name stands for cannot be changed: its group, kind, name and namespace stay until the template is removed.
+	// resourceTemplates are the resources of the application, at most 128, each with a unique name. The group, kind,
+	// name and namespace of the resource of a name cannot change until the template is removed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="metadata.name must be unique among resourceTemplates"
@@ -35,9 +35,9 @@ type KubernetesApplicationSpec struct {
 	// +listType=atomic
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 
-	// unreachableTarget decides what becomes of a deleted application whose cluster cannot be reached, for example because
-	// it is gone for good: Wait (the default) keeps the application until the cluster answers and its resources are
-	// deleted; Orphan removes it and leaves the resources, if there still are any.
+	// unreachableTarget decides what happens to a deleted application whose cluster cannot be reached, for example
+	// because it no longer exists. Wait (the default) keeps the application until the cluster responds and its resources
+	// are deleted. Orphan removes the application and keeps the resources, if they still exist.
 	// +optional
 	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
@@ -92,7 +92,7 @@ type KubernetesApplicationStatus struct {
 	SubmittedResources int64 `json:"submittedResources"`
 }
 
-// A KubernetesApplication is a set of resources that are kept together on one cluster, which is chosen by its labels.
+// A KubernetesApplication manages a set of resources on one cluster, which it chooses by label.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -11,7 +11,7 @@ import (
 
 // ResourceTemplateSpec is the part of the spec of a KubernetesApplicationResource that an application templates.
 type ResourceTemplateSpec struct {
-	// template is the resource to keep on the cluster.
+	// template is the resource to manage on the cluster.
 	Template Template `json:"template"`
 
 	// secrets are Secrets in the namespace of the KubernetesApplicationResource that the resource needs, such as
@@ -48,9 +48,9 @@ type KubernetesApplicationResourceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: make another KubernetesApplicationResource"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
-	// unreachableTarget decides what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
-	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan removes it and leaves
-	// the resource, if there still is one. An application sets it for its resources.
+	// unreachableTarget decides what happens to a deleted KubernetesApplicationResource whose cluster cannot be reached.
+	// Wait (the default) keeps it until the cluster responds and the resource is deleted. Orphan removes it and keeps
+	// the resource, if it still exists. An application sets this field for its resources.
 	// +optional
 	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
@@ -66,7 +66,7 @@ type KubernetesApplicationResourceStatus struct {
 	// +kubebuilder:validation:Enum=Pending;Scheduled;Submitted;Failed;Deleting
 	State State `json:"state,omitempty"`
 
-	// remote is the status of the resource on the cluster as it is there. It is not set if the resource has none.
+	// remote is the status of the resource on the cluster. It is not set if the resource has no status.
 	// +optional
 	Remote *apiextensionsv1.JSON `json:"remote,omitempty"`
 
@@ -99,7 +99,7 @@ type SubmittedRecord struct {
 	FieldsHash string `json:"fieldsHash"`
 }
 
-// A KubernetesApplicationResource keeps one resource on a cluster, and shows its status.
+// A KubernetesApplicationResource manages one resource on a cluster, and shows its status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

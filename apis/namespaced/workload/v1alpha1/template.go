@@ -14,7 +14,7 @@ import (
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Template struct {
-	// apiVersion of the resource. Its group cannot be changed; in another version the resource stays the same.
+	// apiVersion of the resource. Its group cannot be changed. Another version refers to the same resource.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion"`
