@@ -18,7 +18,7 @@ const (
 	AnnotationKeySourceGeneration = "syncagent.kcp.io/source-generation"
 )
 
-// AnnotationKeySourceHash is the annotation on a schema with a hash of the CustomResourceDefinition of the API.
+// AnnotationKeySourceHash is the annotation on a schema with a hash of the CustomResourceDefinition that it comes from.
 const AnnotationKeySourceHash = "syncagent.kcp.io/source-hash"
 
 // Types of conditions beside Synced and Ready.
