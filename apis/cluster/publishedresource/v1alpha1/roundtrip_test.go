@@ -51,7 +51,7 @@ func TestGuide(t *testing.T) {
 			got := u.Object["spec"].(map[string]any)
 			for _, added := range []string{
 				"providerConfigRef", "managementPolicies", "deletionPolicy", "stateNamespace",
-				"existingObjects",
+				"existingObjects", "schemaUpdates",
 			} {
 				delete(got, added)
 			}

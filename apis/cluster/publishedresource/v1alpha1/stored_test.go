@@ -39,6 +39,7 @@ func laxly(t *testing.T) (lax, strict *unstructured.Unstructured) {
 		v["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
 			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
 		}}
+		delete(v, "selectableFields") // They need a schema.
 	}
 	if err := unstructured.SetNestedSlice(lax.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)
