@@ -31,18 +31,19 @@ func TestTerms(t *testing.T) {
 	t.Parallel()
 	terms, allowed, found := termsOf(t), counts(t, "terms-allowed.txt"), map[string]int{}
 	for path, text := range texts(t) {
-		n, first := 0, ""
+		n, first := 0, []string{}
 		for _, m := range terms {
 			if all := m.word.FindAllString(text, -1); len(all) > 0 {
 				n += len(all)
-				first += fmt.Sprintf("\n\t%s: %q, write %s", path, all[0], m.instead)
+				first = append(first, fmt.Sprintf("%q, write %s", all[0], m.instead))
 			}
 		}
 		if n > 0 {
 			found[path] = n
 		}
 		if n > allowed[path] && !*update {
-			t.Errorf("%s has %d words that the field does not use, %d are allowed%s", path, n, allowed[path], first)
+			t.Errorf("%s has %d words that the field does not use, %d are allowed:\n\t%s", path, n, allowed[path],
+				strings.Join(first, "\n\t"))
 		}
 	}
 	if *update {

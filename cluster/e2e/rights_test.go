@@ -24,8 +24,8 @@ import (
 )
 
 // TestDocumentedRights shows that the provider needs no more rights than examples/rbac grants, on the control plane and
-// on a target: in both scopes it keeps and deletes collections, and Objects with dependencies and connection secrets, and
-// is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
+// on a target: in both scopes it keeps and deletes collections, and Objects with dependencies and connection secrets,
+// and is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
 func TestDocumentedRights(t *testing.T) {
 	const modest = "modest"
 	c, tc := clients(t)

@@ -60,7 +60,9 @@ func TestChart(t *testing.T) {
 	}
 	service.InstallCRDs(t, definitions)
 	pushImage(t, images.Host+"/crossplane-contrib/provider-kcp", "v0.1.0", "v0.2.0")
-	s := &stage{guide: newGuide(t, filepath.Join("how-to", "install-with-helm.md")), life: t, c: service.Client(t, apis.AddToScheme)}
+	s := &stage{
+		guide: newGuide(t, filepath.Join("how-to", "install-with-helm.md")), life: t, c: service.Client(t, apis.AddToScheme),
+	}
 	s.kubelet = kubelet.Start(t, &service, namespace)
 	path, admin := workspaces.Workspace(t)
 	s.path = path

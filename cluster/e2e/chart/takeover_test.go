@@ -154,8 +154,8 @@ install | upgrade) set -- "$@" --plain-http --timeout=60s \
 esac
 exec `+filepath.Join(tools, "helm")+` "$@"
 `))
-	g.Env = append(g.Env, "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, ":"), "REGISTRY="+registry, "VERSION=0.2.0",
-		"HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
+	g.Env = append(g.Env, "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, ":"), "REGISTRY="+registry,
+		"VERSION=0.2.0", "HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
 	return g
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish goes through docs/tutorials/publish-an-api.md with the real cert-manager, and from its published API through
-// docs/how-to/control-consumers-objects.md, docs/how-to/sync-related-objects.md and, as another consumer,
+// TestPublish goes through docs/tutorials/publish-an-api.md with the real cert-manager, and from its published API
+// through docs/how-to/control-consumers-objects.md, docs/how-to/sync-related-objects.md and, as another consumer,
 // docs/how-to/use-a-published-api.md. The commands wait for what the guides promise.
 func TestPublish(t *testing.T) {
 	d := newDesk(t)
