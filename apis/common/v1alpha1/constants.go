@@ -78,8 +78,7 @@ func Health(reason xpv2.ConditionReason, message string) xpv2.Condition {
 }
 
 // ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
-// refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized. A
-// ProviderConfig that no resource uses lacks the condition.
+// refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized.
 const ReasonTargetAnswers xpv2.ConditionReason = "TargetAnswers"
 
 // Reasons of condition Synced beside those of crossplane-runtime.

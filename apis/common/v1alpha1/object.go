@@ -101,9 +101,9 @@ type ObjectParameters struct {
 	// onImmutableChange decides what happens to a change that the target rejects because the field is immutable, such as
 	// the template of a Job. Fail (the default) reports the rejection in condition Synced. Recreate deletes the resource
 	// with all its data, and creates it again. It requires all management policies, a resource that this Object has
-	// applied and no other Object manages, and a manifest that the target accepts for a new resource. Resources that
-	// store data, such as a PersistentVolumeClaim, are never recreated. Condition Synced reports why Recreate does not
-	// apply.
+	// applied and no other Object manages or observes, and a manifest that the target accepts for a new resource.
+	// Resources that store data, such as a PersistentVolumeClaim, are never recreated. Condition Synced reports why
+	// Recreate does not apply.
 	// +optional
 	// +kubebuilder:default=Fail
 	// +kubebuilder:validation:Enum=Fail;Recreate

@@ -114,8 +114,9 @@ type NamePattern string
 // ConsumerMayName lists objects of the service cluster that consumers may name. With origin service a consumer can read
 // each of them, and with origin kcp make each of them, unless another workspace has it already.
 type ConsumerMayName struct {
-	// namespaces are patterns of the namespaces all of whose objects may be named. kube-system, kube-public,
-	// kube-node-lease, the namespace of states and namespaces with nothing but copies of other workspaces never may.
+	// namespaces are patterns of the namespaces whose objects may be named, if objects names them. kube-system,
+	// kube-public, kube-node-lease, the namespace of states and namespaces with nothing but copies of other workspaces
+	// never may.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
