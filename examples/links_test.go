@@ -163,6 +163,7 @@ var ofRuntime = []string{
 	"CannotCreateExternalResource",
 	"CannotUpdateExternalResource", "CannotDeleteExternalResource", "CannotUpdateManagedResource",
 	"CannotPublishConnectionDetails", "CreatedExternalResource", "UpdatedExternalResource",
+	"UsageAccounting", "CannotUseInvalidManagementPolicy",
 }
 
 // named matches the name of a constant that is a reason.
