@@ -337,6 +337,9 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	}
 }
 
+// RefusesCredentials is before the ProviderConfig in messages about credentials that a target refuses.
+const RefusesCredentials = "target refuses the credentials of "
+
 // explain adds to the refusal of a target to say what it serves by which ProviderConfig it is used, and the cure.
 func (r *Registry) explain(o informer.Owner, err error) error {
 	r.mu.Lock()
@@ -349,7 +352,7 @@ func (r *Registry) explain(o informer.Owner, err error) error {
 	if !bound || cure == "" {
 		return err
 	}
-	return errors.Wrapf(err, "target refuses the credentials of %s %q: %s", kind, strings.TrimPrefix(name, "/"), cure)
+	return errors.Wrapf(err, "%s%s %q: %s", RefusesCredentials, kind, strings.TrimPrefix(name, "/"), cure)
 }
 
 // drop ends a connection. The caller holds the lock.

@@ -95,6 +95,12 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &e) && e.Unreadable()
 }
 
+// Paused returns condition Synced of a paused object, with the message that crossplane-runtime leaves out.
+func Paused() xpv2.Condition {
+	return xpv2.ReconcilePaused().WithMessage(
+		`not reconciled while annotation crossplane.io/paused is "true" or spec.managementPolicies is empty`)
+}
+
 // Tell sets a condition of an object, and writes its status.
 func Tell(ctx context.Context, c client.Client, obj client.Object, is xpv2.Condition) error {
 	before := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
@@ -201,6 +207,9 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 	r := of(ctx)
 	if r.Amend != nil {
 		r.Amend(obj)
+	}
+	if o, ok := obj.(resource.Conditioned); ok && o.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused {
+		o.SetConditions(Paused())
 	}
 	keepSame(r.last, obj)
 	if r.Suppressed || r.isCurrent(obj) && (SameStatus(r.last, obj) || r.Postpone != nil && r.Postpone(r.last, obj)) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,7 +75,7 @@ func (b Base[T]) Begin(ctx context.Context, n types.NamespacedName, forget func(
 	case err != nil:
 		return reconcile.Result{}, errors.Wrapf(err, "cannot get %s %q", b.Kind.GVK.Kind, n.Name)
 	case meta.IsPaused(o):
-		return reconcile.Result{}, managedadapter.Tell(ctx, b.Local, o, xpv2.ReconcilePaused())
+		return reconcile.Result{}, managedadapter.Tell(ctx, b.Local, o, managedadapter.Paused())
 	}
 	return do(ctx, o)
 }

@@ -2,6 +2,7 @@ package targetresource
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -159,12 +161,33 @@ func CauseOf(err error) Cause {
 }
 
 // Synced returns condition Synced of an owner after a pass that has ended with an error, or without.
-func Synced(err error) xpv2.Condition {
+func Synced(o client.Object, err error) xpv2.Condition {
 	if err == nil {
 		return xpv2.ReconcileSuccess()
 	}
 	c := xpv2.ReconcileError(err)
 	c.Reason = cmp.Or(CauseOf(err).Reason, c.Reason)
+	return Explain(o, c)
+}
+
+// Explain puts before a message about a target that cannot be reached the ProviderConfig of the owner, where the user
+// corrects that. Events say the message alone.
+func Explain(o client.Object, c xpv2.Condition) xpv2.Condition {
+	var config string
+	switch r := scope.ConfigRef(o).(type) {
+	case *xpv2.Reference:
+		config = fmt.Sprintf("ProviderConfig %q", r.Name)
+	case *xpv2.ProviderConfigReference:
+		config = fmt.Sprintf("%s %q", r.Kind, r.Name)
+	default:
+		return c
+	}
+	switch discovery := strings.Contains(c.Message, clusters.RefusesCredentials); {
+	case c.Reason == commonv1.ReasonTargetUnreachable:
+		c.Message = config + ": " + c.Message
+	case c.Reason == commonv1.ReasonUnauthorized && !discovery: // Discovery names the ProviderConfig itself.
+		c.Message = clusters.RefusesCredentials + config + ": renew the Secret, or other source, that it names: " + c.Message
+	}
 	return c
 }
 

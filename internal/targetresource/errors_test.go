@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	objectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
@@ -62,6 +64,34 @@ func TestReasonOfForbidden(t *testing.T) {
 			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New(tc.answer))
 			if diff := cmp.Diff(tc.want, CauseOf(errors.Wrap(err, "cannot apply")).Reason); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestExplain shows that who cannot reach a target learns by which ProviderConfig it is reached, once.
+func TestExplain(t *testing.T) {
+	o := &objectv1alpha1.Object{}
+	o.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "prod"})
+	refused := apierrors.NewUnauthorized("no")
+	named := errors.Wrap(refused, clusters.RefusesCredentials+`ProviderConfig "prod"`)
+	for name, tc := range map[string]struct {
+		err  error
+		of   client.Object
+		want string
+	}{
+		"Unreachable": {clusters.ErrUnreachable, o, `ClusterProviderConfig "prod": target is unreachable`},
+		"Refused": {
+			refused, o, `target refuses the credentials of ClusterProviderConfig "prod": ` +
+				`renew the Secret, or other source, that it names: no`,
+		},
+		"Named":    {named, o, named.Error()},
+		"OfItself": {errors.New("no such field"), o, "no such field"},
+		"NoConfig": {clusters.ErrUnreachable, &corev1.Secret{}, "target is unreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Synced(tc.of, tc.err).Message); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -157,7 +157,7 @@ func synced(p *pass, err error) xpv2.Condition {
 			return c
 		}
 	}
-	c = targetresource.Synced(err)
+	c = targetresource.Synced(p.app, err)
 	switch {
 	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
 		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))

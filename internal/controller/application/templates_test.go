@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -101,6 +103,7 @@ func TestBundle(t *testing.T) {
 // that this stays so. What other tests have left behind may still be tried in theirs.
 func (w world) atRest(t *testing.T) {
 	t.Helper()
+	w.counted(t)
 	l, r := local.Audit(t), target.Audit(t)
 	var lm, rm kube.Mark
 	asked := func() (bool, string) {
@@ -113,6 +116,18 @@ func (w world) atRest(t *testing.T) {
 		return asked()
 	})
 	kube.Holds(t, "no request", asked, func() { passQueues(t) })
+}
+
+// counted waits until the ProviderConfig of a world says how many use it, which it does some seconds later.
+func (w world) counted(t *testing.T) {
+	t.Helper()
+	pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, w.ns)}
+	kube.Await(t, w.c, pc, "all users counted", func() (bool, string) {
+		usages := &mpcv1alpha1.ProviderConfigUsageList{}
+		err := w.c.List(t.Context(), usages, client.InNamespace(w.ns))
+		return err == nil && pc.Status.Users == int64(len(usages.Items)),
+			fmt.Sprintf("%d of %d, %v", pc.Status.Users, len(usages.Items), err)
+	})
 }
 
 // in returns the requests in a namespace.

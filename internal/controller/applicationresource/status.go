@@ -68,7 +68,7 @@ func describe(p *pass, err error) error {
 	o := p.resource
 	o.Status.State = stateOf(p, err)
 	o.Status.ObservedGeneration = o.GetGeneration()
-	synced := targetresource.Synced(err)
+	synced := targetresource.Synced(o, err)
 	switch {
 	case err != nil:
 	case p.unlabelled:

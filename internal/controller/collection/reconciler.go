@@ -91,7 +91,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 
 // describe puts into the status what a pass has found.
 func describe[T Collection](p *pass[T], err error) {
-	setCondition(p.collection, targetresource.Synced(err))
+	setCondition(p.collection, targetresource.Synced(p.collection, err))
 	status := p.collection.Observed()
 	status.MembershipLabel = membership(p.collection)
 	if err == nil {

@@ -36,6 +36,8 @@ const reasonFieldsMayStay event.Reason = "FieldsMayStay"
 const (
 	messageMissing = "The resource does not exist"
 	messageNoKind  = "The target does not serve the kind of the resource"
+	// messageNoNamespace is of a resource that cannot be created.
+	messageNoNamespace = "The namespace of the resource does not exist on the target"
 )
 
 // lossesMost is how often in a few minutes a resource is applied again that has only lost its managed fields.

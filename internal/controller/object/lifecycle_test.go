@@ -76,7 +76,7 @@ func pause(t *testing.T, c client.Client, o build.Object) {
 	annotate(t, c, o, `"true"`)
 	awaitCondition(t, c, o, wantCondition{
 		Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
-	})
+	}, "crossplane.io/paused")
 }
 
 // unpause lets an Object go on.

@@ -41,7 +41,7 @@ func TestColumnsAreOfOneCondition(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(build.ConfigMap("no-"+w.target, "settings"))
 		kube.Create(t, w.c, o)
-		awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: "False"})
+		awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: "False"}, "namespace")
 		message := awaitCondition(t, w.c, o, failed(commonv1.ReasonNamespaceMissing))
 
 		gvk, err := w.c.GroupVersionKindFor(o)
@@ -181,7 +181,7 @@ func TestOutageIsShownLate(t *testing.T) {
 		kube.Delete(t, c, released)
 		kube.Create(t, c, made)
 		for _, o := range append(others, made) {
-			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), w.config)
 		}
 		kube.AwaitGone(t, c, released)
 		end()

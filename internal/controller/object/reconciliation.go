@@ -98,10 +98,14 @@ func (r *reconciliation) amend(obj client.Object) {
 		if clusters.IsUnreachable(r.err) {
 			synced.Message = r.err.Error() // crossplane-runtime adds what was tried.
 		}
-		o.SetConditions(synced)
+		if why == commonv1.ReasonNamespaceMissing {
+			r.verdict = &readiness.Verdict{Message: messageNoNamespace}
+		}
+		o.SetConditions(targetresource.Explain(o, synced))
 	}
 	r.explainDeletion(o)
-	if r.verdict == nil || r.err != nil && !clusters.IsNoKind(r.err) || o.GetDeletionTimestamp() != nil {
+	known := r.err == nil || clusters.IsNoKind(r.err) || synced.Reason == commonv1.ReasonNamespaceMissing
+	if r.verdict == nil || !known || o.GetDeletionTimestamp() != nil {
 		return
 	}
 	ready := xpv2.Available()
