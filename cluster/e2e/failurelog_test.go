@@ -43,7 +43,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	}
 	kube.Create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)})
 	awaitReady(t, c, o)
-	awaitLines(t, p, o, append(failed, "Condition fails no more ReconcileSuccess"))
+	awaitLines(t, p, o, append(failed, "Condition no longer fails ReconcileSuccess"))
 }
 
 // awaitLines waits until the log of a process has lines about an Object.

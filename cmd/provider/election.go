@@ -78,7 +78,7 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 		return candidate{}, errors.Wrap(err, "cannot prepare leader election")
 	}
 	f := fence.New(func(reason string) {
-		log.Info("This replica has lost its Lease and ends at once", "reason", reason)
+		log.Info("This replica has lost its Lease and stops at once", "reason", reason)
 		os.Exit(1)
 	})
 	lock.Log = log

@@ -56,7 +56,7 @@ func newCommands(app *kingpin.Application) *commands {
 }
 
 func (f *preflightFlags) addTo(app *kingpin.Application) {
-	c := app.Command(commandPreflight, "Say what a takeover from a former provider would do, and write nothing. "+
+	c := app.Command(commandPreflight, "Report what a migration from a former provider would do, and write nothing. "+
 		"Flags are those that this provider will run with. Exit code: 0 if nothing has to be done, "+
 		"1 if something is refused or to be done first, 2 if something could not be read.")
 	c.Arg("from", "provider-kubernetes or api-syncagent.").Required().
@@ -85,7 +85,7 @@ func runPreflight(ctx context.Context, w io.Writer, p *preflightFlags, f *flags)
 	}
 	r, err := preflight.Run(ctx, p.from, o)
 	if err != nil {
-		return preflight.ExitUnknown, errors.Wrap(err, "cannot look at the control plane")
+		return preflight.ExitUnknown, errors.Wrap(err, "cannot read the control plane")
 	}
 	if err := write(w, p.output, r, r.WriteTable); err != nil {
 		return preflight.ExitUnknown, err

@@ -105,7 +105,7 @@ func (f *flags) newRegistry(others clusters.Options) (*clusters.Registry, error)
 	}
 	o.Injected, o.Fence, o.Slots, o.RunPlugins = others.Injected, others.Fence, others.Slots, others.RunPlugins
 	r, err := clusters.NewRegistry(o)
-	return r, errors.Wrap(err, "cannot make target registry")
+	return r, errors.Wrap(err, "cannot create target registry")
 }
 
 // pluginRunner returns the command that runs credential plugins, and has it run that of a REST configuration: it ends
@@ -114,7 +114,7 @@ func pluginRunner(cfg *rest.Config) ([]string, error) {
 	program, err := os.Executable()
 	command := []string{program, commandPlugin}
 	clusters.RunPluginBy(command, cfg)
-	return command, errors.Wrap(err, "cannot find the program of the provider")
+	return command, errors.Wrap(err, "cannot find the path of the provider executable")
 }
 
 // warn logs a line for each flag that is set and has no effect.
@@ -178,7 +178,7 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 		RetryPeriod:                         &f.election.retryPeriod,
 	})
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make manager")
+		return nil, errors.Wrap(err, "cannot create manager")
 	}
 	return mgr, addProbes(mgr)
 }

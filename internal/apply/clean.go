@@ -25,7 +25,7 @@ func (c Client) clean(manifest *unstructured.Unstructured, err error) error {
 	var answer apierrors.APIStatus
 	switch {
 	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
-		return errors.New("the answer of the server is no resource") // The error repeats it.
+		return errors.New("the response of the server is not a resource") // The error repeats it.
 	case isSecret(manifest.Object), len(c.SecretFields) > 0:
 		return HideSecret(err, manifest.Object, c.SecretFields...)
 	case !errors.As(err, &answer):
@@ -78,8 +78,8 @@ func HideSecret(err error, content map[string]any, secretFields ...string) error
 		}
 		s.Details = &d
 	}
-	s.Message = fmt.Sprintf("the server answers with reason %s%s; its message is left out, as it may repeat values of "+
-		"Secrets", s.Reason, inOurWords(s))
+	s.Message = fmt.Sprintf("the server responds with reason %s%s; its message is omitted, because it may repeat "+
+		"values of Secrets", s.Reason, inOurWords(s))
 	if slices.Sort(fields); len(fields) > 0 {
 		s.Message += ": " + strings.Join(slices.Compact(fields), ", ")
 	}
@@ -95,9 +95,9 @@ func inOurWords(s metav1.Status) string {
 	case IsImmutable(err):
 		return " (a field is immutable)"
 	case apierrors.IsForbidden(err) && strings.Contains(s.Message, `is forbidden: User "`):
-		return " (the user lacks the right)"
+		return " (the user lacks the permission)"
 	case apierrors.IsNotFound(err) && s.Details != nil && s.Details.Kind == "namespaces":
-		return " (there is no such namespace)"
+		return " (the namespace does not exist)"
 	}
 	return ""
 }
@@ -116,7 +116,7 @@ func unreadable(content map[string]any) (said []string) {
 	}
 	plain, _ := content["stringData"].(map[string]any)
 	for k := range plain { // Prepare has made data of each that is a string.
-		said = append(said, fieldpath.Segments{fieldpath.Field("stringData"), fieldpath.Field(k)}.String()+" is no string")
+		said = append(said, fieldpath.Segments{fieldpath.Field("stringData"), fieldpath.Field(k)}.String()+" is not a string")
 	}
 	return said
 }

@@ -45,7 +45,7 @@ func TestClean(t *testing.T) {
 			leftOut("Invalid") + ": data.a, data.b", apierrors.IsInvalid,
 		},
 		"Denied": {
-			"That a right is missing is told.", "Secret", denied, leftOut("Forbidden (the user lacks the right)"),
+			"That a right is missing is told.", "Secret", denied, leftOut("Forbidden (the user lacks the permission)"),
 			apierrors.IsForbidden,
 		},
 		"Quota": {
@@ -61,7 +61,7 @@ func TestClean(t *testing.T) {
 		},
 		"Namespace": {
 			"A missing namespace is told.", "Secret", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
-			leftOut("NotFound (there is no such namespace)"), apierrors.IsNotFound,
+			leftOut("NotFound (the namespace does not exist)"), apierrors.IsNotFound,
 		},
 		"OtherKind": {"Other kinds are no secrets.", "Service", invalid, invalid.Error(), apierrors.IsInvalid},
 		"Pointer": {
@@ -70,7 +70,7 @@ func TestClean(t *testing.T) {
 		},
 		"NoKind": {
 			"What is no resource is not repeated.", "Service", runtime.NewMissingKindErr(`{"data":"hunter2"}`),
-			"the answer of the server is no resource", func(err error) bool { return err != nil },
+			"the response of the server is not a resource", func(err error) bool { return err != nil },
 		},
 		"NoAnswer": {
 			"What is no answer of a server stays as it is.", "Secret", http.ErrHandlerTimeout,
@@ -114,7 +114,7 @@ func TestUnreadableIsNamed(t *testing.T) {
 	}}
 	answer := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "illegal base64 data at input byte 4: hunter2"}}
 	got := Client{}.clean(u, answer)
-	want := leftOut("BadRequest") + ": data.a is not base64, data[tls.crt] is not base64, stringData.c is no string"
+	want := leftOut("BadRequest") + ": data.a is not base64, data[tls.crt] is not base64, stringData.c is not a string"
 	if diff := cmp.Diff(want, got.Error()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
@@ -167,8 +167,8 @@ func TestIsImmutable(t *testing.T) {
 
 // leftOut is what is said of an answer that may repeat a value.
 func leftOut(reason string) string {
-	return "the server answers with reason " + reason +
-		"; its message is left out, as it may repeat values of Secrets"
+	return "the server responds with reason " + reason +
+		"; its message is omitted, because it may repeat values of Secrets"
 }
 
 // FuzzPrivate shows that no answer repeats a value of a Secret, whatever a server says and whatever field it names.

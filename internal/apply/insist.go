@@ -15,9 +15,9 @@ import (
 )
 
 // messageStays says what to do about a manifest that a server refuses for the resource that is there.
-const messageStays = "the target would take the manifest for a new resource, but not for the one that is there: take " +
-	"the change back, or delete the resource on the target, and it is made again as the manifest wants it. All that is " +
-	"deleted with it is lost, such as the data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with " +
+const messageStays = "the target accepts the manifest for a new resource, but not for the existing one: revert the " +
+	"change, or delete the resource on the target, and the provider recreates it from the manifest. This also deletes " +
+	"what depends on the resource, such as the data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with " +
 	"kubectl delete --cascade=orphan"
 
 // Insist deals with a refusal of a manifest that is to be all of a resource. What others have updated and is in the way

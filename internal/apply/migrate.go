@@ -67,7 +67,7 @@ type Migration struct {
 // Needed reports whether Migrate would change the managed fields of the resource.
 func (m Migration) Needed() (bool, error) {
 	_, changed, err := m.migrated()
-	return changed, errors.Wrap(err, "cannot compare resource")
+	return changed, errors.Wrap(err, "cannot compare the resource with the manifest")
 }
 
 // Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes, and
@@ -80,10 +80,10 @@ func (m Migration) Needed() (bool, error) {
 func (c Client) Migrate(ctx context.Context, m Migration) (*unstructured.Unstructured, error) {
 	entries, changed, err := m.migrated()
 	if err != nil || !changed {
-		return nil, errors.Wrap(err, "cannot compare resource")
+		return nil, errors.Wrap(err, "cannot compare the resource with the manifest")
 	}
 	u, err := c.setManagedFields(ctx, m.Live, entries)
-	return u, errors.Wrapf(c.clean(m.Manifest, err), "cannot take over the fields of %s %q", m.Live.GetKind(),
+	return u, errors.Wrapf(c.clean(m.Manifest, err), "cannot adopt the fields of %s %q", m.Live.GetKind(),
 		m.Live.GetName())
 }
 
@@ -112,7 +112,7 @@ func (c Client) Leave(ctx context.Context, live *unstructured.Unstructured) (*un
 	}
 	entries[i].Operation = metav1.ManagedFieldsOperationUpdate
 	u, err := c.setManagedFields(ctx, live, entries)
-	return u, errors.Wrapf(c.clean(live, err), "cannot leave the fields of %s %q", live.GetKind(), live.GetName())
+	return u, errors.Wrapf(c.clean(live, err), "cannot release the fields of %s %q", live.GetKind(), live.GetName())
 }
 
 // migrated returns the managed fields as they are to be, and whether that changes any. Package csaupgrade moves whole
@@ -244,8 +244,9 @@ func Rival(live, manifest *unstructured.Unstructured, manager string) (string, e
 			}
 		})
 		if field != "" {
-			return fmt.Sprintf("%s is set by %q: take it out of the manifest, or stop that manager", field, e.Manager), nil
+			return fmt.Sprintf("field manager %q sets %s: remove the field from the manifest, or stop that manager",
+				e.Manager, field), nil
 		}
 	}
-	return "fields of the manifest are removed, or owned by others", nil
+	return "another client removes fields of the manifest, or owns them", nil
 }

@@ -60,7 +60,8 @@ func (o Options) access(c credentials) (a access, err error) {
 	switch {
 	case c.endpoint != "" && byAccount:
 		// Its token is for the server that has issued it, and for no other that somebody names.
-		err = errors.New("spec.credentials.source ServiceAccount does not go with APIExports: use Secret or InjectedIdentity")
+		err = errors.New("spec.credentials.source ServiceAccount cannot be used with APIExports: use Secret or " +
+			"InjectedIdentity")
 	case c.endpoint != "":
 		a.config.Host = c.endpoint
 	case c.workspace != "":
@@ -78,7 +79,7 @@ func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
 		return nil
 	}
 	if cfg.Impersonate.UserName != "" {
-		return errors.New("spec.impersonate cannot be set beside the kubeconfig field users[].user.as")
+		return errors.New("spec.impersonate and the kubeconfig field users[].user.as cannot both be set: remove one")
 	}
 	cfg.Impersonate = as
 	return nil
@@ -109,7 +110,8 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 		// Its library is not in the checksum database of Go, and brings gRPC.
 		return nil, errors.Errorf("spec.identity.type %s is not built in: use a kubeconfig with a token", t)
 	}
-	return nil, errors.Errorf("spec.identity.source %s does not go with type %s: use Secret, or InjectedIdentity for AWS",
+	return nil, errors.Errorf("spec.identity.source %s cannot be used with type %s: use Secret, or InjectedIdentity for "+
+		"AWS",
 		c.identity.source, c.identityType)
 }
 

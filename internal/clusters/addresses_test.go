@@ -115,9 +115,9 @@ func TestTokensOfTenants(t *testing.T) {
 	defer s.Close()
 	routes := newRoutes(Addresses{Denied: networks(t, "127.0.0.0/8")}, nil)
 	for by, want := range map[identity.Writer]string{
-		identity.WriterOperator: "the token endpoint answers 404 Not Found",
+		identity.WriterOperator: "the token endpoint responds with 404 Not Found",
 		identity.WriterTenant: "cannot reach the token endpoint: its address is in 127.0.0.0/8, which " +
-			"--denied-target-cidrs denies: a namespaced ProviderConfig may not use it",
+			"--denied-target-cidrs denies, so a namespaced ProviderConfig may not use it: use another server",
 	} {
 		e := identity.NewExchange(routes[by].forTokens(t.Context()))
 		if res, err := e.Client().Get(s.URL); err == nil {

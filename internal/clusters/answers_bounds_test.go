@@ -94,7 +94,7 @@ func TestPages(t *testing.T) {
 		_, err = c.Watches().Get(t.Context(), owner, "test", i)
 		return informer.IsDenied(err)
 	})
-	if err == nil || !strings.Contains(err.Error(), "server lists more than 32 MiB") || len(asked) == 0 {
+	if err == nil || !strings.Contains(err.Error(), "list of the server is larger than 32 MiB") || len(asked) == 0 {
 		t.Fatalf("want the limit of lists, got %v after %d requests", err, len(asked))
 	}
 	first := <-asked

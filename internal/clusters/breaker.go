@@ -299,11 +299,11 @@ func (b *breaker) learn(version string, err error) (tell func()) {
 
 // probe asks the target for its version. Any whole answer will do, a refusal included.
 func (b *breaker) probe() (version string, err error) {
-	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
+	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no response within %s", probeTimeout))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, nil)
 	if err != nil {
-		return "", errors.Wrap(err, "cannot make a probe")
+		return "", errors.Wrap(err, "cannot create the probe request")
 	}
 	var content []byte
 	res, err := b.next.RoundTrip(req)

@@ -104,7 +104,7 @@ func (c *Cluster) In(logical string) (dynamic.Interface, error) {
 	cfg := rest.CopyConfig(c.config)
 	cfg.Host = strings.TrimSuffix(cfg.Host, "*") + logical
 	d, err := dynamic.NewForConfigAndClient(cfg, c.http)
-	return d, errors.Wrapf(err, "cannot make a client of logical cluster %q", logical)
+	return d, errors.Wrapf(err, "cannot create a client of logical cluster %q", logical)
 }
 
 // Get returns a resource, nil if it does not exist: from the watch, which wakes the owner from then on, or by a request

@@ -75,7 +75,7 @@ func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (
 	}
 	switch {
 	case IsUnreachable(err):
-		return creds, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
+		return creds, errors.Errorf("control plane does not respond: %v", err) // Of the target it tells nothing.
 	case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
 		return creds, invalidConnectionError{err} // It is about what they are, and not about reading them.
 	}
@@ -178,7 +178,8 @@ func environment(sel *xpv2.EnvSelector) ([]byte, error) {
 	}
 	v := os.Getenv(sel.Name)
 	if v == "" {
-		return nil, errors.Errorf("environment variable %q of the provider is not set", sel.Name)
+		return nil, errors.Errorf("environment variable %q is not set in the pod of the provider: set it, or correct "+
+			"env.name", sel.Name)
 	}
 	return []byte(v), nil
 }
@@ -188,7 +189,7 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 		return "", nil, errors.New("credentials source Filesystem needs fs.path")
 	}
 	content, err = os.ReadFile(sel.Path)
-	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials in the provider")
+	return sel.Path, content, errors.Wrap(err, "cannot read the credentials file in the pod of the provider")
 }
 
 // secret returns the value of a key of a Secret on the control plane.

@@ -22,7 +22,7 @@ var ErrUnreachable = errors.New("target is unreachable")
 
 // errSlow is the cause of errors from a target that answers probes but not what it is asked, or too late. It names
 // neither the request nor a limit: several of them are met in turn, and a condition that changes is a write.
-var errSlow = errors.New("it takes too long to answer")
+var errSlow = errors.New("it responds too slowly")
 
 // IsUnreachable reports whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
@@ -69,7 +69,7 @@ func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
 // errConnecting is the error while the first probe is under way. crossplane-runtime requeues conflicts silently.
 var errConnecting = apierrors.NewConflict(schema.GroupResource{Resource: "targets"}, "",
-	errors.New("waiting for the target to answer for the first time"))
+	errors.New("waiting for the first response of the target"))
 
 // noKindError means that the target does not serve a kind.
 type noKindError struct{ gvk schema.GroupVersionKind }
@@ -98,7 +98,7 @@ type addressError string
 
 // Error names the rule.
 func (e addressError) Error() string {
-	return "its address " + string(e) + ": a namespaced ProviderConfig may not use it"
+	return "its address " + string(e) + ", so a namespaced ProviderConfig may not use it: use another server"
 }
 
 // A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
@@ -109,7 +109,8 @@ type foreignError struct {
 
 // errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
 var errRedirect = foreignError{
-	message: "server answers with a redirect, which is not followed: name its final address in the kubeconfig",
+	message: "server responds with a redirect, which the provider does not follow: set the final address in the " +
+		"kubeconfig",
 }
 
 // Error names the code, and repeats nothing but a Status.
@@ -121,8 +122,8 @@ func (e foreignError) Error() string {
 	if e.code == http.StatusServiceUnavailable {
 		behind = ", or the APIService of an aggregated API behind it"
 	}
-	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: "+
-		"check the server of the kubeconfig and proxies before it%s", e.code, http.StatusText(e.code), behind)
+	return fmt.Sprintf("server responds with %d %s, but not like a Kubernetes API server: "+
+		"check the server of the kubeconfig, and the proxies before it%s", e.code, http.StatusText(e.code), behind)
 }
 
 // Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
@@ -168,7 +169,7 @@ func errorText(err error) string {
 	text := err.Error()
 	switch { // net/http has no types for these.
 	case strings.HasPrefix(text, errNoHTTP):
-		return "server sends what is no HTTP, or ends the connection within an answer"
+		return "server sends a response that is not HTTP, or closes the connection before the response is complete"
 	case strings.HasPrefix(text, errGoAway):
 		return errGoAway
 	case strings.HasPrefix(text, errStream):

@@ -167,16 +167,16 @@ func TestSourceOfIdentity(t *testing.T) {
 		"AWSOwn":     {"The provider may have AWS credentials.", commonv1.IdentityAWSWeb, own, ""},
 		"AWSSecret": {
 			"Nobody else has.", commonv1.IdentityAWSWeb, secret,
-			"spec.identity.source Secret does not go with type AWSWebIdentityCredentials",
+			"spec.identity.source Secret cannot be used with type AWSWebIdentityCredentials",
 		},
 		"Account": {
 			"A ServiceAccount is no identity.", commonv1.IdentityGoogle, commonv1.CredentialsSourceServiceAccount,
-			"spec.identity.source ServiceAccount does not go with type GoogleApplicationCredentials",
+			"spec.identity.source ServiceAccount cannot be used with type GoogleApplicationCredentials",
 		},
-		"AzureOwn":      {"Azure's must be given.", commonv1.IdentityAzureServicePrincipal, own, "not go with type Azure"},
-		"AzureNone":     {"They are needed.", commonv1.IdentityAzureServicePrincipal, none, "not go with type Azure"},
-		"AzureWorkload": {"Also those of workloads.", commonv1.IdentityAzureWorkload, own, "not go with type Azure"},
-		"UpboundOwn":    {"So are Upbound's.", commonv1.IdentityUpbound, own, "does not go with type UpboundTokens"},
+		"AzureOwn":      {"Azure's must be given.", commonv1.IdentityAzureServicePrincipal, own, "cannot be used with type Azure"},
+		"AzureNone":     {"They are needed.", commonv1.IdentityAzureServicePrincipal, none, "cannot be used with type Azure"},
+		"AzureWorkload": {"Also those of workloads.", commonv1.IdentityAzureWorkload, own, "cannot be used with type Azure"},
+		"UpboundOwn":    {"So are Upbound's.", commonv1.IdentityUpbound, own, "cannot be used with type UpboundTokens"},
 		"Nebius":        {"It is not built in.", commonv1.IdentityNebius, secret, "type NebiusServiceAccountCredentials is"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func current(api *clientcmdapi.Config) (kubeconfig, error) {
 		api: api, clusterName: c.Cluster, cluster: api.Clusters[c.Cluster], user: api.AuthInfos[c.AuthInfo],
 	}
 	if k.cluster == nil || k.cluster.Server == "" {
-		return k, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster,
+		return k, errors.Errorf("kubeconfig has no cluster %q with a server: correct context %q", c.Cluster,
 			api.CurrentContext)
 	}
 	if k.user == nil {
@@ -134,7 +134,8 @@ func (k kubeconfig) check(t trust) error {
 		return errors.New("kubeconfig field clusters[].cluster.proxy-url is not the address of an HTTP or SOCKS5 proxy")
 	}
 	if !sendable(k.user.Token) { // Each request would fail of it.
-		return errors.New("kubeconfig field users[].user.token has characters that no token has, such as a line break")
+		return errors.New("kubeconfig field users[].user.token has characters that are not allowed in a token, such as a " +
+			"line break")
 	}
 	return checkImpersonation("kubeconfig field users[].user.as",
 		append([]string{k.user.Impersonate, k.user.ImpersonateUID}, k.user.ImpersonateGroups...))
@@ -143,7 +144,7 @@ func (k kubeconfig) check(t trust) error {
 // checkImpersonation finds a name that cannot be sent in a header.
 func checkImpersonation(field string, names []string) error {
 	if slices.ContainsFunc(names, func(n string) bool { return !sendable(n) }) {
-		return errors.Errorf("%s has characters that no name has", field)
+		return errors.Errorf("%s has characters that are not allowed in a name", field)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestOutageWakesUsersLate(t *testing.T) {
 		t.Errorf("before the first probe nothing is known, got %+v", h)
 	}
 	close(joined)
-	awaitHealth(t, r, config, "the target to answer", func(h Health) bool { return h.Known && h.Err == nil })
+	awaitHealth(t, r, config, "first response of the target", func(h Health) bool { return h.Known && h.Err == nil })
 	eventually(t, "users", func() bool { return woken.Load() == users })
 
 	s.CloseClientConnections()
@@ -170,7 +170,7 @@ func TestBreakerTellsOfTLS(t *testing.T) {
 	plain := strings.Replace(s.URL, "https://", "http://", 1)
 	b, _, _ := newTestBreaker(t, plain)
 	b.next = newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths, b.next)
-	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
+	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "write https://") {
 		t.Errorf("want an error that names https://, got %v", err)
 	}
 }

@@ -286,7 +286,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
 	if err := c.dial(ctx, a.route, r); err != nil {
-		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+		return nil, errors.Wrap(err, "cannot create a client from the kubeconfig")
 	}
 	c.breaker.suspect()
 	return c, nil

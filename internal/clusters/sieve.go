@@ -144,11 +144,11 @@ func (s *sieve) end() (err error) {
 	content, why := s.item, ""
 	switch {
 	case s.deepest-s.level >= s.maxLevels:
-		why = fmt.Sprintf("it nests deeper than %d levels, its managed fields included", s.maxLevels)
+		why = fmt.Sprintf("the resource nests deeper than %d levels, including its managed fields", s.maxLevels)
 	case s.long:
-		why = fmt.Sprintf("it is longer than %d MiB as JSON", s.maxSize>>20)
+		why = fmt.Sprintf("the resource is longer than %d MiB as JSON", s.maxSize>>20)
 	case s.values > s.maxSize/bytesPerValue:
-		why = fmt.Sprintf("it has more than %d values", s.maxSize/bytesPerValue)
+		why = fmt.Sprintf("the resource has more than %d values", s.maxSize/bytesPerValue)
 	}
 	if why != "" {
 		unreadable.Inc()
@@ -188,7 +188,7 @@ func remains(resource []byte, why string) ([]byte, error) {
 	left, err := json.Marshal(map[string]any{
 		"apiVersion": whole.Get("apiVersion").String(), "kind": whole.Get("kind").String(), "metadata": metadata,
 	})
-	return left, errors.Wrap(err, "cannot tell which resource cannot be read")
+	return left, errors.Wrap(err, "cannot encode the metadata of a resource that is too large")
 }
 
 const (
@@ -275,13 +275,15 @@ func (m *meter) count(p []byte) error {
 	m.length += int64(let)
 	switch {
 	case m.list != nil && m.list.Add(let) > m.maxList:
-		err := foreignError{message: fmt.Sprintf("server lists more than %d MiB", m.maxList>>20)}
+		err := foreignError{message: fmt.Sprintf("the list of the server is larger than %d MiB: delete resources "+
+			"that you do not need", m.maxList>>20)}
 		m.list.Fail(err)
 		return err
 	case m.watch && !m.json:
 		return nil // client-go bounds its frames.
 	case m.size > m.skip*m.max, !m.watch && (m.length > m.max || m.passed > m.max/bytesPerValue):
-		return foreignError{message: fmt.Sprintf("server answers with more than %d MiB, or %d values, at once",
+		return foreignError{message: fmt.Sprintf("one response of the server has more than %d MiB, or %d values: look for "+
+			"a very large resource",
 			m.max>>20, m.max/bytesPerValue)}
 	case m.size > largeBody:
 		return m.enter()

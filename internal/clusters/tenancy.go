@@ -214,10 +214,11 @@ type notAllowedError struct {
 // Error says what to ask the operator for.
 func (e notAllowedError) Error() string {
 	if e.unknown != nil {
-		return fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q as long as it is unknown whether "+
-			"spec.allowedNamespaces selects it: tell the operator: %v", e.config, e.namespace, e.unknown)
+		return fmt.Sprintf("cannot tell whether spec.allowedNamespaces of ClusterProviderConfig %q allows namespace %q, "+
+			"so it is not allowed yet: tell the administrator: %v", e.config, e.namespace, e.unknown)
 	}
-	return fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the operator to list the namespace "+
+	return fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the administrator to list the "+
+		"namespace "+
 		"or one of its labels in spec.allowedNamespaces", e.config, e.namespace)
 }
 

@@ -34,7 +34,7 @@ const (
 )
 
 // errNoTLS is the error of a request without TLS to a server with TLS.
-var errNoTLS = errors.New("the server speaks TLS: its URL in the kubeconfig begins with https:// and not with http://")
+var errNoTLS = errors.New("the server requires TLS: write https:// instead of http:// in the kubeconfig")
 
 // wall returns a transport that stands between a cluster's breaker and its connections. What passes is an answer of a
 // Kubernetes API server, of bounded size: anything else becomes an error that holds nothing of it. An answer is read

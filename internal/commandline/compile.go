@@ -42,7 +42,7 @@ func (d *differ) compile(ctx context.Context, u *unstructured.Unstructured,
 	}
 	var wrong []string
 	for _, field := range s.Unknown(u) {
-		wrong = append(wrong, field+": there is no such field")
+		wrong = append(wrong, field+": the field does not exist")
 	}
 	s.Complete(u)
 	wrong = append(wrong, s.Check(ctx, u)...)
@@ -62,7 +62,7 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 	case o != nil && decodes(o):
 		return o, d.compileObject(o)
 	case o != nil: // The error quotes values.
-		wrong = append(wrong, "it is no Object of "+u.GetAPIVersion())
+		wrong = append(wrong, "it is not an Object of "+u.GetAPIVersion())
 	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
 		if all := publishedresource.Compile(pr); all != nil {
 			for _, err := range all.Errors() {

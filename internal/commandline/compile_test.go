@@ -28,7 +28,7 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		"UnknownField": {
 			reason: "A field that the server would drop is an error, as for kubectl.",
 			text:   object + `readyness: {}, ` + manifest + `}`,
-			want:   "Object team-a/web: invalid: spec.readyness: there is no such field",
+			want:   "Object team-a/web: invalid: spec.readyness: the field does not exist",
 		},
 		"Schema": {
 			reason: "So is what the server would refuse.",
@@ -78,11 +78,11 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		},
 		"NoYAML": {
 			reason: "What is no YAML is not quoted.", text: "a: *hunter2", want: "-, document 1: invalid: " +
-				"it is no YAML of a resource, or has a key twice",
+				"it is not YAML of a resource, or has a duplicate key",
 		},
 		"KeyTwice": {
 			reason: "Of a key that is given twice the server would drop one.", text: "a: hunter2\na: b",
-			want: "-, document 1: invalid: it is no YAML of a resource, or has a key twice",
+			want: "-, document 1: invalid: it is not YAML of a resource, or has a duplicate key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func Diff(ctx context.Context, o Options) (Report, error) {
 	}
 	var err error
 	if d.definitions, err = crds.All(); err != nil {
-		return r, errors.Wrap(err, "cannot read our definitions")
+		return r, errors.Wrap(err, "cannot read the CustomResourceDefinitions of this provider")
 	}
 	if o.ControlPlane != nil {
 		defer d.close()
@@ -103,7 +103,7 @@ func (d *differ) connect() error {
 		d.local, err = client.New(d.options.ControlPlane, client.Options{Scheme: scheme})
 	}
 	if err != nil {
-		return errors.Wrap(err, "cannot make client of the control plane")
+		return errors.Wrap(err, "cannot create client of the control plane")
 	}
 	registry, err := d.registry(d.options.ControlPlane)
 	if err != nil {
@@ -135,7 +135,7 @@ func (d *differ) registry(cfg *rest.Config) (*clusters.Registry, error) {
 	if err == nil {
 		d.registries = append(d.registries, r)
 	}
-	return r, errors.Wrap(err, "cannot make registry of connections")
+	return r, errors.Wrap(err, "cannot create the registry of connections")
 }
 
 func (d *differ) close() {
@@ -196,7 +196,8 @@ func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured
 	case d.local == nil:
 		return Result{Effect: None, Resource: name}
 	case d.target == nil:
-		return Result{Effect: Unknown, Resource: name, Message: "it is no Object: say by --target-kubeconfig where it goes"}
+		return Result{Effect: Unknown, Resource: name, Message: "it is not an Object: set --target-kubeconfig to the " +
+			"cluster to compare with"}
 	case u.GetNamespace() == "":
 		u.SetNamespace(d.options.TargetNamespace) // What is not namespaced loses it again.
 	}
@@ -262,7 +263,7 @@ func (r *Result) take(c object.Comparison) {
 	}
 	var said []string
 	if c.Replaced != "" {
-		said = append(said, "it takes the place of "+c.Replaced)
+		said = append(said, "it replaces "+c.Replaced)
 	}
 	if !c.Allowed {
 		said = append(said, "the management policies do not allow that")

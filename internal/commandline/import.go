@@ -91,7 +91,7 @@ func (m *importer) connect() error {
 		m.object, m.config = mobjectv1alpha1.ObjectGroupVersionKind, map[string]any{"kind": gk.Kind, "name": name}
 	}
 	if m.config == nil {
-		return errors.New("--provider-config is none of ClusterProviderConfig/NAME, ProviderConfig/NAME and " +
+		return errors.New("--provider-config must be ClusterProviderConfig/NAME, ProviderConfig/NAME or " +
 			pcv1alpha1.ProviderConfigGroupVersionKind.GroupKind().String() + "/NAME")
 	}
 	var err error
@@ -103,12 +103,12 @@ func (m *importer) connect() error {
 func clientsOf(cfg *rest.Config) (dynamic.Interface, meta.RESTMapper, error) {
 	dc, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "cannot make discovery client")
+		return nil, nil, errors.Wrap(err, "cannot create discovery client")
 	}
 	cached := memory.NewMemCacheClient(dc)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 	d, err := dynamic.NewForConfig(cfg)
-	return d, mapper, errors.Wrap(err, "cannot make client")
+	return d, mapper, errors.Wrap(err, "cannot create client")
 }
 
 // mappingOf returns how a cluster serves a kind that is named as for kubectl.
@@ -173,7 +173,7 @@ func (m *importer) manifest(u *unstructured.Unstructured) (manifest *unstructure
 		return nil, "values of Secrets are not printed: import it without --adopt", nil
 	}
 	if manifest, err = apply.Authored(u); err == nil && manifest == nil {
-		why = "it has no managed fields, which tell what its authors have written"
+		why = "it has no managed fields, which --adopt needs"
 	}
 	return manifest, why, err
 }

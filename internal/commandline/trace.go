@@ -65,7 +65,7 @@ type tracer struct {
 func TraceOf(ctx context.Context, cfg *rest.Config, namespace, which string) (Trace, error) {
 	kind, name, _ := strings.Cut(which, "/")
 	if name == "" {
-		return Trace{}, errors.Errorf("%q is no KIND/NAME", which)
+		return Trace{}, errors.Errorf("%q must have the form KIND/NAME", which)
 	}
 	d, mapper, err := clientsOf(cfg)
 	if err != nil {

@@ -51,7 +51,7 @@ func failureLog(log logging.Logger, kind schema.GroupKind, works func(client.Obj
 			if isFailure(before) == isFailure(after) {
 				continue
 			}
-			message := "Condition fails no more"
+			message := "Condition no longer fails"
 			if isFailure(after) {
 				message = "Condition has failed"
 			}

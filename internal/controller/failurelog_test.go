@@ -54,7 +54,7 @@ func TestFailureLog(t *testing.T) {
 		},
 		"IsWell": {
 			"The end of a failure is logged.", false, newLogged("1", failed), newLogged("1", xpv2.ReconcileSuccess()),
-			[]string{line("Condition fails no more", "Synced", `"reason"="ReconcileSuccess" "message"=""`)},
+			[]string{line("Condition no longer fails", "Synced", `"reason"="ReconcileSuccess" "message"=""`)},
 		},
 		"IsReady": {
 			"What becomes ready has not failed.", false, newLogged("1", xpv2.Creating()), newLogged("1", xpv2.Available()), nil,

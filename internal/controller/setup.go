@@ -42,7 +42,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 			return err
 		}
 		return deferring.release()
-	})), "cannot wait for a slot")
+	})), "cannot wait for a shard")
 }
 
 // A deferringManager is a running manager that starts nothing before release, so that no controller works before all
@@ -135,12 +135,12 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T]) part {
 	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, setup: func() error {
 		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
-			return errors.Wrap(err, "cannot follow references")
+			return errors.Wrap(err, "cannot set up references")
 		}
 		if err := object.Setup(mgr, o, k); err != nil {
 			return errors.Wrap(err, "cannot set up Objects")
 		}
-		return errors.Wrap(object.SetupUsage(mgr, o, k), "cannot set up records of use")
+		return errors.Wrap(object.SetupUsage(mgr, o, k), "cannot set up ProviderConfigUsages")
 	}}
 }
 

@@ -52,7 +52,7 @@ func (s *starter) start(parts []part) error {
 		return err
 	}
 	s.logMissing(missing)
-	return errors.Wrap(s.manager.Add(s.await(missing)), "cannot wait for kinds")
+	return errors.Wrap(s.manager.Add(s.await(missing)), "cannot wait for kinds that are not served yet")
 }
 
 // logMissing logs which kinds are waited for. A part with one of them does nothing yet.

@@ -34,14 +34,14 @@ func (c *converter) refuse(detail string) error { return Error{c.what, ErrNoJSON
 // text takes the length of a text from what may still be.
 func (c *converter) text(s string) (string, error) {
 	if c.bytes -= len(s); c.bytes < 0 {
-		return "", c.refuse("it is too large")
+		return "", c.refuse("the value is too large")
 	}
 	return s, nil
 }
 
 func (c *converter) convert(v ref.Val, depth int) (any, error) {
 	if c.left--; depth > depthMax || c.left < 0 {
-		return nil, c.refuse("it is too large")
+		return nil, c.refuse("the value is too large")
 	}
 	switch v := v.(type) {
 	case types.Null:
@@ -54,7 +54,7 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 		return c.text(string(v))
 	case types.Bytes:
 		if base64.StdEncoding.EncodedLen(len(v)) > c.bytes {
-			return nil, c.refuse("it is too large")
+			return nil, c.refuse("the value is too large")
 		}
 		return c.text(base64.StdEncoding.EncodeToString(v))
 	case types.Uint:
@@ -71,13 +71,13 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 		if s, ok := v.ConvertToType(types.StringType).(types.String); ok {
 			return string(s), nil
 		}
-		return nil, c.refuse("a time has no text")
+		return nil, c.refuse("a time cannot be written as a string")
 	case traits.Mapper:
 		return c.object(v, depth)
 	case traits.Lister:
 		return c.list(v, depth)
 	}
-	return nil, c.refuse("it gives a value of type " + v.Type().TypeName())
+	return nil, c.refuse("it returns a value of type " + v.Type().TypeName())
 }
 
 func (c *converter) list(l traits.Lister, depth int) (any, error) {
@@ -98,7 +98,7 @@ func (c *converter) object(m traits.Mapper, depth int) (any, error) {
 		k := i.Next()
 		key, ok := k.(types.String)
 		if !ok {
-			return nil, c.refuse("a key is of type " + k.Type().TypeName())
+			return nil, c.refuse("a key of a map must be a string, but has type " + k.Type().TypeName())
 		}
 		name, err := c.text(string(key))
 		if err != nil {

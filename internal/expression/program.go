@@ -70,7 +70,7 @@ func NewEnvironment(what string, variables ...string) Environment {
 		}
 		env, err := cel.NewEnv(options...)
 		if err != nil {
-			return compiler{}, errors.Wrap(err, "cannot make CEL environment")
+			return compiler{}, errors.Wrap(err, "cannot create CEL environment")
 		}
 		calls, err := bounded(env)
 		// Constants are not folded: that would evaluate parts of the expression without a limit.
@@ -85,7 +85,7 @@ func NewEnvironment(what string, variables ...string) Environment {
 func regexFunctions(e *cel.Env) (*cel.Env, error) {
 	regexes, err := cel.NewCustomEnv(library.Regex())
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make CEL environment of regular expressions")
+		return nil, errors.Wrap(err, "cannot create CEL environment of regular expressions")
 	}
 	return cel.FunctionDecls(slices.Collect(maps.Values(regexes.Functions()))...)(e)
 }
@@ -102,10 +102,10 @@ type Program struct {
 // is ErrInvalid.
 func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if text == "" {
-		return nil, Error{e.what, ErrInvalid, "it is empty"}
+		return nil, Error{e.what, ErrInvalid, "the expression is empty"}
 	}
 	if len(text) > textMax {
-		return nil, Error{e.what, ErrInvalid, fmt.Sprintf("it is longer than %d bytes", textMax)}
+		return nil, Error{e.what, ErrInvalid, fmt.Sprintf("the expression is longer than %d bytes", textMax)}
 	}
 	c, err := e.env()
 	if err != nil {
@@ -119,7 +119,7 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) &&
 		!got.IsExactType(cel.AnyType) {
 		return nil, Error{
-			e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String(),
+			e.what, ErrInvalid, "it returns a value of type " + got.String() + " and not of type " + t.String(),
 		}
 	}
 	p, err := c.env.Program(checked, c.options...)
@@ -139,7 +139,7 @@ func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
 	out, _, err := p.program.Eval(wrapped)
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-		return nil, Error{p.what, ErrTooCostly, fmt.Sprintf("it was stopped at cost %d", costLimit)}
+		return nil, Error{p.what, ErrTooCostly, fmt.Sprintf("the expression exceeds the cost limit of %d", costLimit)}
 	}
 	if err != nil {
 		return nil, Error{p.what, ErrFailed, p.explain(err)}
@@ -171,7 +171,7 @@ func clip(message string) string {
 
 // Wrong returns an error that says what an expression has given instead of what it should.
 func (p *Program) Wrong(cause error, got ref.Val) error {
-	return Error{p.what, cause, "it gives a value of type " + got.Type().TypeName()}
+	return Error{p.what, cause, "it returns a value of type " + got.Type().TypeName()}
 }
 
 // Causes of the errors of expressions.
@@ -183,7 +183,7 @@ var (
 	// ErrTooCostly means that an expression was stopped at the limit of cost.
 	ErrTooCostly = errors.New("is too costly")
 	// ErrNoJSON means that an expression has given something that JSON cannot hold.
-	ErrNoJSON = errors.New("does not give a JSON value")
+	ErrNoJSON = errors.New("does not return a JSON value")
 )
 
 // An Error is one of the causes above, and what is to be said about it.
@@ -219,7 +219,7 @@ var phrases = []string{
 }
 
 // unexplained stands for all other errors.
-const unexplained = "a value is not what the expression takes it for"
+const unexplained = "a value does not have the type that the expression expects"
 
 // explain says where and why an expression fails, without a value of the resource that the expression does not name
 // itself.

@@ -24,7 +24,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() && l.fence.leads() {
 		l.fence.end()
-		l.fence.lost("another replica has taken it: " + record.HolderIdentity)
+		l.fence.lost("another replica has acquired the Lease: " + record.HolderIdentity)
 	}
 	return record, raw, err
 }
@@ -62,7 +62,7 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		l.fence.end()
 		record.HolderIdentity, record.LeaseDurationSeconds = "", 1 // As client-go releases it.
 		err := write(ctx, record)
-		l.fence.lost("it has run out")
+		l.fence.lost("the Lease has expired")
 		return err
 	}
 	sent := l.fence.now()

@@ -62,7 +62,7 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer e.mu.Unlock()
 	e.err, e.status, e.code = err, 0, ""
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot ask token endpoint")
+		return nil, errors.Wrap(err, "cannot send the request to the token endpoint")
 	}
 	answer := io.LimitReader(res.Body, maxAnswer)
 	if res.StatusCode < http.StatusMultipleChoices {
@@ -90,7 +90,7 @@ func (e *Exchange) Reason(unknown string) string {
 	case e.status == 0:
 		return unknown
 	}
-	answers := fmt.Sprintf("the token endpoint answers %d %s", e.status, http.StatusText(e.status))
+	answers := fmt.Sprintf("the token endpoint responds with %d %s", e.status, http.StatusText(e.status))
 	if e.code != "" {
 		answers += ", " + e.code
 	}
@@ -109,7 +109,7 @@ func Unreachable(err error, unknown string) string {
 	case errors.As(err, &cert):
 		return "cannot trust the certificate of the token endpoint"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "the token endpoint does not answer"
+		return "the token endpoint does not respond"
 	case errors.As(err, &op):
 		return "cannot reach the token endpoint: " + op.Err.Error()
 	}

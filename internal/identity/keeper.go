@@ -158,7 +158,7 @@ const (
 // Static returns a Source of one token that does not end. A token that cannot be sent is an error.
 func Static(token string) (Source, error) {
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("token is empty or has characters that no token has")
+		return nil, errors.New("token is empty or has characters that are not allowed in a token")
 	}
 	return static(token), nil
 }

@@ -45,7 +45,7 @@ func NewInformer(
 // NewClient returns the client of a manager. To get what cannot be read fails, as a reconciler would take it for empty.
 func NewClient(cfg *rest.Config, o client.Options) (client.Client, error) {
 	c, err := client.New(cfg, o)
-	return readingClient{c}, errors.Wrap(err, "cannot make client")
+	return readingClient{c}, errors.Wrap(err, "cannot create client")
 }
 
 type readingClient struct{ client.Client }

@@ -176,7 +176,7 @@ func (s *Set) look(ctx context.Context, o Owner, p Purpose, i Interest, read fun
 		}
 		if st.lists == 0 && time.Since(st.begun) > silentAfter {
 			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.
-			err = errors.Errorf("the server has not listed %s for more than %s: check it, and proxies before it",
+			err = errors.Errorf("the server has not listed %s for more than %s: check the server, and the proxies before it",
 				i.Resource.GroupResource(), silentAfter)
 		}
 	}

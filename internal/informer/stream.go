@@ -37,7 +37,7 @@ const (
 )
 
 // errRenewed ends a round of a stream, so that it lists.
-var errRenewed = errors.New("the stream begins anew")
+var errRenewed = errors.New("the stream is restarted")
 
 // A listener is called with the name of each resource that has changed. It may have no function yet.
 type listener = atomic.Pointer[func(types.NamespacedName)]

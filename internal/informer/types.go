@@ -124,7 +124,7 @@ type unreadableError struct{ kind, name, why string }
 
 // Error names the resource.
 func (e unreadableError) Error() string {
-	return fmt.Sprintf("%s %q cannot be read: %s", e.kind, e.name, e.why)
+	return fmt.Sprintf("%s %q cannot be read: %s: make it smaller, or delete it", e.kind, e.name, e.why)
 }
 
 // Unreadable reports that whoever reads the resource finds nothing in it.

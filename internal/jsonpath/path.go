@@ -71,10 +71,10 @@ func ParseTarget(text string) (Path, error) {
 		rest, before = query.ReplaceAllString(rest, found), rest
 	}
 	if strings.Contains(rest, "|") {
-		return Path{}, errors.New("path has |, behind which no value can be set")
+		return Path{}, errors.New("path has |, after which no value can be set")
 	}
 	if strings.Count(rest, "#")-strings.Count(rest, "#"+found) > 1 { // #(…) selects one value.
-		return Path{}, errors.New("path has more than one #, behind which no value can be set")
+		return Path{}, errors.New("path has more than one #, after which no value can be set")
 	}
 	return p, nil
 }
@@ -86,7 +86,7 @@ func (p Path) Complex() bool { return p.complex }
 func (p Path) Get(document []byte) gjson.Result { return gjson.GetBytes(document, p.text) }
 
 // ErrNoPlace means that a path selects what is nowhere in the document, like a number of values.
-var ErrNoPlace = errors.New("path selects values that cannot be changed")
+var ErrNoPlace = errors.New("path selects values that cannot be set")
 
 // Splice returns a document with the value of a path, or each of several, replaced by other JSON, of at most so many
 // bytes. Without a value it is the document itself.
@@ -105,7 +105,7 @@ func (p Path) Splice(document []byte, most int, by func(gjson.Result) (string, e
 		out = append(append(out, document[last:v.Index]...), raw...)
 		last = v.Index + len(v.Raw)
 		if len(out)+len(document)-last > most {
-			return nil, errors.Errorf("the object gets larger than %d bytes", most)
+			return nil, errors.Errorf("the object becomes larger than %d bytes", most)
 		}
 	}
 	return append(out, document[last:]...), nil
@@ -145,11 +145,11 @@ func (p Path) Set(document []byte, most int, raw string) ([]byte, error) {
 		return p.Splice(document, most, func(gjson.Result) (string, error) { return raw, nil })
 	}
 	if len(document)+len(raw) > most {
-		return nil, errors.Errorf("the object gets larger than %d bytes", most)
+		return nil, errors.Errorf("the object becomes larger than %d bytes", most)
 	}
 	out, err := sjson.SetRawBytes(document, p.set, []byte(raw))
 	if err != nil {
-		return nil, errors.New("the value cannot be set")
+		return nil, errors.New("the value cannot be set at the path")
 	}
 	return out, nil
 }
@@ -215,7 +215,7 @@ func (r Replacement) Apply(text string) (string, error) {
 		return r.by, nil
 	}
 	if len(text) > inputMax {
-		return "", errors.Wrapf(ErrTooLong, "it has %d bytes", len(text))
+		return "", errors.Wrapf(ErrTooLong, "the text has %d bytes", len(text))
 	}
 	var out []byte
 	last := 0
@@ -224,7 +224,7 @@ func (r Replacement) Apply(text string) (string, error) {
 		out = r.pattern.ExpandString(out, r.by, text, match)
 		last = match[1]
 		if len(out) > textMax {
-			return "", errors.Wrapf(ErrTooLong, "it gets longer than %d bytes", textMax)
+			return "", errors.Wrapf(ErrTooLong, "the text would become longer than %d bytes", textMax)
 		}
 	}
 	return string(append(out, text[last:]...)), nil

@@ -220,6 +220,7 @@ func ExplainList(err error, url string, r schema.GroupResource) error {
 	if url == "" || !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
 		return err
 	}
-	return errors.Wrapf(err, "kcp does not list %s: if an object nests too deeply, it is in the workspace for which "+
-		"\"kubectl --server=%s/clusters/WORKSPACE get %s -A -o name\" fails, too: delete it there", r, url, r)
+	return errors.Wrapf(err, "kcp cannot list %s: look for an object with too many nested fields, in the workspace for "+
+		"which "+
+		"\"kubectl --server=%s/clusters/WORKSPACE get %s -A -o name\" also fails, and delete the object", r, url, r)
 }

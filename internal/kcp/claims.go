@@ -59,8 +59,8 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 	has := claimOf(entry)
 	if has.IdentityHash != c.IdentityHash {
 		if !d.added(c.GroupResource) || kept(has) {
-			return errors.Errorf("the APIExport claims %s with identityHash %q already, and can with one only: "+
-				"set that one in spec.related", c.GroupResource, has.IdentityHash)
+			return errors.Errorf("the APIExport already claims %s with identityHash %q, and cannot have two: "+
+				"set this identityHash in spec.related", c.GroupResource, has.IdentityHash)
 		}
 		entry["identityHash"] = c.IdentityHash
 	}

@@ -113,7 +113,7 @@ func (d *Draft) SetSchema(r schema.GroupResource, name string) error {
 		}))
 	}
 	if _, virtual, _ := unstructured.NestedMap(entry, "storage", "virtual"); virtual {
-		return errors.Errorf("the APIExport offers %s from virtual storage already: publish it in another APIExport", r)
+		return errors.Errorf("the APIExport already offers %s from virtual storage: publish the API in another APIExport", r)
 	}
 	entry["schema"] = name
 	return d.setEntries(fieldResources, entries)
@@ -195,7 +195,7 @@ type Place struct {
 }
 
 // ErrNoExport is the cause of the error if an APIExport does not exist and must not be created.
-var ErrNoExport = errors.New("APIExport does not exist: make it, or set apiExport.create")
+var ErrNoExport = errors.New("APIExport does not exist: create it, or set apiExport.create")
 
 // A Writer makes Changes to APIExports, one at a time to each. Its methods may be called concurrently.
 type Writer struct {
@@ -217,7 +217,7 @@ func (w *Writer) Write(ctx context.Context, p Place, c Change) (*unstructured.Un
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Wrapf(err, "cannot write APIExport %q, which others keep changing", p.Name)
+			return nil, errors.Wrapf(err, "cannot write APIExport %q, which other clients change all the time", p.Name)
 		case <-time.After(rand.N(conflictPause)): //nolint:gosec // Pauses need no secrecy.
 		}
 		if u, err = p.Client.Get(ctx, p.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {

@@ -36,7 +36,7 @@ import (
 const staleMost = 2 * time.Minute
 
 // errStale is the cause of the conflict if the cache is behind our last write.
-var errStale = errors.New("the cache has not seen our last write")
+var errStale = errors.New("the cache does not have the last write of the provider yet")
 
 // A Client drops updates of a reconciled object that change nothing, and refuses to read it as it was before our last
 // write. Other objects it reads and writes as ever.
@@ -287,7 +287,8 @@ func IsTooLarge(err error) bool {
 }
 
 // ErrFinalizerContested means that a server accepts a change of a finalizer, and does not keep it.
-var ErrFinalizerContested = errors.New("others, such as a mutating webhook, undo changes of finalizers: stop them")
+var ErrFinalizerContested = errors.New("another client, such as a mutating webhook, reverts changes of finalizers: " +
+	"exclude the provider from it")
 
 // PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What
 // the object has in memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding.

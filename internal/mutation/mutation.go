@@ -32,7 +32,7 @@ type Mutations struct {
 func decode(document []byte) (map[string]any, error) {
 	var content map[string]any
 	if err := utiljson.Unmarshal(document, &content); err != nil || content == nil {
-		return nil, errors.Wrap(ErrFailed, "what the steps leave is no object")
+		return nil, errors.Wrap(ErrFailed, "the result of the mutations is not an object")
 	}
 	return content, nil
 }
@@ -82,7 +82,7 @@ func (m *Mutations) Spec(in gotemplate.Workspace, object, other *unstructured.Un
 	for _, field := range []string{"labels", "annotations"} {
 		texts, there, err := unstructured.NestedStringMap(content, "metadata", field)
 		if err != nil { // It may hold a value.
-			return nil, errors.Wrapf(ErrFailed, "metadata.%s is no longer a map of texts", field)
+			return nil, errors.Wrapf(ErrFailed, "metadata.%s must be a map of strings after the mutations", field)
 		}
 		if delete(metadata, field); there {
 			_ = unstructured.SetNestedStringMap(metadata, texts, field)
@@ -185,7 +185,7 @@ func newReplacement(m *v1alpha1.RegexMutation, at *field.Path) (step, error) {
 // replace returns the JSON of a changed value. A number stays one if it can.
 func replace(by jsonpath.Replacement, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Number {
-		return "", errors.New("the value is neither a text nor a number")
+		return "", errors.New("the value must be a string or a number")
 	}
 	text := v.String()
 	if v.Type == gjson.Number {

@@ -100,7 +100,7 @@ func (r *rule) apply(data map[string]any, against func(string) []string) (string
 		return "", errors.Wrap(err, r.field)
 	}
 	if why := against(name); len(why) > 0 {
-		return "", errors.Wrapf(ErrInvalidName, "%s yields %.100q, which is no name: %s", r.field, name, why[0])
+		return "", errors.Wrapf(ErrInvalidName, "%s returns %.100q, which is not a valid name: %s", r.field, name, why[0])
 	}
 	return name, nil
 }

@@ -165,7 +165,8 @@ func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *st
 }
 
 // ErrCredential means that a Secret would give its consumer a say in the service cluster.
-var ErrCredential = errors.New("its type or an annotation makes it a token for a cluster, which is not copied")
+var ErrCredential = errors.New("the Secret is a token for a cluster, by its type or an annotation, and such Secrets " +
+	"are not copied")
 
 // lastApplied is what kubectl notes on objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

@@ -69,7 +69,7 @@ type warning struct {
 var warnings = []warning{
 	{
 		ErrClosed, ReasonRefused,
-		"This object names a related object of others. Use another name, or ask the provider of the service",
+		"This object names a related object of another owner. Use another name, or ask the provider of the service",
 	},
 	{
 		ErrForeign, ReasonNameTaken,
@@ -90,12 +90,12 @@ var warnings = []warning{
 	},
 	{
 		related.ErrUneven, ReasonInvalidRelated,
-		"A list of this object names more or fewer related objects than the service does. Give both as many, or ask the " +
+		"A list of this object names more or fewer related objects than the service does. Name equally many, or ask the " +
 			"provider of the service",
 	},
 	{
 		related.ErrInvalidName, ReasonInvalidRelated,
-		"A name of a related object in this object is no valid name. Correct it",
+		"A name of a related object in this object is not a valid name. Correct the name",
 	},
 	{
 		ErrCredential, ReasonRefused,
@@ -131,7 +131,7 @@ func WarningOf(err error) (reason, message string) {
 	case r != nil:
 		return refusalWarning(r)
 	}
-	return ReasonCannotSync, "This object cannot be processed for now. It is tried again"
+	return ReasonCannotSync, "This object cannot be processed now. The provider of the service tries again"
 }
 
 // A RefusalCause tells what stands against a write, and so who can cure it.
@@ -189,8 +189,8 @@ func NewUnreadRefusal(workspace bool, r schema.GroupResource, why error) *Refusa
 func NewContestedRefusal(workspace bool, r schema.GroupResource) *RefusalError {
 	return &RefusalError{
 		Workspace: workspace, Resource: r, Cause: RefusedByOthers,
-		error: errors.Errorf("others, such as a webhook, undo what is written to %s again and again: it is written once a "+
-			"minute until they stop", r),
+		error: errors.Errorf("another client, such as a webhook, reverts %s again and again: the provider writes once a "+
+			"minute until this stops", r),
 	}
 }
 
@@ -199,7 +199,7 @@ func newHiddenRefusal(o Ref) *RefusalError {
 	r := o.GVR().GroupResource()
 	return &RefusalError{
 		Workspace: true, Resource: r, Cause: RefusedByRights, Hidden: o.Name,
-		error: errors.Errorf("the selector of the permission claim for %s hides %s", r, o),
+		error: errors.Errorf("the selector of the permission claim for %s excludes %s", r, o),
 	}
 }
 
@@ -256,7 +256,7 @@ func (s Side) explain(err error, r schema.GroupVersionResource, content map[stri
 	}
 	err = &RefusalError{Workspace: s.ofWorkspace, Resource: r.GroupResource(), Cause: cause, error: err}
 	side := map[bool]string{true: "workspace", false: "service cluster"}[s.ofWorkspace]
-	return errors.Wrapf(err, "the %s refuses it", side)
+	return errors.Wrapf(err, "the %s rejects the write", side)
 }
 
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
@@ -268,27 +268,27 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 	switch {
 	case r.Hidden != "":
 		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
-			"provider of the service. Accept it for all objects, or give this one the labels of its selector",
+			"provider of the service. Accept the claim for all objects, or set the labels of its selector on this one",
 			r.Resource, r.Hidden)
 	case r.Workspace && r.Cause == RefusedUnread:
-		return ReasonTooLarge, r.Error() + ". Make it smaller, or delete it"
+		return ReasonTooLarge, r.Error()
 	case r.Workspace && r.Cause == RefusedByOthers:
-		return ReasonContested, "Something in this workspace, such as a webhook, undoes what the provider of the service " +
-			"writes to " + of + " again and again. Until it stops, that is written once a minute"
+		return ReasonContested, "A client in this workspace, such as a webhook, reverts what the provider of the service " +
+			"writes to " + of + " again and again. Stop that client. Until then, the provider writes once a minute"
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
 			r.Resource.String() + ". Accept its permission claim in the APIBinding"
 	case r.Workspace && r.Cause == RefusedByQuota:
-		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() +
-			" of the service. Raise it, or delete others"
+		return ReasonNoRoom, "The quota of this workspace is used up, so it rejects " + r.Resource.String() +
+			" of the service. Raise the quota, or delete other objects"
 	case r.Workspace:
 		return ReasonRejected, "This workspace does not accept " + of +
-			" of the service. Check its policies and webhooks, and whether it is immutable"
+			" of the service. Check policies, webhooks and immutable fields"
 	case r.Cause == RefusedByRights, r.Cause == RefusedByOthers, r.Cause == RefusedUnread:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
-		return ReasonNoRoom, "The provider of the service has no room for " + what +
-			". Delete others, or ask the provider of the service"
+		return ReasonNoRoom, "The provider of the service has no capacity for " + what +
+			". Delete other objects, or ask the provider of the service"
 	}
 	return ReasonRejected, "The provider of the service does not accept " + what + " as it is. Check its fields"
 }

@@ -27,7 +27,7 @@ var (
 		NamespacesMax)
 	// ErrClosed means that a value of the consumer names what does not belong to its workspace, and what the service owner
 	// has not opened.
-	ErrClosed = errors.Wrap(ErrForeign, "it is not for the consumer to name")
+	ErrClosed = errors.Wrap(ErrForeign, "the consumer may not name it")
 )
 
 // A finder reads the related objects of one object. What the consumer may not name it does not look at.

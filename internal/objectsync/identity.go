@@ -70,11 +70,11 @@ func IsOrphaned(copied *unstructured.Unstructured) bool {
 var (
 	// ErrForeign means that an object belongs to another object than the one it would be a copy of, or to another
 	// owner.
-	ErrForeign = errors.New("it is in use for another object or agent")
+	ErrForeign = errors.New("the name is in use for another object or agent")
 	// ErrExists means that there is an object that belongs to no one, and that existing objects are not taken.
-	ErrExists = errors.New("it exists already, and spec.existingObjects does not let it become the copy")
+	ErrExists = errors.New("the object already exists, and spec.existingObjects does not allow its adoption as the copy")
 	// ErrAmbiguous means that several objects could be the copy.
-	ErrAmbiguous = errors.New("take the labels syncagent.kcp.io/ off all but one of them")
+	ErrAmbiguous = errors.New("remove the labels syncagent.kcp.io/ from all but one of them")
 )
 
 // An Identity says which object of which workspace a copy is of.

@@ -285,10 +285,10 @@ func TestImmutableCopy(t *testing.T) {
 			w.create(w.above, thing(w.input.Object))
 			mine := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
 			origin, copied := newSecret(w.cluster, "rel", "one"), newSecret(mine.Namespace, "rel", "")
-			c, other, side := w.below, w.above, "the workspace refuses it"
+			c, other, side := w.below, w.above, "the workspace rejects the write"
 			if from == v1alpha1.OriginKCP {
 				origin, copied = newSecret(mine.Namespace, "rel", "one"), newSecret(w.cluster, "rel", "")
-				c, other, side = w.above, w.below, "the service cluster refuses it"
+				c, other, side = w.above, w.below, "the service cluster rejects the write"
 			}
 			w.create(c, origin)
 			w.mustSync(s, w.input)

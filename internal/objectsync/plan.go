@@ -184,11 +184,11 @@ func (p planner) byNaming() (Ref, error) {
 	}
 	to := p.syncer.copyRef(n)
 	if p.syncer.isState(to, nil) {
-		return to, errors.Wrapf(ErrForeign, "%s is the state of an object", to)
+		return to, errors.Wrapf(ErrForeign, "%s is a sync-state Secret", to)
 	}
 	_, by := p.syncer.namer.Who()
 	if by == naming.Consumer && (naming.IsSystem(to.Namespace) || to.Namespace == p.syncer.stateNamespace) {
-		return to, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", to.Namespace)
+		return to, errors.Wrapf(ErrForeign, "consumers may not use namespace %s", to.Namespace)
 	}
 	return to, nil
 }
@@ -207,13 +207,13 @@ func (p planner) admit(c *copySync) error {
 	case c.isMade() && !c.isReplaced():
 		return nil
 	case c.copyIsForeign:
-		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.to)
+		return errors.Wrapf(ErrForeign, "%s belongs to an object of another workspace", c.to)
 	case c.byAgent:
 		return nil
 	case c.closed != nil:
 		return c.closed
 	case c.originIsForeign, c.othersRefer && !c.owned:
-		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", c.from)
+		return errors.Wrapf(ErrForeign, "%s belongs to an object of another workspace", c.from)
 	case c.copied == nil, c.recorded != nil, c.siblingsKeep, p.madeByAgent(c):
 		return nil
 	case (p.view.lost || c.hasSiblings) && p.isMarked(c): // Then our mark on it is enough.
@@ -226,10 +226,10 @@ func (p planner) admit(c *copySync) error {
 // and an object to its own kind as related to itself, as both would be remembered in one place.
 func (p planner) checkForbidden(c *copySync) error {
 	if below, u := c.onService(); p.syncer.isState(below, u) {
-		return errors.Wrapf(ErrForeign, "%s is the state of an object", below)
+		return errors.Wrapf(ErrForeign, "%s is a sync-state Secret", below)
 	}
 	if c.rule.origin == v1alpha1.OriginKCP && c.from.Plain() == p.view.ref.Plain() {
-		return errors.Wrapf(ErrForeign, "%s is related to itself", c.from)
+		return errors.Wrapf(ErrForeign, "%s cannot be a related object of itself", c.from)
 	}
 	return nil
 }

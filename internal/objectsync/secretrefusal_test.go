@@ -65,7 +65,7 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 		},
 		"Broken": {reason: "So are those of a webhook that fails.", answer: broken, says: "reason InternalError"},
 		"Rights": {
-			reason: "That a right is missing is told.", answer: rights, says: "the user lacks the right",
+			reason: "That a right is missing is told.", answer: rights, says: "the user lacks the permission",
 			refused: true, cause: RefusedByRights,
 		},
 		"Quota": {

@@ -34,7 +34,7 @@ func (in Input) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) (
 	if err == nil && !HasFinalizer(now) {
 		err = &RefusalError{
 			Workspace: true, Resource: o.GVR().GroupResource(),
-			error: errors.Errorf("the workspace takes the finalizer of the provider off %s again, as webhooks do", o),
+			error: errors.Errorf("the workspace, such as a webhook in it, removes the finalizer of the provider from %s", o),
 		}
 	}
 	return now, err
@@ -139,7 +139,7 @@ func confirmMissing(ctx context.Context, side Side, o Ref) error {
 	case apierrors.IsForbidden(err) && side.ofWorkspace:
 		return NewClaimRefusal(o.GVR().GroupResource())
 	}
-	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
+	return errors.Wrapf(err, "cannot tell whether %s is deleted", o)
 }
 
 // awaited returns an error that says to wait for an object: the watch does not show it yet, or it is being deleted. It
@@ -221,7 +221,7 @@ func (t namespaceTemplate) make(name string, data map[string]any) (*unstructured
 		for key, template := range templates {
 			var err error
 			if texts[key], err = template.Render(data); err != nil {
-				return nil, errors.Wrapf(err, "cannot make %q of a namespace", key)
+				return nil, errors.Wrapf(err, "cannot render %q of a namespace", key)
 			}
 		}
 		metadata[field] = texts

@@ -89,7 +89,7 @@ func (s *stateSecret) save(ctx context.Context, next *state, at place, tells boo
 		write = s.patch
 	}
 	if err := write(ctx, secret); err != nil {
-		return errors.Wrap(err, "cannot write the Secret with the state of the object")
+		return errors.Wrap(err, "cannot write the sync-state Secret of the object")
 	}
 	s.exists, s.marked, s.version, s.stored = true, true, "", next.clone()
 	return nil
@@ -114,7 +114,7 @@ func (s *stateSecret) create(ctx context.Context, secret *unstructured.Unstructu
 
 // notOurs is the error that the Secret is not a state of this owner.
 func (s *stateSecret) notOurs() error {
-	return errors.Wrapf(ErrForeign, "Secret %s is to hold the state of the object", s.name)
+	return errors.Wrapf(ErrForeign, "Secret %s is not the sync-state Secret of the object", s.name)
 }
 
 // patch writes the values that differ from those the Secret has. It is a conflict if that is not as it was read, as
@@ -150,7 +150,7 @@ func (s *stateSecret) remove(ctx context.Context) error {
 		return nil
 	}
 	if err := s.service.delete(ctx, s.ref(), ""); err != nil && !apierrors.IsNotFound(err) {
-		return errors.Wrap(err, "cannot delete the Secret with the state of the object")
+		return errors.Wrap(err, "cannot delete the sync-state Secret of the object")
 	}
 	return nil
 }

@@ -211,7 +211,7 @@ func TestToldWhatToDo(t *testing.T) {
 				if e.Type == "Warning" {
 					got = append(got, e.Reason)
 				}
-				if strings.Contains(e.Message, "tried again") || strings.Contains(e.Message, private) {
+				if strings.Contains(e.Message, "tries again") || strings.Contains(e.Message, private) {
 					t.Errorf("%s, got %q", tc.reason, e.Message)
 				}
 			}

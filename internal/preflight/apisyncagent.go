@@ -53,7 +53,7 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	}
 	if p.found == 0 {
 		if p.known {
-			p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+			p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to migrate"), "", 0)
 		}
 		return nil
 	}
@@ -79,10 +79,11 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		judgeAgent(p.t, agent, p.options.Selector, all)
 	}
 	for namespace, count := range p.reader.states(ctx) {
-		is := kept("state Secret in namespace " + namespace)
+		is := kept("sync-state Secret in namespace " + namespace)
 		if !slices.ContainsFunc(all, func(o *published) bool { return o.statesIn() == namespace }) {
-			is = refused(is.what, "no PublishedResource has its states there: what an agent has copied would not be known",
-				"unless they are another agent's, start this provider, and this check, with --state-namespace "+namespace+
+			is = refused(is.what, "no PublishedResource has its sync states there, so this provider would not know the "+
+				"existing copies",
+				"unless they belong to another agent, start this provider, and this check, with --state-namespace "+namespace+
 					", or set spec.stateNamespace")
 		}
 		p.t.addCount(is, "", count)

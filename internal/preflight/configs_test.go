@@ -97,10 +97,10 @@ func TestJudgeConfig(t *testing.T) {
 		},
 		"NoAnswer": {
 			reason: "So is one that nobody answers for.",
-			check:  says(errors.New("control plane does not answer")),
+			check:  says(errors.New("control plane does not respond")),
 			want: Finding{
 				Effect: Unknown, What: what, Count: 1, Names: []string{"a"},
-				Why: "cannot read its credentials: control plane does not answer",
+				Why: "cannot read its credentials: control plane does not respond",
 			},
 		},
 	} {

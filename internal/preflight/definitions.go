@@ -38,8 +38,8 @@ func judgeDefinition(t *tally, is, ours *apiextensionsv1.CustomResourceDefinitio
 	judgeConversion(t, is)
 	judgeStoredVersions(t, is, ours)
 	if is.GetDeletionTimestamp() != nil {
-		t.add(refused("CustomResourceDefinition that is being deleted", "all objects of the kind go with it",
-			"wait until it is gone, or end its deletion, before the takeover"), is.GetName())
+		t.add(refused("CustomResourceDefinition that is being deleted", "all objects of the kind are deleted with it",
+			"wait until it is deleted, or stop the deletion, before the migration"), is.GetName())
 	}
 	if t.total == before {
 		t.add(kept("CustomResourceDefinition"), is.GetName())
@@ -55,19 +55,22 @@ func judgeConversion(t *tally, is *apiextensionsv1.CustomResourceDefinition) {
 	}
 	const what = "CustomResourceDefinition with spec.conversion.strategy: Webhook"
 	if byPackage(is.GetOwnerReferences()) {
-		t.add(differs(what, "our versions need no webhook, and Crossplane replaces the definition with that of the package"),
+		t.add(differs(what, "the versions of this provider need no webhook, and Crossplane replaces the definition with "+
+			"that of the package"),
 			is.GetName())
 		return
 	}
 	managers := managersOf(is.GetManagedFields(), conversionStrategy)
 	if slices.Equal(managers, []string{"kubectl (Apply)"}) {
 		t.add(differs(what,
-			"our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set"),
+			"the versions of this provider need no webhook, and kubectl apply --server-side takes the field back, which it "+
+				"has set"),
 			is.GetName())
 		return
 	}
 	t.add(refused(what,
-		"our versions need no webhook, but a server-side apply of our definition leaves the field to its manager: "+
+		"the versions of this provider need no webhook, but a server-side apply of the new definition does not remove the "+
+			"field of its manager: "+
 			strings.Join(managers, ", "),
 		"when provider-kubernetes is stopped: kubectl patch crd "+is.GetName()+
 			` --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`), is.GetName())
@@ -103,11 +106,11 @@ func judgeStoredVersions(t *tally, is, ours *apiextensionsv1.CustomResourceDefin
 		switch v := projection.VersionOf(ours, stored); {
 		case v == nil:
 			t.add(refused("CustomResourceDefinition with objects stored as "+stored,
-				"we have no such version, and the API server refuses a definition without one that is stored",
-				"write each object once, and take the version out of status.storedVersions"), is.GetName())
+				"this provider has no such version, and the API server rejects a definition without a stored version",
+				"write each object once, and remove the version from status.storedVersions"), is.GetName())
 		case !v.Storage:
 			t.add(differs("CustomResourceDefinition with objects that may be stored as "+stored,
-				"they are read as they are: our versions have all fields of each other"), is.GetName())
+				"the objects stay readable: the versions of this provider have the same fields"), is.GetName())
 		}
 	}
 }
@@ -191,7 +194,7 @@ func decode(u *unstructured.Unstructured, into any) error {
 		err = json.Unmarshal(b, into)
 	}
 	if err != nil {
-		return errors.Errorf("it is no %s of %s", u.GetKind(), u.GetAPIVersion())
+		return errors.Errorf("it is not a %s of %s", u.GetKind(), u.GetAPIVersion())
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func TestJudgeDefinition(t *testing.T) {
 		webhook  = "CustomResourceDefinition with spec.conversion.strategy: Webhook"
 		patch    = "when provider-kubernetes is stopped: kubectl patch crd objects.kubernetes.crossplane.io " +
 			`--type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`
-		left = "our versions need no webhook, but a server-side apply of our definition leaves the field to its manager: "
+		left = "the versions of this provider need no webhook, but a server-side apply of the new definition does not " +
+			"remove the field of its manager: "
 	)
 	all, err := crds.All()
 	if err != nil {
@@ -72,7 +73,8 @@ func TestJudgeDefinition(t *testing.T) {
 			reason: "kubectl takes back what it has applied.",
 			is:     ownedBy("kubectl", metav1.ManagedFieldsOperationApply, strategy),
 			want: []Finding{one(at, differs(webhook,
-				"our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set"))},
+				"the versions of this provider need no webhook, and kubectl apply --server-side takes the field back, which it "+
+					"has set"))},
 		},
 		"WebhookOfPackage": {
 			reason: "Crossplane replaces what it has installed.",
@@ -81,7 +83,7 @@ func TestJudgeDefinition(t *testing.T) {
 				d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "pkg.crossplane.io/v1", Kind: "ProviderRevision"}}
 			},
 			want: []Finding{one(at, differs(webhook,
-				"our versions need no webhook, and Crossplane replaces the definition with that of the package"))},
+				"the versions of this provider need no webhook, and Crossplane replaces the definition with that of the package"))},
 		},
 		"StoredInOldVersion": {
 			reason: "Objects in the old version need no conversion.",
@@ -89,20 +91,21 @@ func TestJudgeDefinition(t *testing.T) {
 				d.Status.StoredVersions = []string{"v1alpha1", "v1alpha2"}
 			},
 			want: []Finding{one(at, differs("CustomResourceDefinition with objects that may be stored as v1alpha1",
-				"they are read as they are: our versions have all fields of each other"))},
+				"the objects stay readable: the versions of this provider have the same fields"))},
 		},
 		"StoredInUnknownVersion": {
 			reason: "The API server does not let a version go that is stored.",
 			is:     func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.StoredVersions = []string{"v0"} },
 			want: []Finding{one(at, refused("CustomResourceDefinition with objects stored as v0",
-				"we have no such version, and the API server refuses a definition without one that is stored",
-				"write each object once, and take the version out of status.storedVersions"))},
+				"this provider has no such version, and the API server rejects a definition without a stored version",
+				"write each object once, and remove the version from status.storedVersions"))},
 		},
 		"Deleted": {
 			reason: "With a definition go its objects.",
 			is:     func(d *apiextensionsv1.CustomResourceDefinition) { d.DeletionTimestamp = &metav1.Time{} },
 			want: []Finding{one(at, refused("CustomResourceDefinition that is being deleted",
-				"all objects of the kind go with it", "wait until it is gone, or end its deletion, before the takeover"))},
+				"all objects of the kind are deleted with it", "wait until it is deleted, or stop the deletion, before the "+
+					"migration"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,9 +136,9 @@ func (r Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(&b, "%-8s %6s  %s\n", "EFFECT", "COUNT", "WHAT")
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, Printed(f.What))
-		f.writeLine(&b, "why:  ", f.Why)
-		f.writeLine(&b, "cure: ", f.Cure)
-		f.writeLine(&b, "at:   ", f.places())
+		f.writeLine(&b, "why:    ", f.Why)
+		f.writeLine(&b, "action: ", f.Cure)
+		f.writeLine(&b, "at:     ", f.places())
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.conclusion())
 	_, err := io.WriteString(w, b.String())
@@ -179,7 +179,7 @@ func (r Report) conclusion() string {
 	case ExitUnknown:
 		return "Some things could not be read: grant the permissions above, and run this again."
 	case exitRefused:
-		return "Do what the cures say, and run this again before the takeover."
+		return "Do the listed actions, and run this again before the migration."
 	}
-	return "Nothing has to be done before the takeover."
+	return "Nothing has to be done before the migration."
 }

@@ -82,12 +82,12 @@ func TestWriteTable(t *testing.T) {
 	}}
 	const want = `EFFECT    COUNT  WHAT
 refused       7  Object
-                 why:  so
-                 cure: do this
-                 at:   a/b, c [31m, …
+                 why:    so
+                 action: do this
+                 at:     a/b, c [31m, …
 kept         12  ProviderConfig
 
-Do what the cures say, and run this again before the takeover.
+Do the listed actions, and run this again before the migration.
 `
 	var got strings.Builder
 	if err := r.WriteTable(&got); err != nil {

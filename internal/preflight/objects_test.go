@@ -86,7 +86,7 @@ func TestJudgeObjects(t *testing.T) {
 	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, ` +
 		`metadata: {name: app, namespace: default, uid: u-1`
 	refusedField := func(what, why string) verdict {
-		return refused(what+" that our CustomResourceDefinition refuses", why, "change the field")
+		return refused(what+" that the CustomResourceDefinition of this provider rejects", why, "change the field")
 	}
 	for name, tc := range map[string]struct {
 		reason         string
@@ -106,7 +106,7 @@ func TestJudgeObjects(t *testing.T) {
 			object: read(t, clusterScoped, "spec: {watch: false}"),
 			want: []verdict{
 				differs(ofCluster+" without watch: true",
-					"its resource is watched all the same: drift is reverted when it happens, not at the next poll"),
+					"this provider watches the resource anyway: it reverts drift at once, not at the next poll"),
 				kept(ofCluster),
 			},
 		},
@@ -143,7 +143,7 @@ func TestJudgeObjects(t *testing.T) {
 			object: read(t, namespaced,
 				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}"),
 			want: []verdict{refused(ofNamespace+" with a reference to another namespace",
-				"namespaced Objects refer to what is in their namespace, as tenants write them",
+				"namespaced Objects may only refer to resources in their namespace",
 				"start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the "+
 					"namespace: docs/reference/object.md")},
 		},
@@ -172,8 +172,9 @@ func TestJudgeObjects(t *testing.T) {
 			reason: "A dependency beside a value counts from now on.",
 			object: read(t, clusterScoped, "spec: {references: [{dependsOn: {name: other}, patchesFrom: {name: other, "+
 				"fieldPath: metadata.uid}}]}"),
-			want: []verdict{differs(ofCluster+" with dependsOn beside patchesFrom in a reference",
-				"both count: the Object is not reconciled as long as what dependsOn names does not exist, and that is "+
+			want: []verdict{differs(ofCluster+" with both dependsOn and patchesFrom in a reference",
+				"both apply: the Object is not reconciled while the resource in dependsOn does not exist, and that "+
+					"resource is "+
 					"deleted after the Object")},
 		},
 		"NotSynced": {
@@ -181,8 +182,8 @@ func TestJudgeObjects(t *testing.T) {
 			object: read(t, clusterScoped,
 				`status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`),
 			want: []verdict{refused(ofCluster+" that is not Synced",
-				"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
-				"see what the condition says, and make the Object Synced or delete it")},
+				"this provider would make a change that provider-kubernetes could not make, or fail like it",
+				"read the condition, then fix the Object or delete it")},
 		},
 		"Paused": {
 			reason: "A paused Object stays paused.",
@@ -195,7 +196,7 @@ func TestJudgeObjects(t *testing.T) {
 			object: read(t, clusterScoped,
 				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}"),
 			want: []verdict{differs(ofCluster+" that is being deleted",
-				"its deletion goes on, and deletes only the resource that the Object has made or last seen")},
+				"its deletion continues, and deletes only the resource that the Object has created or last observed")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 	p := &pass{options: o, t: newTally()}
 	var err error
 	if p.ours, err = crds.All(); err != nil {
-		return Report{}, errors.Wrap(err, "cannot read our definitions")
+		return Report{}, errors.Wrap(err, "cannot read the CustomResourceDefinitions of this provider")
 	}
 	if p.reader, err = newReader(p.t, o.ControlPlane); err != nil {
 		return Report{}, err
@@ -82,7 +82,7 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 	case APISyncAgent:
 		err = p.apiSyncAgent(ctx)
 	default:
-		err = errors.Errorf("cannot take over from %q", from)
+		err = errors.Errorf("cannot migrate from %q", from)
 	}
 	return p.t.report(from), err
 }

@@ -62,7 +62,7 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 		p.definitionOf(at)
 	}
 	if p.found == 0 && p.known {
-		p.t.addCount(kept("CustomResourceDefinition of provider-kubernetes: there is nothing to take over"), "", 0)
+		p.t.addCount(kept("CustomResourceDefinition of provider-kubernetes: there is nothing to migrate"), "", 0)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s 
 	}
 	if !o.Desired().Watch {
 		p.t.add(differs(what+" without watch: true",
-			"its resource is watched all the same: drift is reverted when it happens, not at the next poll"), name)
+			"this provider watches the resource anyway: it reverts drift at once, not at the next poll"), name)
 	}
 }
 
@@ -173,16 +173,16 @@ func (p *pass) judgeReferences(gvk schema.GroupVersionKind, what string, o objec
 	if slices.ContainsFunc(o.Desired().References, func(r commonv1.Reference) bool {
 		return r.DependsOn != nil && r.PatchesFrom != nil
 	}) {
-		p.t.add(differs(what+" with dependsOn beside patchesFrom in a reference",
-			"both count: the Object is not reconciled as long as what dependsOn names does not exist, "+
-				"and that is deleted after the Object"), nameOf(o))
+		p.t.add(differs(what+" with both dependsOn and patchesFrom in a reference",
+			"both apply: the Object is not reconciled while the resource in dependsOn does not exist, "+
+				"and that resource is deleted after the Object"), nameOf(o))
 	}
 	for i, r := range reference.Normalise(o.Desired(), rules) {
 		switch {
 		case r.Err == nil:
 		case others[i].Err == nil:
 			p.t.add(refused(what+" with a reference to another namespace",
-				"namespaced Objects refer to what is in their namespace, as tenants write them",
+				"namespaced Objects may only refer to resources in their namespace",
 				"start this provider, and this check, with --allow-cross-namespace-references, "+
 					"or refer to a copy in the namespace: docs/reference/object.md"),
 				nameOf(o))
@@ -198,14 +198,14 @@ func (p *pass) judgeState(what string, o object.Object) {
 	name := nameOf(o)
 	if o.GetDeletionTimestamp() != nil {
 		p.t.add(differs(what+" that is being deleted",
-			"its deletion goes on, and deletes only the resource that the Object has made or last seen"), name)
+			"its deletion continues, and deletes only the resource that the Object has created or last observed"), name)
 		return
 	}
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if synced.Status != corev1.ConditionTrue && synced.Reason != xpv2.ReasonReconcilePaused {
 		p.t.add(refused(what+" that is not Synced",
-			"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
-			"see what the condition says, and make the Object Synced or delete it"), name)
+			"this provider would make a change that provider-kubernetes could not make, or fail like it",
+			"read the condition, then fix the Object or delete it"), name)
 	}
 }
 
@@ -214,7 +214,8 @@ func judgeSchema(ctx context.Context, t *tally, u *unstructured.Unstructured, s 
 	s.Complete(u)
 	wrong := s.Check(ctx, u)
 	for _, text := range wrong {
-		t.add(refused(what+" that our CustomResourceDefinition refuses", text, "change the field"), nameOf(u))
+		t.add(refused(what+" that the CustomResourceDefinition of this provider rejects", text, "change the field"),
+			nameOf(u))
 	}
 	return len(wrong) == 0
 }

@@ -70,7 +70,7 @@ func (o *published) judge(t *tally) {
 	o.judgeRelated(t)
 	if was, is := o.Status.ResourceSchemaName, o.preview.Schema; was != "" && is != "" && was != is {
 		t.add(differs(whatPublished+" with another APIResourceSchema",
-			"a new one is made beside that of the agent: docs/reference/publishedresource.md, Schemas"), o.GetName())
+			"a new one is created next to that of the agent: docs/reference/publishedresource.md, Schemas"), o.GetName())
 	}
 	if t.total == before {
 		t.add(kept(whatPublished), o.GetName())
@@ -95,7 +95,7 @@ func (o *published) judgeRelated(t *tally) {
 			return
 		}
 		for _, field := range r.Unopened(by == naming.Workspace) {
-			t.add(refused("related resource whose "+field+" consumers name, and other workspaces share",
+			t.add(refused("related resource with "+field+" that consumers name and that other workspaces share",
 				"new related objects that the copy does not own are refused",
 				"set spec.related[].consumerMayName."+field+": docs/how-to/sync-related-objects.md, Allow more names"),
 				o.GetName()+"/"+o.Spec.Related[i].Name())
@@ -116,12 +116,12 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 	}
 	in := value("--namespace")
 	if in != "" && !slices.ContainsFunc(of, func(o *published) bool { return o.statesIn() == in }) {
-		add("--namespace", "no PublishedResource has its states there",
+		add("--namespace", "no PublishedResource has its sync states there",
 			"start this provider, and this check, with --state-namespace "+in)
 	}
 	if v := value("--disabled-controllers"); v != "" {
-		add("--disabled-controllers", "the agent leaves "+v+" to somebody else",
-			"say so by spec.managementPolicies and spec.synchronization of the PublishedResources")
+		add("--disabled-controllers", "the agent leaves "+v+" to another program",
+			"set spec.managementPolicies and spec.synchronization of the PublishedResources accordingly")
 	}
 	owner := value("--agent-name")
 	if slice := value("--apiexportendpointslice-ref"); owner == "" && slice != "" {

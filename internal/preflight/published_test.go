@@ -71,7 +71,7 @@ func TestJudgePublished(t *testing.T) {
 		"Field": {
 			reason: "Our definition refuses what it has a rule for.", change: nothing,
 			over: "spec: {synchronization: {}}",
-			want: []Finding{one(at, refused("PublishedResource that our CustomResourceDefinition refuses",
+			want: []Finding{one(at, refused("PublishedResource that the CustomResourceDefinition of this provider rejects",
 				"spec.synchronization.enabled: required value", "change the field"))},
 		},
 		"Template": {
@@ -106,7 +106,8 @@ func TestJudgePublished(t *testing.T) {
 			reason: "What consumers name where others share it has to be opened.", change: nothing,
 			over: `spec: {naming: {namespace: shared}, related: [{identifier: tls, origin: service, kind: Secret, ` +
 				`object: {reference: {path: spec.secretName}}}]}`,
-			want: []Finding{one("certs/tls", refused("related resource whose objects consumers name, and other workspaces share",
+			want: []Finding{one("certs/tls", refused("related resource with objects that consumers name and that other "+
+				"workspaces share",
 				"new related objects that the copy does not own are refused",
 				"set spec.related[].consumerMayName.objects: docs/how-to/sync-related-objects.md, Allow more names"))},
 		},
@@ -120,7 +121,7 @@ func TestJudgePublished(t *testing.T) {
 			reason: "A schema of another name is a new one.",
 			change: func(o *published) { o.Status.ResourceSchemaName = "v0000000.certs.example.com" },
 			want: []Finding{one(at, differs("PublishedResource with another APIResourceSchema",
-				"a new one is made beside that of the agent: docs/reference/publishedresource.md, Schemas"))},
+				"a new one is created next to that of the agent: docs/reference/publishedresource.md, Schemas"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestJudgeAgent(t *testing.T) {
 		"Namespace": {
 			reason: "States are in another namespace.", change: nothing,
 			args: []string{"--namespace", "kcp-system"},
-			want: []Finding{flagged("--namespace", "no PublishedResource has its states there",
+			want: []Finding{flagged("--namespace", "no PublishedResource has its sync states there",
 				"start this provider, and this check, with --state-namespace kcp-system")},
 		},
 		"StateNamespace": {
@@ -182,8 +183,8 @@ func TestJudgeAgent(t *testing.T) {
 		"DisabledControllers": {
 			reason: "What the agent does not do the provider would.", change: nothing,
 			args: []string{"--disabled-controllers=apiexport"},
-			want: []Finding{flagged("--disabled-controllers", "the agent leaves apiexport to somebody else",
-				"say so by spec.managementPolicies and spec.synchronization of the PublishedResources")},
+			want: []Finding{flagged("--disabled-controllers", "the agent leaves apiexport to another program",
+				"set spec.managementPolicies and spec.synchronization of the PublishedResources accordingly")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

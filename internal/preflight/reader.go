@@ -50,13 +50,13 @@ func newReader(t *tally, cfg *rest.Config) (*reader, error) {
 	r := &reader{t: t}
 	var err error
 	if r.discovery, err = discovery.NewDiscoveryClientForConfig(cfg); err != nil {
-		return nil, errors.Wrap(err, "cannot make discovery client")
+		return nil, errors.Wrap(err, "cannot create discovery client")
 	}
 	if r.dynamic, err = dynamic.NewForConfig(cfg); err != nil {
-		return nil, errors.Wrap(err, "cannot make client")
+		return nil, errors.Wrap(err, "cannot create client")
 	}
 	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
-		return nil, errors.Wrap(err, "cannot make client of metadata")
+		return nil, errors.Wrap(err, "cannot create client of metadata")
 	}
 	r.groups, err = r.discovery.ServerGroups()
 	return r, errors.Wrap(err, "cannot discover what the control plane serves")

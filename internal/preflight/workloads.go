@@ -101,15 +101,15 @@ func (w *workloads) judge(t *tally, from string) {
 		case !f.running:
 			t.add(kept(what+" that is stopped"), f.name)
 		case here:
-			t.add(refused(what+" that runs beside this provider", "both would write in turn", "stop one of them: "+f.cure),
-				f.name)
+			t.add(refused(what+" that runs next to this provider", "both would write the same resources",
+				"stop one of them: "+f.cure), f.name)
 		case f.byPackage:
 			t.add(verdict{
 				effect: Kept, what: what + " that Crossplane runs",
 				why: "Crossplane stops it when you change spec.package of the Provider",
 			}, f.name)
 		default:
-			t.add(refused(what+" that runs", "both would write in turn", f.cure), f.name)
+			t.add(refused(what+" that runs", "both would write the same resources", f.cure), f.name)
 		}
 	}
 	if len(w.former) == 0 {
@@ -133,7 +133,7 @@ func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
 	}
 	t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 		"Crossplane names it after the package, and what was bound to the former name is lost",
-		"name the present ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"), u.GetName())
+		"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"), u.GetName())
 }
 
 // value returns what a flag is set to, empty if it is not.

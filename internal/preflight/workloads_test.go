@@ -36,7 +36,8 @@ func TestJudgeWorkloads(t *testing.T) {
 		Effect: Kept, What: "Deployment of provider-kubernetes",
 		Why: "none is on this control plane: stop it where it runs",
 	}}
-	runs := []Finding{one(at, refused("Deployment of provider-kubernetes that runs", "both would write in turn", stop))}
+	runs := []Finding{one(at, refused("Deployment of provider-kubernetes that runs", "both would write the same "+
+		"resources", stop))}
 	for name, tc := range map[string]struct {
 		reason      string
 		deployments []string // laid over the former one, each
@@ -83,8 +84,8 @@ func TestJudgeWorkloads(t *testing.T) {
 		"Both": {
 			reason:      "It does not if the other was installed beside it.",
 			deployments: []string{owned, ourDeployment},
-			want: []Finding{one(at, refused("Deployment of provider-kubernetes that runs beside this provider",
-				"both would write in turn", "stop one of them: "+stop))},
+			want: []Finding{one(at, refused("Deployment of provider-kubernetes that runs next to this provider",
+				"both would write the same resources", "stop one of them: "+stop))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +148,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			provider: former,
 			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
 				"Crossplane names it after the package, and what was bound to the former name is lost",
-				"name the present ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"))},
+				"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"))},
 		},
 		"Named": {
 			reason:   "One that is named stays.",

@@ -56,7 +56,7 @@ func (p *Projection) Breaks(published *apisv1alpha1.APIResourceSchema) (string, 
 	prepare(is)
 	for _, v := range was.Spec.Versions {
 		if now := VersionOf(is, v.Name); now == nil {
-			found.Insert("version " + v.Name + ": not served any more")
+			found.Insert("version " + v.Name + ": no longer served")
 		} else {
 			compareFields(found, validations.FlattenCRDVersion(v), validations.FlattenCRDVersion(*now))
 		}

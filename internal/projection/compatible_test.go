@@ -169,7 +169,7 @@ func TestBreaksOfVersions(t *testing.T) {
 		},
 		"Fewer": {
 			reason: "Who uses a version needs it.",
-			was:    []string{"v1", "v2"}, is: []string{"v2"}, want: "version v1: not served any more",
+			was:    []string{"v1", "v2"}, is: []string{"v2"}, want: "version v1: no longer served",
 		},
 		"Lossy": {
 			reason: "kcp converts nothing: a field that another version lacks is lost there.",
@@ -192,7 +192,7 @@ func TestBreaksOfVersions(t *testing.T) {
 		},
 		"RenamedAndChanged": {
 			reason: "Of another source it is not known who has changed it.",
-			was:    []string{"v1"}, is: []string{"v1", "v2"}, to: renamed, want: "version v1: not served any more",
+			was:    []string{"v1"}, is: []string{"v1", "v2"}, to: renamed, want: "version v1: no longer served",
 		},
 		"Scope": {
 			reason: "Objects of another scope are other objects.",

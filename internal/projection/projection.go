@@ -138,7 +138,7 @@ func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) error {
 // checkNames says which name kcp would refuse.
 func checkNames(group string, n *apiextensionsv1.CustomResourceDefinitionNames) error {
 	if !slices.Contains(undotted, group) && !strings.Contains(group, ".") {
-		return failf(InvalidName, "kcp serves no group %s without a dot: set projection.group", group)
+		return failf(InvalidName, "kcp does not allow group %s without a dot: set projection.group", group)
 	}
 	if problems := utilvalidation.IsDNS1123Subdomain(group); group != "" && len(problems) > 0 {
 		return failf(InvalidName, "group %s: %s", group, strings.Join(problems, ", "))

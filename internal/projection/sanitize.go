@@ -76,7 +76,7 @@ func refused(version string, complaints field.ErrorList) error {
 		// Without the value, which may be the whole schema.
 		messages = append(messages, fmt.Sprintf("%s: %s: %s", c.Field, c.Type, c.Detail))
 	}
-	return failf(InvalidSchema, "kcp would refuse the schema of version %s: %s", version, firstOf(messages, "; "))
+	return failf(InvalidSchema, "kcp would reject the schema of version %s: %s", version, firstOf(messages, "; "))
 }
 
 // firstOf joins the first of many texts.

@@ -70,7 +70,7 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 	crd.SetName(rest)
 	out, err := apisv1alpha1.CRDToAPIResourceSchema(crd, prefix)
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make APIResourceSchema")
+		return nil, errors.Wrap(err, "cannot create APIResourceSchema")
 	}
 	out.TypeMeta = metav1.TypeMeta{APIVersion: apisv1alpha1.SchemeGroupVersion.String(), Kind: "APIResourceSchema"}
 	out.Labels = map[string]string{publishedv1alpha1.LabelKeyAgentName: agentName}
@@ -125,7 +125,7 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	})
 	if len(s.Versions) == 0 {
 		return failf(NotServed, "no version of %s can be published: %s", p.source,
-			strings.Join(append(p.Skipped, "only served versions can be"), ", "))
+			strings.Join(append(p.Skipped, "only served versions can be published"), ", "))
 	}
 	if !slices.ContainsFunc(s.Versions,
 		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
@@ -201,7 +201,7 @@ func (p *Projection) Keep(published ...string) {
 		p.CRD.Spec.Versions = append(p.CRD.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: name, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anyObject()},
 		})
-		p.Skipped = append(p.Skipped, fmt.Sprintf("version %s, which stays for objects that are stored in it", name))
+		p.Skipped = append(p.Skipped, fmt.Sprintf("version %s, which remains for objects that are stored in it", name))
 	}
 }
 
@@ -217,7 +217,7 @@ func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) erro
 			return failf(InvalidVersion, "versions %s and %s cannot both have the name %s", other, source, name)
 		}
 		if !versionName.MatchString(name) {
-			return failf(InvalidVersion, "kcp serves no version of the name %s: give it another one in projection.versions",
+			return failf(InvalidVersion, "kcp does not allow version name %s: set another name in projection.versions",
 				name)
 		}
 		p.Sources[name], versions[i].Name = source, name

@@ -19,7 +19,7 @@ import (
 )
 
 // errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
-var errEndpointGone = errors.New("the endpoint of the workspace is no longer there")
+var errEndpointGone = errors.New("the endpoint of the workspace no longer exists")
 
 // An endpoint is one that is watched.
 type endpoint struct {

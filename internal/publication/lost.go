@@ -15,7 +15,7 @@ import (
 const unseenFor = 30 * time.Second
 
 // errUnknown means that nobody tells by now whether an object is there. It is looked for again, and is no failure.
-var errUnknown = errors.New("it is not known whether the object is there")
+var errUnknown = errors.New("it is not known whether the object exists")
 
 // lost decides on what is left of an object that is not shown.
 func (p *pass) lost() error {

@@ -146,7 +146,7 @@ func (c *namespaceCleaner) hasCopies(name string) bool {
 func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool, error) {
 	all, err := discovery.ServerPreferredNamespacedResources(c.config.Service.Discovery())
 	if err != nil {
-		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
+		return false, errors.Wrap(err, "cannot discover the namespaced kinds")
 	}
 	kinds, err := discovery.GroupVersionResources(
 		discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all))
@@ -164,5 +164,5 @@ func (c *namespaceCleaner) isEmpty(ctx context.Context, namespace string) (bool,
 			return false, nil
 		}
 	}
-	return err == nil, errors.Wrap(err, "cannot parse what the service cluster serves")
+	return err == nil, errors.Wrap(err, "cannot parse the discovery document of the service cluster")
 }

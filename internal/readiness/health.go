@@ -79,9 +79,9 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 	case ready.Ready:
 		h.Message = ""
 	case hasStatus && u.Object["status"] == nil:
-		return Health{commonv1.ReasonProgressing, "nobody has written a status yet"}
+		return Health{commonv1.ReasonProgressing, "the resource has no status yet"}
 	default:
-		h.Message = "nothing tells its health: it exists"
+		h.Message = "the resource exists, and has no status that reports its health"
 	}
 	return h
 }

@@ -31,7 +31,7 @@ func of(t testing.TB, kind, fields string) *unstructured.Unstructured {
 // TestHealthOf shows the health of resources, kind by kind.
 func TestHealthOf(t *testing.T) {
 	healthy := Health{Reason: commonv1.ReasonHealthy}
-	exists := Health{commonv1.ReasonHealthy, "nothing tells its health: it exists"}
+	exists := Health{commonv1.ReasonHealthy, "the resource exists, and has no status that reports its health"}
 	progressing := func(m string) Health { return Health{commonv1.ReasonProgressing, m} }
 	failed := func(m string) Health { return Health{commonv1.ReasonFailed, m} }
 	unknown := func(f string) Health {
@@ -183,9 +183,9 @@ func TestHealthOf(t *testing.T) {
 		"NoStatusYet": {
 			reason: "Correction: a kind with one has.",
 			kind:   widget, fields: `{}`,
-			want: progressing("nobody has written a status yet"),
+			want: progressing("the resource has no status yet"),
 		},
-		"NullStatus": {kind: widget, fields: `{"status":null}`, want: progressing("nobody has written a status yet")},
+		"NullStatus": {kind: widget, fields: `{"status":null}`, want: progressing("the resource has no status yet")},
 		"OtherShape": {
 			reason: "A status without conditions says nothing: documented.",
 			kind:   widget, fields: `{"status":{"phase":"Pending"}}`,
@@ -197,7 +197,8 @@ func TestHealthOf(t *testing.T) {
 			kind:   widget,
 			fields: `{"metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"True",` +
 				`"observedGeneration":1}]}}`,
-			want: progressing("The resource is at generation 2, and its status still of generation 1"),
+			want: progressing("The resource is at generation 2, but its status is of generation 1: its " +
+				"controller has not processed the change yet"),
 		},
 		"NotReady": {
 			kind: widget, fields: `{"status":{"conditions":[{"type":"Ready","status":"False","message":"creating"}]}}`,
@@ -235,8 +236,8 @@ func TestHealthOf(t *testing.T) {
 // TestDeriveFromHealth shows the verdicts of the policy.
 func TestDeriveFromHealth(t *testing.T) {
 	for fields, want := range map[string]Verdict{
-		`{}`:                        {Message: "In progress: nobody has written a status yet"},
-		`{"status":{"phase":"Up"}}`: {Ready: true, Message: "nothing tells its health: it exists"},
+		`{}`:                        {Message: "In progress: the resource has no status yet"},
+		`{"status":{"phase":"Up"}}`: {Ready: true, Message: "the resource exists, and has no status that reports its health"},
 		`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`:   {Ready: true},
 		`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`:  {Message: "In progress"},
 		`{"status":{"conditions":[{"type":"Stalled","status":"True"}]}}`: {Message: "Failed"},

@@ -51,13 +51,13 @@ func TestQuery(t *testing.T) {
 		"DynamicNoBool": {
 			reason: "What is no bool is reported.",
 			query:  "object.status.phase",
-			want:   want{err: ErrNotBool, message: "CEL query does not give a bool: it gives a value of type string"},
+			want:   want{err: ErrNotBool, message: "CEL query does not return a bool: it returns a value of type string"},
 		},
 		"StaticNoBool": {
 			reason: "What can be no bool is reported.",
 			query:  "'yes'",
 			want: want{
-				err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool",
+				err: expression.ErrInvalid, message: "CEL query is invalid: it returns a value of type string and not of type bool",
 			},
 		},
 		"MixedNumbers": {
@@ -134,7 +134,7 @@ func TestQuery(t *testing.T) {
 			reason: "A query that runs away is stopped.",
 			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))",
 			want: want{
-				err: expression.ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000",
+				err: expression.ErrTooCostly, message: "CEL query is too costly: the expression exceeds the cost limit of 100000",
 			},
 		},
 		"TooLongRange": {

@@ -38,7 +38,8 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Ver
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
 		if r.CelQuery != "" { // provider-kubernetes has stored this policy where nobody has named one.
-			return Verdict{Ready: true, Message: "celQuery is not looked at: policy is SuccessfulCreate"}, nil
+			return Verdict{Ready: true, Message: "celQuery is ignored, because policy is SuccessfulCreate: set policy to " +
+				"DeriveFromCelQuery"}, nil
 		}
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
@@ -106,7 +107,8 @@ func fromConditions(u *unstructured.Unstructured, only string) Verdict {
 	case len(not) > 0:
 		return Verdict{Message: "Conditions of the resource are not True: " + strings.Join(not, ", ")}
 	case seen < now:
-		return Verdict{Message: fmt.Sprintf("The resource is at generation %d, and its status still of generation %d",
+		return Verdict{Message: fmt.Sprintf("The resource is at generation %d, but its status is of generation %d: its "+
+			"controller has not processed the change yet",
 			now, seen)}
 	}
 	return Verdict{Ready: true}
@@ -119,7 +121,7 @@ const programsMax = 500
 const variable = "object"
 
 // ErrNotBool means that a query has given something else than a bool.
-var ErrNotBool = errors.New("does not give a bool")
+var ErrNotBool = errors.New("does not return a bool")
 
 // programs are the queries that were used last, compiled or found invalid, by their text.
 var programs = lru.New(programsMax)

@@ -45,7 +45,8 @@ func leaving(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 func TestOf(t *testing.T) {
-	stale := Verdict{Message: "The resource is at generation 2, and its status still of generation 1"}
+	stale := Verdict{Message: "The resource is at generation 2, but its status is of generation 1: its " +
+		"controller has not processed the change yet"}
 	for name, tc := range map[string]struct {
 		reason string
 		policy commonv1.ReadinessPolicy
@@ -86,7 +87,8 @@ func TestOf(t *testing.T) {
 			policy: commonv1.ReadinessSuccessfulCreate,
 			query:  "false",
 			u:      with(),
-			want:   Verdict{Ready: true, Message: "celQuery is not looked at: policy is SuccessfulCreate"},
+			want: Verdict{Ready: true, Message: "celQuery is ignored, because policy is SuccessfulCreate: set policy to " +
+				"DeriveFromCelQuery"},
 		},
 		"SuccessfulCreate": {
 			reason: "Existing is enough.",
@@ -197,7 +199,7 @@ func TestOf(t *testing.T) {
 			reason: "An empty query is invalid.",
 			policy: commonv1.ReadinessDeriveFromCelQuery,
 			u:      with(),
-			want:   Verdict{Message: "CEL query is invalid: it is empty"},
+			want:   Verdict{Message: "CEL query is invalid: the expression is empty"},
 		},
 		"Unknown": {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
 	} {

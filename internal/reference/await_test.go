@@ -39,12 +39,12 @@ func TestAwait(t *testing.T) {
 		"NotReady": {"It must be there.", object, commonv1.WaitForReady, "", "{}", "to be ready"},
 		"NoResource": {
 			"An Object without a resource is not healthy.", object, commonv1.WaitForHealthy, "",
-			"status: {conditions: [{type: Ready, status: 'True'}]}", healthy + "it has no resource yet",
+			"status: {conditions: [{type: Ready, status: 'True'}]}", healthy + "the Object has no resource yet",
 		},
 		"TooLarge": {
 			"Nor is one that does not show it.", object, commonv1.WaitForHealthy, "",
 			shown("v1, kind: ConfigMap", ", omittedBytes: 9"),
-			healthy + "its resource is too large to be shown in its status: use waitFor: Ready",
+			healthy + "the status of the Object omits the resource, which is too large: use waitFor: Ready",
 		},
 		"Shown": {
 			"A resource without a status is healthy.", object, commonv1.WaitForHealthy, "",
@@ -52,7 +52,7 @@ func TestAwait(t *testing.T) {
 		},
 		"StatusToCome": {
 			"Unless it may get one: who has looked at it?", object, commonv1.WaitForHealthy, "",
-			shown("example.org/v1, kind: Gadget", ""), healthy + "In progress: nobody has written a status yet",
+			shown("example.org/v1, kind: Gadget", ""), healthy + "In progress: the resource has no status yet",
 		},
 		"Progressing": {
 			"The resource says why.", object, commonv1.WaitForHealthy, "",
@@ -74,7 +74,7 @@ func TestAwait(t *testing.T) {
 		},
 		"Served": {
 			"The control plane says which kinds have a status.", gadget, commonv1.WaitForHealthy, "",
-			"{}", healthy + "In progress: nobody has written a status yet",
+			"{}", healthy + "In progress: the resource has no status yet",
 		},
 		"True":  {"A query is about all of it.", gadget, "", "object.spec.size == 1", "spec: {size: 1}", ""},
 		"False": {"It must be true.", gadget, "", "object.spec.size == 2", "spec: {size: 1}", "The CEL query is false"},
@@ -85,7 +85,7 @@ func TestAwait(t *testing.T) {
 		"Costly": {
 			"It must not cost too much.", gadget, "",
 			"lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))", "{}",
-			"CEL query is too costly: it was stopped at cost 100000",
+			"CEL query is too costly: the expression exceeds the cost limit of 100000",
 		},
 		"Both": {
 			"Both count.", object, commonv1.WaitForReady, "object.metadata.name == 'a'",

@@ -88,6 +88,7 @@ func cycleError(f Referrer, first node, next map[node]node) error {
 		names = append(names, describe(f.GVK.Kind, at.name))
 	}
 	return problem{
-		errors.New("references form a cycle, so take one out: " + strings.Join(names, " -> ")), commonv1.ReasonReferenceCycle,
+		errors.New("references form a cycle, so remove one of them: " + strings.Join(names, " -> ")),
+		commonv1.ReasonReferenceCycle,
 	}
 }

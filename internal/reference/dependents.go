@@ -66,7 +66,7 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		names = append(names[:namesMost], "and others") // A number would be a write of status for each that goes.
 	}
 	return problem{
-		errors.New("waiting for dependents to be deleted: " + strings.Join(names, ", ")),
+		errors.New("waiting for the deletion of Objects that refer to this one: " + strings.Join(names, ", ")),
 		commonv1.ReasonWaitingForDependents,
 	}
 }
@@ -82,7 +82,7 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 		_, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, f)
 		err = worse(err, failed)
 	}
-	return refused(errors.Wrap(err, "cannot remove finalizers of Objects that are gone"))
+	return refused(errors.Wrap(err, "cannot remove the finalizers of deleted Objects"))
 }
 
 // Leaving reports whether an Object that a deleted one has pinned goes as well, or has gone. Until all such are gone

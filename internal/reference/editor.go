@@ -21,7 +21,8 @@ import (
 )
 
 // errContested means that the target accepts a change of a finalizer, and does not keep it.
-var errContested = errors.New("others, such as a mutating webhook, undo changes of finalizers: stop them")
+var errContested = errors.New("another client, such as a mutating webhook, reverts changes of finalizers: exclude " +
+	"the provider from it")
 
 const (
 	// editAttempts is how often a change is tried at once while others write the resource.

@@ -31,13 +31,13 @@ func checkPath(path string) error {
 		return errors.Wrap(err, "cannot parse")
 	}
 	if len(segments) > 0 && segments[0].Type == fieldpath.SegmentIndex {
-		return errors.New("it begins with an index, and a resource is no list")
+		return errors.New("the path begins with an index, but a resource is not a list")
 	}
 	var sum uint
 	for _, s := range segments {
 		switch {
 		case s.Type == fieldpath.SegmentIndex && s.Index > indexMost-sum:
-			return errors.Errorf("indexes are greater than %d", indexMost)
+			return errors.Errorf("the sum of its indexes is greater than %d", indexMost)
 		case s.Type == fieldpath.SegmentIndex:
 			sum += s.Index
 		case s.Type == fieldpath.SegmentField && s.Field == wildcard:

@@ -67,7 +67,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, nil)
 		if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsBadRequest(err) &&
 			!apierrors.IsInvalid(err) { // All others may pass by themselves.
-			worst = worse(worst, refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", &ref)))
+			worst = worse(worst, refused(errors.Wrapf(err, "cannot remove the finalizer of the provider from %s", &ref)))
 		}
 	}
 	return worst
@@ -94,7 +94,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 			_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, known)
 		}
 	}
-	return refused(errors.Wrapf(err, "cannot take the finalizer of the provider off %s", describe(p.Kind, nameOf(p))))
+	return refused(errors.Wrapf(err, "cannot remove the finalizer of the provider from %s", describe(p.Kind, nameOf(p))))
 }
 
 // pin keeps a resource from going.
@@ -104,10 +104,10 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 	if err == nil {
 		now, failed := r.editor.set(ctx, at, change{finalizer: f.finalizer(), add: true}, x)
 		if err = failed; err == nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
-			return waiting("%s, which has gone, to be made anew", what)
+			return waiting("%s, which was deleted, to be recreated", what)
 		}
 	}
-	return refused(errors.Wrapf(err, "cannot put the finalizer of the provider on %s", what))
+	return refused(errors.Wrapf(err, "cannot add the finalizer of the provider to %s", what))
 }
 
 // at returns where a resource is, and whether the control plane serves its kind, in another version if need be.

@@ -86,7 +86,7 @@ func (v value) check(content map[string]any) error {
 			continue // A whole metadata need not have a namespace.
 		}
 		if s, isText := name.(string); !isText || s == "" {
-			return waiting("%s to have a text in its field %s, for %s of the manifest", v.ref, v.ref.From, field)
+			return waiting("%s to have a non-empty string in field %s, for %s of the manifest", v.ref, v.ref.From, field)
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 func (r *Resolution) take(v value) error {
 	r.size += sizeOf(v.written)
 	if r.size > sizeMost {
-		return invalid("%s: the values of all references are larger than %d bytes", v.ref.At, sizeMost)
+		return invalid("%s: the values of all references have more than %d bytes in total", v.ref.At, sizeMost)
 	}
 	r.values = append(r.values, v)
 	return nil

@@ -91,7 +91,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 	}
 	served, err := r.options.Cluster.Mappings(ctx, f.Owner, kinds...)
 	if err != nil {
-		return nil, refused(errors.Wrap(err, "cannot find kinds of references"))
+		return nil, refused(errors.Wrap(err, "cannot find the kinds of the references"))
 	}
 	for i := range refs {
 		l := &refs[i]
@@ -150,7 +150,7 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	}
 	x := all[0]
 	if x.GetDeletionTimestamp() != nil && !slices.Contains(x.GetFinalizers(), f.finalizer()) {
-		return waiting("%s, which is being deleted, to be made anew", ref)
+		return waiting("%s, which is being deleted, to be recreated", ref)
 	}
 	if !slices.ContainsFunc(res.found, func(other *found) bool { return other.pin == x.pin }) && r.mayPin(f, ref.GVK) {
 		res.found = append(res.found, x)
@@ -291,9 +291,10 @@ func (r *Reference) health(x *found, u *unstructured.Unstructured) readiness.Ver
 	omitted, _, _ := read(u.Object, "status.atProvider.omittedBytes")
 	switch shown, _ := seen.(map[string]any); {
 	case omitted != nil:
-		return readiness.Verdict{Message: "its resource is too large to be shown in its status: use waitFor: Ready"}
+		return readiness.Verdict{Message: "the status of the Object omits the resource, which is too large: use waitFor: " +
+			"Ready"}
 	case shown == nil:
-		return readiness.Verdict{Message: "it has no resource yet"}
+		return readiness.Verdict{Message: "the Object has no resource yet"}
 	default:
 		u = &unstructured.Unstructured{Object: shown}
 		return readiness.HealthOf(u, mayHaveStatus(u.GroupVersionKind())).Verdict()
@@ -332,7 +333,7 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 	if ref.mapping.Watchable {
 		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.interest())
 		if !informer.IsDenied(err) {
-			return us, errors.Wrap(err, "cannot look at reference")
+			return us, errors.Wrap(err, "cannot read the resource of a reference")
 		}
 	}
 	us, err := r.ask(ctx, ref)

@@ -28,7 +28,7 @@ func transformed(value any, transforms []commonv1.Transform, texts *int) (any, e
 	for i, t := range transforms {
 		v, err := transform(value, t)
 		if *texts += lengthOf(value) + lengthOf(v); err == nil && *texts > textsMost {
-			err = errors.Errorf("the transforms of all references make texts of more than %d bytes", textsMost)
+			err = errors.Errorf("the transforms of all references create strings of more than %d bytes in total", textsMost)
 		}
 		if err != nil {
 			return nil, errors.Wrapf(err, "transforms[%d]", i)
@@ -71,7 +71,7 @@ func format(value any, layout string) (any, error) {
 	// What a verb cannot format is written into the text, between these marks, by package fmt.
 	s := fmt.Sprintf(layout, value)
 	if len(s) > textMost {
-		return nil, errors.Errorf("format %q makes a text of more than %d bytes", layout, textMost)
+		return nil, errors.Errorf("format %q creates a string of more than %d bytes", layout, textMost)
 	}
 	if strings.Count(s, "%!") > strings.Count(fmt.Sprint(value), "%!") {
 		return nil, errors.Errorf("format %q does not fit a value of type %s", layout, typeOf(value))
@@ -82,15 +82,15 @@ func format(value any, layout string) (any, error) {
 func mapped(value any, t commonv1.Transform) (any, error) {
 	key, ok := value.(string)
 	if !ok {
-		return nil, errors.Errorf("a map needs a string, and the value is of type %s", typeOf(value))
+		return nil, errors.Errorf("a map transform needs a string, but the value has type %s", typeOf(value))
 	}
 	raw, ok := t.Map[key]
 	if !ok {
-		return nil, errors.New("the value is not a key of the map")
+		return nil, errors.New("the map has no key that equals the value")
 	}
 	var v any
 	if err := utiljson.Unmarshal(raw.Raw, &v); err != nil {
-		return nil, errors.New("the map holds what is not JSON")
+		return nil, errors.New("the value in the map is not JSON")
 	}
 	return v, nil
 }

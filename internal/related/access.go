@@ -31,11 +31,11 @@ func (r *Rule) AdmitsNamespace(t Tenant, namespace string) (refused, err error) 
 	case namespace == "", namespace == t.CopyNamespace:
 		return nil, nil
 	case naming.IsSystem(namespace), namespace == t.StateNamespace:
-		return errors.Errorf("namespace %s is closed to all related objects", namespace), nil
+		return errors.Errorf("namespace %s cannot contain related objects", namespace), nil
 	case r.namespaceBy != naming.Consumer:
 		return nil, nil
 	case !matches(r.mayName.Namespaces, namespace, t.Cluster):
-		return errors.Errorf("spec.related[].consumerMayName.namespaces does not open namespace %s", namespace), nil
+		return errors.Errorf("spec.related[].consumerMayName.namespaces does not allow namespace %s", namespace), nil
 	}
 	others, err := t.HasOthers(namespace)
 	if err == nil && others {
@@ -54,7 +54,7 @@ func (r *Rule) Admits(t Tenant, n types.NamespacedName, owned bool) (refused, er
 	if own && n.Namespace != "" || owned || r.nameBy != naming.Consumer || matches(r.mayName.Objects, n.Name, t.Cluster) {
 		return nil, nil
 	}
-	return errors.New("spec.related[].consumerMayName.objects does not open it"), nil
+	return errors.New("spec.related[].consumerMayName.objects does not allow the object"), nil
 }
 
 // Unopened returns the fields of consumerMayName that are empty, and without which objects are refused that the copy

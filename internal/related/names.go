@@ -27,7 +27,7 @@ var (
 	// ErrNoNamespace means that an object without a namespace does not tell the namespaces of its related objects.
 	ErrNoNamespace = errors.New("the object or its copy has no namespace: set object.namespace of the related resource")
 	// ErrUneven means that a reference yields more names on one side than on the other.
-	ErrUneven = errors.New("the reference yields more names in the workspace than on the service cluster, or fewer")
+	ErrUneven = errors.New("the reference finds a different number of names in the workspace than on the service cluster")
 	// ErrTooMany means that an object refers to more related objects than Max.
 	ErrTooMany = errors.Errorf("one related resource selects more than %d objects", Max)
 	// ErrInvalidName means that a rule yields what is no name.
@@ -183,7 +183,7 @@ func (r reference) names(u *unstructured.Unstructured) ([]string, error) {
 			name = v.Raw
 		case gjson.Null:
 		case gjson.True, gjson.False, gjson.JSON:
-			return nil, errors.Wrap(ErrInvalidName, "the reference selects what is neither a text nor a number")
+			return nil, errors.Wrap(ErrInvalidName, "the reference selects a value that is neither a string nor a number")
 		}
 		if r.regex != nil && name != "" {
 			if name, err = r.regex.Apply(name); err != nil {
@@ -269,7 +269,7 @@ func (s selector) render(data map[string]any) (labels.Selector, error) {
 	}
 	out, err := metav1.LabelSelectorAsSelector(own)
 	if err != nil {
-		return nil, errors.Wrap(ErrInvalidName, "the selector has what is no label") // The cause quotes it.
+		return nil, errors.Wrap(ErrInvalidName, "the selector has an invalid label") // The cause quotes it.
 	}
 	return out, nil
 }

@@ -86,5 +86,5 @@ func untrack(ctx context.Context, c client.Client, usage client.Object) error {
 	if owner := metav1.GetControllerOf(usage); err == nil && owner != nil && owner.UID == user {
 		err = c.Delete(ctx, usage)
 	}
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot remove the record of use of a ProviderConfig")
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the ProviderConfigUsage")
 }

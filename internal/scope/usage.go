@@ -62,5 +62,5 @@ func track(ctx context.Context, c client.Client, usage client.Object) error {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		s.ErrStatus.Reason = metav1.StatusReasonConflict // The user is about to be deleted: nobody needs to hear of it.
 	}
-	return errors.Wrap(err, "cannot record the use of the ProviderConfig")
+	return errors.Wrap(err, "cannot write the ProviderConfigUsage")
 }

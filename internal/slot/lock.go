@@ -125,7 +125,7 @@ func (l *Lock) Update(ctx context.Context, r record) error {
 // write writes the Lease. A process that gets it passes the gate, or gives it up.
 func (l *Lock) write(ctx context.Context, r record, write func(context.Context, record) error) error {
 	if !l.held && !l.free {
-		return errors.New("no Lease can be taken") // Get has given none, and client-go may have another clock.
+		return errors.New("no Lease is free") // Get has given none, and client-go may have another clock.
 	}
 	l.free = false
 	if err := write(ctx, r); err != nil || l.held {
@@ -138,7 +138,7 @@ func (l *Lock) write(ctx context.Context, r record, write func(context.Context, 
 			return err
 		}
 		l.slots.mine.Store(int32(l.at)) //nolint:gosec // A number of slots is small.
-		l.log.Info("This replica works on a slot", "slot", l.at, "shards", l.slots.number)
+		l.log.Info("This replica reconciles a shard", "shard", l.at, "shards", l.slots.number)
 	}
 	l.held = true
 	return nil
@@ -152,7 +152,7 @@ func (l *Lock) pass(ctx context.Context, r record) error {
 		gate, err, write = &record{}, nil, l.gate.Create
 	}
 	if err != nil {
-		return errors.Wrap(err, "cannot read the Lease of all slots")
+		return errors.Wrap(err, "cannot read the Lease that coordinates shards")
 	}
 	all, err := l.known.list(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *Lock) pass(ctx context.Context, r record) error {
 	}
 	r.HolderIdentity, r.LeaseDurationSeconds = passed+strconv.Itoa(l.slots.number), math.MaxInt32
 	r.LeaderTransitions = gate.LeaderTransitions + 1 // Each passage is a change.
-	return errors.Wrap(write(ctx, r), "cannot write the Lease of all slots")
+	return errors.Wrap(write(ctx, r), "cannot write the Lease that coordinates shards")
 }
 
 // foreign returns a Lease that a process of another number of slots holds, and whether there is one.
@@ -174,7 +174,7 @@ func (l *Lock) foreign(all leases) (lease, bool) {
 		}
 		if l.waits != x.name {
 			l.waits = x.name
-			l.log.Info("This replica waits for one with another --shards to end", "lease", x.name,
+			l.log.Info("This replica waits for a replica with another --shards to stop", "lease", x.name,
 				"holder", x.record.HolderIdentity)
 		}
 		return x, true

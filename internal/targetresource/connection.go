@@ -114,7 +114,8 @@ func ConfigOf[T client.Object](k scope.Kind[T], o T) Config {
 // The error is a conflict if the ProviderConfig is in the slot of another replica.
 func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) (*clusters.Cluster, error) {
 	if !c.Visits && !r.Slots().Owns(c.Key) {
-		return nil, apierrors.NewConflict(schema.GroupResource{}, c.Key, errors.New("another replica has its slot"))
+		return nil, apierrors.NewConflict(schema.GroupResource{}, c.Key, errors.New("another replica reconciles the shard "+
+			"of this ProviderConfig"))
 	}
 	r.Bind(o, c.Key)
 	connection, err := c.Read(ctx)

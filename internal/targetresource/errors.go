@@ -55,7 +55,7 @@ func Awaited(err error) error {
 func OfControlPlane(err error) error { return controlPlaneError{err} }
 
 // ErrControlPlane is the cause of errors of the control plane whose answer is not to be taken for anything.
-var ErrControlPlane = errors.New("control plane refuses")
+var ErrControlPlane = errors.New("the control plane rejects the request")
 
 // IsOfControlPlane reports whether an error is one of the control plane.
 func IsOfControlPlane(err error) bool {
@@ -79,7 +79,7 @@ func IsCutOff(err error) bool {
 }
 
 // errLeaving is the cause of errors about resources that are being deleted.
-var errLeaving = Because(commonv1.ReasonWaitingForDeletion, "the manifest is applied again when it is gone")
+var errLeaving = Because(commonv1.ReasonWaitingForDeletion, "the provider applies the manifest after the deletion")
 
 // Leaving returns an error about a resource that is being deleted, to which nothing is to be applied, nil if it is not.
 func Leaving(live *unstructured.Unstructured) error {
@@ -227,7 +227,7 @@ func IsSchemaError(err error) bool {
 }
 
 // ErrChanged is the cause of errors about resources that have changed since they were seen, so that nothing is written.
-var ErrChanged = errors.New("the resource has changed since it was seen")
+var ErrChanged = errors.New("the resource has changed since the provider read it")
 
 // A suppressedError is an error about a target that has been unreachable for less than 10 s, or about a resource that
 // has changed. Owners do not report it.

@@ -34,8 +34,9 @@ type Resource struct {
 }
 
 // MessageUnlabelled is what owners say of a resource that Follow watches by its name.
-const MessageUnlabelled = "label " + commonv1.LabelKeyManaged + " does not stay on the resource, which is watched by " +
-	"its name instead: have admission on the target keep it, and set it to \"" + commonv1.LabelValueManaged + "\" there"
+const MessageUnlabelled = "label " + commonv1.LabelKeyManaged + " is removed from the resource, so the provider " +
+	"watches the resource by its name: let admission on the target keep the label, and set it to \"" +
+	commonv1.LabelValueManaged + "\" there"
 
 // ReasonWatchedByName is the reason of the event about that.
 const ReasonWatchedByName event.Reason = "WatchedByName"
@@ -67,7 +68,7 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 	if informer.IsDenied(err) {
 		return r.Ask(ctx)
 	}
-	return live, errors.Wrap(answer(err), "cannot look at resource")
+	return live, errors.Wrap(answer(err), "cannot read resource")
 }
 
 // through looks through the first stream that the target does not deny. Those before it stay open, to notice when that

@@ -32,7 +32,7 @@ type ObjectSpec struct {
 	// SuccessfulCreate.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.policy) || self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
-	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || !has(self.policy) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
+	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || !has(self.policy) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is not valid CEL: compare with == and not with ="
 	Readiness Readiness `json:"readiness,omitempty"`
 
 	// watch is accepted for compatibility with provider-kubernetes and has no effect: the resource on the target
@@ -124,7 +124,7 @@ type IgnoredField struct {
 	// If a path cannot be parsed, condition Synced is False with reason InvalidManifest.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write spec.replicas and not {.spec.replicas}"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path must not be JSONPath: write spec.replicas and not {.spec.replicas}"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['apiVersion', 'kind', 'metadata', 'metadata.name', 'metadata.namespace'])",message="a field that identifies the resource cannot be ignored: name a field below it, such as metadata.labels"
 	FieldPath string `json:"fieldPath"`
 
@@ -149,7 +149,7 @@ const (
 
 // ConnectionDetail selects one value of a resource on the target for the connection secret.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.fieldPath) || !self.fieldPath.startsWith('{')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+// +kubebuilder:validation:XValidation:rule="!has(self.fieldPath) || !self.fieldPath.startsWith('{')",message="a field path must not be JSONPath: write data.key and not {.data.key}"
 type ConnectionDetail struct {
 	// The reference names a resource on the target and, in fieldPath, the field whose value is copied.
 	corev1.ObjectReference `json:",inline"`

@@ -7,7 +7,7 @@ import (
 
 // ProviderConfigSpec describes how a cluster or a kcp workspace is reached, and as whom.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.identity) || self.credentials.source != 'ServiceAccount'",message="identity cannot be set beside credentials from source ServiceAccount, whose token it would replace"
+// +kubebuilder:validation:XValidation:rule="!has(self.identity) || self.credentials.source != 'ServiceAccount'",message="identity cannot be set if credentials.source is ServiceAccount: remove one"
 type ProviderConfigSpec struct {
 	// credentials describes the source of the kubeconfig, or the user of the control plane if that is the target.
 	Credentials ProviderCredentials `json:"credentials"`
@@ -47,7 +47,7 @@ type AllowedNamespaces struct {
 // Impersonation says as whom requests are made on a target.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.user) != has(self.serviceAccountName)",message="exactly one of user and serviceAccountName must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.groups) || has(self.user)",message="groups can only be set beside user"
+// +kubebuilder:validation:XValidation:rule="!has(self.groups) || has(self.user)",message="groups can only be set together with user"
 type Impersonation struct {
 	// user is the name of the user.
 	// +optional
@@ -106,7 +106,7 @@ type KCPConnection struct {
 // +kubebuilder:validation:XValidation:rule="self.source != 'Secret' || has(self.secretRef)",message="secretRef must be set if source is Secret"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="env must be set if source is Environment"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Filesystem' || has(self.fs)",message="fs must be set if source is Filesystem"
-// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) == (self.source == 'ServiceAccount')",message="serviceAccountRef must be set if source is ServiceAccount, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) == (self.source == 'ServiceAccount')",message="serviceAccountRef must be set if source is ServiceAccount, and must not be set for other sources"
 type ProviderCredentials struct {
 	xpv2.CommonCredentialSelectors `json:",inline"`
 
@@ -161,7 +161,7 @@ const (
 
 // Identity adds credentials of a cloud provider to a kubeconfig.
 //
-// +kubebuilder:validation:XValidation:rule="self.source != 'ServiceAccount'",message="source ServiceAccount does not go with an identity: set it in credentials"
+// +kubebuilder:validation:XValidation:rule="self.source != 'ServiceAccount'",message="source ServiceAccount cannot be used in identity: set it in credentials"
 // +kubebuilder:validation:XValidation:rule="!has(self.aws) || (self.type == 'AWSWebIdentityCredentials' && self.source == 'InjectedIdentity')",message="aws can only be set for type AWSWebIdentityCredentials with source InjectedIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.impersonateServiceAccount) || self.type == 'GoogleApplicationCredentials'",message="impersonateServiceAccount can only be set for type GoogleApplicationCredentials"
 type Identity struct {

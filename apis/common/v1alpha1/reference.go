@@ -9,7 +9,7 @@ import (
 // Reference is a dependency of an Object on another resource of the control plane. dependsOn counts also beside
 // patchesFrom; without any member, the reference has no effect.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.fromObject) || !(has(self.patchesFrom) || has(self.dependsOn))",message="fromObject cannot be set beside patchesFrom or dependsOn"
+// +kubebuilder:validation:XValidation:rule="!has(self.fromObject) || !(has(self.patchesFrom) || has(self.dependsOn))",message="fromObject cannot be set together with patchesFrom or dependsOn"
 type Reference struct {
 	// dependsOn names a resource that must exist, or be ready, before this Object is created.
 	// +optional
@@ -28,7 +28,7 @@ type Reference struct {
 	// toFieldPath is the field of the manifest that receives the value, for example metadata.name. The default is the
 	// fieldPath of patchesFrom.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path must not be JSONPath: write data.key and not {.data.key}"
 	// +kubebuilder:validation:MaxLength=4096
 	ToFieldPath *string `json:"toFieldPath,omitempty"`
 }
@@ -106,7 +106,7 @@ type PatchesFrom struct {
 	Namespace string `json:"namespace,omitempty"`
 
 	// fieldPath is the field whose value is read, for example status.atProvider.manifest.status.currentCSV.
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path must not be JSONPath: write data.key and not {.data.key}"
 	// +kubebuilder:validation:MaxLength=4096
 	FieldPath string `json:"fieldPath"`
 
@@ -141,7 +141,7 @@ type FromObject struct {
 
 	// fieldPath is the field whose value is read. Without it the resource only has to exist.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path must not be JSONPath: write data.key and not {.data.key}"
 	// +kubebuilder:validation:MaxLength=4096
 	FieldPath string `json:"fieldPath,omitempty"`
 }

@@ -92,7 +92,7 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 				"label one, or set spec.clusterRef")
 	}
 	slices.Sort(causes)
-	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
+	return nil, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector responds: %s",
 		len(causes), managedadapter.Some(causes, clustersMost, "; "))
 }
 

@@ -101,7 +101,7 @@ func TestScheduleWaits(t *testing.T) {
 		},
 		"DoesNotAnswer": {
 			before: func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) },
-			says:   "none of 1 clusters that match spec.clusterSelector answers",
+			says:   "none of 1 clusters that match spec.clusterSelector responds",
 			cure: func(t *testing.T, w world) {
 				kube.Update(t, w.c, secret(w.ns, "dead-credentials", "kubeconfig", string(good(t))))
 			},

@@ -95,11 +95,11 @@ func describe(p *pass, err error) {
 	switch {
 	case meta.WasDeleted(p.app):
 		p.app.Status.State = workloadv1alpha1.StateDeleting
-		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
+		set(p.app, xpv2.Deleting().WithMessage("Waiting for the deletion of resources"+list(p.leaving)))
 	case p.app.Spec.ClusterRef == nil:
 		p.app.Status.State = workloadv1alpha1.StatePending
 		p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
-		set(p.app, xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster"))
+		set(p.app, xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster: see condition Synced"))
 	case p.held != nil:
 		t := count(p.app.Spec.ResourceTemplates, p.held, p.failed)
 		p.app.Status.State = t.state()
@@ -160,7 +160,7 @@ func synced(p *pass, err error) xpv2.Condition {
 	c = targetresource.Synced(p.app, err)
 	switch {
 	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
-		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))
+		c = xpv2.ReconcileError(errors.New("Waiting for the deletion of resources" + list(p.leaving)))
 		c.Reason = commonv1.ReasonWaitingForDeletion
 	case errors.Is(err, errConflict): // An aggregate does not state it.
 		c.Reason = commonv1.ReasonNameTaken

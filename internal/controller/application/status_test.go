@@ -83,7 +83,7 @@ func TestHealth(t *testing.T) {
 		r.SetConditions(commonv1.Health(reason, message))
 		return r
 	}
-	healthy := is(commonv1.ReasonHealthy, "nothing tells its health: it exists")
+	healthy := is(commonv1.ReasonHealthy, "the resource exists, and has no status that reports its health")
 	progressing, failed := is(commonv1.ReasonProgressing, "Ready: 1/3"), is(commonv1.ReasonFailed, "no quota")
 	for name, tc := range map[string]struct {
 		held []*resource // named a, b, …

@@ -34,8 +34,8 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 		p.left = err
 		return nil
 	case targetresource.IsCutOff(err):
-		return errors.Wrap(err, "waiting for the cluster to delete the resource, "+
-			"which spec.unreachableTarget: Orphan would leave as it is")
+		return errors.Wrap(err, "waiting for the cluster to delete the resource; "+
+			"to keep the resource there, set spec.unreachableTarget: Orphan")
 	case err != nil:
 		return err
 	case !gone:
@@ -126,7 +126,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	r.forget(p.owner.NamespacedName)
 	p.done = true
 	if p.left != nil {
-		r.Events.Event(p.before, event.Warning(reasonLeft, errors.Wrap(p.left, "resource is left as it is")))
+		r.Events.Event(p.before, event.Warning(reasonLeft, errors.Wrap(p.left, "the resource is kept on the target, so "+
+			"delete it there if you do not need it")))
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var (
 // with, whatever becomes of the others.
 func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	if !p.remote.Mapping.Namespaced && len(p.resource.Spec.Secrets) > 0 {
-		return errors.Wrapf(errInvalidTemplate, "spec.secrets: Secrets live in namespaces, and %s is cluster-scoped",
+		return errors.Wrapf(errInvalidTemplate, "spec.secrets needs the namespace of the resource, but %s is cluster-scoped",
 			p.remote.Manifest.GetKind())
 	}
 	if err := r.intend(ctx, p); err != nil {

@@ -21,12 +21,12 @@ import (
 
 // errConflict is the cause of errors about resources that somebody else has.
 var errConflict = targetresource.Because(commonv1.ReasonNameTaken,
-	"name another resource in the template, or hand this one over by annotation "+
+	"name another resource in the template, or transfer this one by annotation "+
 		workloadv1alpha1.AnnotationKeyResourceUID)
 
 // errSecretMissing is the cause of errors about Secrets that do not exist.
 var errSecretMissing = targetresource.Because(workloadv1alpha1.ReasonWaitingForSecret,
-	"create them, or take them out of spec.secrets")
+	"create them, or remove them from spec.secrets")
 
 // errInvalidTemplate is the cause of errors that only a change of the template can cure.
 var errInvalidTemplate = targetresource.Because(commonv1.ReasonInvalidManifest, "template is invalid")
@@ -75,7 +75,7 @@ func describe(p *pass, err error) error {
 		synced = xpv2.ReconcileError(errors.New(targetresource.MessageUnlabelled))
 		synced.Reason = commonv1.ReasonContested
 	case o.Status.State == workloadv1alpha1.StatePending:
-		synced = xpv2.ReconcileError(errors.New("No cluster yet: the application sets spec.clusterRef when it has one"))
+		synced = xpv2.ReconcileError(errors.New("No cluster yet: the application sets spec.clusterRef after scheduling"))
 		synced.Reason = workloadv1alpha1.ReasonUnscheduled
 	}
 	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()),

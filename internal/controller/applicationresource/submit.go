@@ -127,7 +127,8 @@ func (r *Reconciler) admitLive(ctx context.Context, p *pass, res targetresource.
 		return targetresource.OfControlPlane(err)
 	}
 	if app.GetUID() != c.UID {
-		return apierrors.NewConflict(schema.GroupResource{}, c.Name, errors.New("the application is not restored yet"))
+		return apierrors.NewConflict(schema.GroupResource{}, c.Name, errors.New("the KubernetesApplication with the UID of "+
+			"the owner does not exist yet"))
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 	wanted := apply.Hash(p.remote.Manifest.Object)
 	if p.current, err = isCurrent(p, wanted); err != nil || p.current {
 		p.follow(ctx, p.remote, p.live)
-		return errors.Wrap(err, "cannot compare resource")
+		return errors.Wrap(err, "cannot compare the resource with the manifest")
 	}
 	live, err := r.write(ctx, p, p.remote, p.live)
 	if err != nil || live == nil {
@@ -158,7 +159,7 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 	}
 	held, err := apply.HashOwned(live, p.remote.Manifest, fieldManager(p.resource), apply.Ignored{})
 	if err != nil {
-		return errors.Wrap(err, "cannot record resource")
+		return errors.Wrap(err, "cannot record the resource in the status")
 	}
 	p.live, p.current = live, true
 	p.resource.Status.Submitted = &workloadv1alpha1.SubmittedRecord{

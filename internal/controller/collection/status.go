@@ -15,7 +15,7 @@ var (
 	// errInvalidTemplate is the cause of errors that only a change of spec.objectTemplate can cure.
 	errInvalidTemplate = targetresource.Because(commonv1.ReasonInvalidTemplate, "spec.objectTemplate is invalid")
 	// errNameTaken is the cause of errors about Objects that are no members and have the names of members.
-	errNameTaken = targetresource.Because(commonv1.ReasonNameTaken, "make the collection under another name")
+	errNameTaken = targetresource.Because(commonv1.ReasonNameTaken, "create the collection under another name")
 )
 
 func setCondition(c Collection, cond xpv2.Condition) {

@@ -205,7 +205,7 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 	if len(p.taken) > 0 {
 		slices.Sort(p.taken)
 		return errors.Wrap(errNameTaken,
-			"Objects that are no members of the collection have the names of members: "+strings.Join(p.taken, ", "))
+			"Objects that do not belong to the collection have the names of its members: "+strings.Join(p.taken, ", "))
 	}
 	return nil
 }

@@ -114,8 +114,8 @@ func TestNamesake(t *testing.T) {
 		generation := theirs.GetGeneration()
 		oc := w.collect()
 		kube.Create(t, w.c, oc)
-		want := "Objects that are no members of the collection have the names of members: " + name +
-			": make the collection under another name"
+		want := "Objects that do not belong to the collection have the names of its members: " + name +
+			": create the collection under another name"
 		if diff := cmp.Diff(want, awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken), want)); diff != "" {
 			t.Errorf("message: -want, +got:\n%s", diff)
 		}

@@ -184,11 +184,11 @@ func TestValidation(t *testing.T) {
 		},
 		"AccountWithoutRef": {
 			object: config(`"credentials":{"source":"ServiceAccount"}`),
-			want:   "serviceAccountRef must be set if source is ServiceAccount, and only then",
+			want:   "serviceAccountRef must be set if source is ServiceAccount, and must not be set for other sources",
 		},
 		"RefWithoutAccount": {
 			object: config(`"credentials":{"source":"InjectedIdentity","serviceAccountRef":{"namespace":"d","name":"a"}}`),
-			want:   "serviceAccountRef must be set if source is ServiceAccount, and only then",
+			want:   "serviceAccountRef must be set if source is ServiceAccount, and must not be set for other sources",
 		},
 		"AccountWithoutNamespace": {
 			object: config(`"credentials":{"source":"ServiceAccount","serviceAccountRef":{"name":"a"}}`),
@@ -370,7 +370,7 @@ func TestRefusedAtOnce(t *testing.T) {
 				from("status")(o)
 				o.Desired().References[0].FromObject = &commonv1.FromObject{Name: "source"}
 			},
-			want: "fromObject cannot be set beside patchesFrom or dependsOn",
+			want: "fromObject cannot be set together with patchesFrom or dependsOn",
 		},
 		"MapWithoutMap": {
 			change: func(o build.Object) {

@@ -163,7 +163,7 @@ func sicknesses(t *testing.T) map[string]sickness {
 		"EmptyKubeconfig":   connects(commonv1.ReasonInvalidConnection, "kubeconfig is empty", text("")),
 		"KubeconfigNamesNothing": connects(commonv1.ReasonInvalidConnection, `no context "x"`,
 			text("apiVersion: v1\nkind: Config\ncurrent-context: x\n")),
-		"PlainHTTP": connects(commonv1.ReasonTargetUnreachable, "begins with https://",
+		"PlainHTTP": connects(commonv1.ReasonTargetUnreachable, "write https://",
 			func(t *testing.T) []byte { return kube.Kubeconfig(t, &rest.Config{Host: http}) }),
 		"TargetRefuses":  connects(commonv1.ReasonTargetUnreachable, "", at(kube.Refused)),
 		"TargetIsSilent": connects(commonv1.ReasonTargetUnreachable, "", at(kube.BlackHole)),

@@ -165,7 +165,7 @@ func has(is, want any) bool {
 // TestOnlyTheChangeIsRefused shows that a change which a server does not make is refused with what cures it, in
 // whatever words the server says so, and that of a Secret nothing is repeated.
 func TestOnlyTheChangeIsRefused(t *testing.T) {
-	const wayOut = "or delete the resource on the target, and it is made again as the manifest wants it"
+	const wayOut = "or delete the resource on the target, and the provider recreates it from the manifest"
 	kinds := map[string]string{ // with what changes as VALUE, or as a number 1
 		"binding": `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","roleRef":{
 			"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"role-VALUE"},

@@ -66,7 +66,7 @@ const (
 )
 
 // errNoRoom is why details are missing that the connection secret cannot hold.
-var errNoRoom = errors.Errorf("the values are longer than the %d bytes of a Secret", corev1.MaxSecretSize)
+var errNoRoom = errors.Errorf("the values have more than the %d bytes that a Secret can contain", corev1.MaxSecretSize)
 
 // take takes the connection details from their origins, as far as a Secret can hold them, and says which are missing
 // and why.
@@ -119,7 +119,7 @@ func (r *reconciliation) unready(why string) {
 // value takes a detail from its source. The error says to users why there is none.
 func (s *origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 	if problems := validation.IsConfigMapKey(d.ToConnectionSecretKey); len(problems) > 0 {
-		return nil, errors.Errorf("toConnectionSecretKey %q is no key of a Secret", d.ToConnectionSecretKey)
+		return nil, errors.Errorf("toConnectionSecretKey %q is not a valid key of a Secret", d.ToConnectionSecretKey)
 	}
 	switch {
 	case s.lack != "":
@@ -145,7 +145,7 @@ func (e detailsReader) origins(ctx context.Context,
 		}
 		found[ref] = &origin{ref: ref}
 		if len(all) == originsMost {
-			found[ref].lack = fmt.Sprintf("the details name more than %d resources", originsMost)
+			found[ref].lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
 			continue
 		}
 		all = append(all, found[ref])
@@ -195,7 +195,7 @@ func lackOf(ref corev1.ObjectReference) string {
 	case ref.Kind == "":
 		return "kind is not set"
 	case ref.GroupVersionKind().Version == "":
-		return fmt.Sprintf("apiVersion %q is no version", ref.APIVersion)
+		return fmt.Sprintf("apiVersion %q has no version", ref.APIVersion)
 	}
 	return ""
 }
@@ -213,7 +213,7 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 		s.live, err = e.Cluster.Read(ctx, s.interest())
 	}
 	if apierrors.IsForbidden(err) {
-		s.lack, err = fmt.Sprintf("the target forbids to get %s", s), nil
+		s.lack, err = fmt.Sprintf("the target denies to get %s: grant permission get", s), nil
 	}
 	return err
 }

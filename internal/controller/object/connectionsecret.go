@@ -87,7 +87,7 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 	current := &corev1.Secret{}
 	if live != nil {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, current) != nil { // It might quote a value.
-			return errors.Errorf("cannot decode Secret %s", targetresource.Name(live))
+			return errors.Errorf("cannot decode Secret %s, which has fields of wrong types", targetresource.Name(live))
 		}
 		if err := controllable(current, wanted); err != nil {
 			return err

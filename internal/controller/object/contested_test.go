@@ -69,7 +69,7 @@ func TestFinalizersAreContested(t *testing.T) {
 				return &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "probe")}
 			},
 			refs: func(w world) []commonv1.Reference { return []commonv1.Reference{w.onConfigMap("source")} },
-			want: []string{"cannot put the finalizer of the provider on ConfigMap", "webhook"},
+			want: []string{"cannot add the finalizer of the provider to ConfigMap", "webhook"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestLeavingIsNotReady(t *testing.T) {
 		awaitCondition(t, c, seen, synced)
 		for _, o := range []build.Object{kept, asked} {
 			awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDeletion),
-				"is being deleted; finalizers: "+theirFinalizer, "applied again when it is gone")
+				"is being deleted; finalizers: "+theirFinalizer, "applies the manifest after the deletion")
 		}
 		after := w.on("kept")
 		after.DependsOn.WaitFor = commonv1.WaitForReady

@@ -30,7 +30,7 @@ const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
 var errDependents = targetresource.Because(commonv1.ReasonWaitingForDependents,
-	"delete the Objects that refer to this one; other finalizers are removed by whoever set them")
+	"delete the Objects that refer to this one; the controller that set another finalizer removes it")
 
 // A deletion is an Object that is being deleted.
 type deletion struct{ *remote }
@@ -177,10 +177,11 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 		return nil // It is gone, and there may be a namesake.
 	}
 	if apierrors.IsInvalid(err) {
-		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "fields stay in %s", describe(e.live))))
+		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "cannot remove the fields of the Object from "+
+			"%s, so remove them yourself", describe(e.live))))
 		return nil
 	}
-	return errors.Wrapf(err, "cannot withdraw fields from %s", describe(e.live))
+	return errors.Wrapf(err, "cannot remove the fields of the Object from %s", describe(e.live))
 }
 
 // explainDeletion says in condition Ready of a deleted Object what its resource waits for.
@@ -215,7 +216,8 @@ func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object
 	}
 	c.forget(client.ObjectKeyFromObject(obj))
 	if left := reconciliationOf(ctx).left; left != nil {
-		c.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
+		c.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "the resource is kept on the target, so delete it "+
+			"there if you do not need it")))
 	}
 	return nil
 }
@@ -231,7 +233,7 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 		return p.fail(err)
 	}
 	if err := c.withdraw(ctx, obj); err != nil {
-		return errors.Wrap(err, "cannot leave the resource to others")
+		return errors.Wrap(err, "cannot release the resource")
 	}
 	if err := c.options.References.Release(ctx, f); err != nil {
 		return p.fail(err)
@@ -251,7 +253,7 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 		err = c.letGo(ctx, o)
 	}
 	if err != nil || left {
-		c.options.Logger.Debug("Finishing an Object that is gone in spite of its finalizer",
+		c.options.Logger.Debug("Finishing an Object that was deleted in spite of its finalizer",
 			"controller", c.controller, "request", key, "error", err)
 		return false
 	}

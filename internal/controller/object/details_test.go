@@ -185,7 +185,7 @@ func TestAbsentSource(t *testing.T) {
 			"Connection details are missing: password (Secret "+p.target+"/database does not exist), "+
 				"size (target does not serve kind Gadget of example.org/v1), "+
 				"shape (ConfigMap "+p.target+"/settings: there is no field data.shape), "+
-				"not a key (toConnectionSecretKey \"not a key\" is no key of a Secret)")
+				"not a key (toConnectionSecretKey \"not a key\" is not a valid key of a Secret)")
 		p.awaitPublished(t, map[string]string{"color": "blue"})
 
 		p.setDetails(t, color, password)
@@ -217,7 +217,7 @@ func TestDetailWithoutKind(t *testing.T) {
 		awaitCondition(t, p.c, p.object, synced)
 		awaitMessage(t, p.c, p.object, unavailable,
 			"Connection details are missing: version (apiVersion is not set), "+
-				`kind (kind is not set), malformed (apiVersion "a/b/c" is no version)`)
+				`kind (kind is not set), malformed (apiVersion "a/b/c" has no version)`)
 		p.awaitPublished(t, map[string]string{"color": "blue"})
 		kube.Patch(t, p.tc, emptySettings(p.target), `{"data":{"color":"red"}}`)
 		p.awaitData(t, "settings", "color", "blue")

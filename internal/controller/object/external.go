@@ -155,7 +155,8 @@ func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObser
 	}
 	if name, err := e.missingAccount(ctx); name != "" || err != nil {
 		e.report(o, commonv1.ReasonWaitingForReference,
-			"waiting for ServiceAccount "+name+" on the target, which deletes a token without its ServiceAccount")
+			"waiting for ServiceAccount "+name+" on the target: create the ServiceAccount, without which the target deletes "+
+				"its token")
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
 	wait, err := e.contested(o, e.Manifest)
@@ -190,15 +191,15 @@ func (e *external) contested(o Object, payload *unstructured.Unstructured) (bool
 	what, err := "it is deleted", error(nil)
 	switch {
 	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
-		what = "label " + commonv1.LabelKeyManaged + " is taken off"
+		what = "label " + commonv1.LabelKeyManaged + " is removed"
 	case e.live != nil:
 		what, err = apply.Rival(e.live, payload, e.manager)
 	case len(e.Manifest.GetOwnerReferences()) > 0:
 		what += ", as the garbage collector does if no owner in metadata.ownerReferences exists"
 	}
 	e.report(o, commonv1.ReasonContested,
-		"the resource is restored ever more slowly, as others change it again and again: "+what)
-	return e.retry > 0, errors.Wrap(err, "cannot compare resource")
+		"another client changes the resource again and again, so the provider restores it with increasing delays: "+what)
+	return e.retry > 0, errors.Wrap(err, "cannot compare the resource with the manifest")
 }
 
 // rest takes that the resource is as it is to be, for now: an Object that is in a fight still says so, and looks again
@@ -260,7 +261,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 	}
 	held, err := apply.HashOwned(e.live, e.Manifest, e.manager, e.ignored)
 	if err != nil {
-		return false, errors.Wrap(err, "cannot compare resource")
+		return false, errors.Wrap(err, "cannot compare the resource with the manifest")
 	}
 	if held == applied.FieldsHash {
 		e.rest(o)
@@ -268,7 +269,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 	}
 	payload, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
 	if err != nil {
-		return false, errors.Wrap(err, "cannot compare resource")
+		return false, errors.Wrap(err, "cannot compare the resource with the manifest")
 	}
 	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
 	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.Owner) >= lossesMost &&

@@ -164,7 +164,7 @@ func (e *remote) adopter(ctx context.Context, o Object) (to Object, found bool, 
 			return other, true, nil
 		}
 	}
-	return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
+	return nil, false, errors.Wrap(err, "cannot find the Objects that share the resource")
 }
 
 // hasFields reports whether the live resource has fields of another Object.
@@ -185,7 +185,8 @@ func (e deletion) transferOwnership(ctx context.Context, o Object) (bool, error)
 		return false, err
 	}
 	if err = e.withdraw(ctx, o); err == nil {
-		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to its remaining owner, Object "+to.GetName()))
+		e.events.Event(o, event.Normal(reasonLeftShared,
+			"Kept the resource, because another Object manages it: "+to.GetName()))
 	}
 	return true, err
 }

@@ -143,7 +143,7 @@ func TestLeavesWithoutRight(t *testing.T) {
 	createReady(t, c, o)
 	closed.Store(true)
 	kube.Remove(t, c, o)
-	if told := awaitEvent(t, c, o, "FieldsMayStay"); !strings.Contains(told, "stays there") {
+	if told := awaitEvent(t, c, o, "FieldsMayStay"); !strings.Contains(told, "remain until you remove them") {
 		t.Errorf("event: got %q", told)
 	}
 	w.awaitData(t, "settings", "a", "1")

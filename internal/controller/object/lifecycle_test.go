@@ -210,7 +210,7 @@ func TestFightIsTold(t *testing.T) {
 	for _, o := range []build.Object{first, second} {
 		awaitCondition(t, c, o, wantCondition{
 			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: commonv1.ReasonContested,
-		}, ".data.color is set by")
+		}, "sets .data.color")
 	}
 }
 
@@ -272,7 +272,7 @@ func TestImmutableFieldSaysWhatToDo(t *testing.T) {
 	awaitReady(t, c, o)
 	setManifest(t, c, o, job(w.target, "b"))
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest),
-		"delete the resource on the target, and it is made again")
+		"delete the resource on the target, and the provider recreates it")
 	if err := w.tc.Delete(t.Context(), made, client.PropagationPolicy("Background")); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 		return nil, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.manifest: %v", err)
 	}
 	if err := refs.Apply(u.Object); err != nil {
-		return nil, errors.Wrap(err, "cannot use references")
+		return nil, errors.Wrap(err, "cannot write the values of references into the manifest")
 	}
 	if u.GetAPIVersion() == "" {
 		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.apiVersion is not set")
@@ -96,7 +96,7 @@ func label(u *unstructured.Unstructured) error {
 // place fits a manifest to how the target serves its kind.
 func place(u *unstructured.Unstructured, m clusters.Mapping) error {
 	if !m.Readable {
-		return errors.Wrapf(errInvalidManifest, "kind %s can only be created, and an Object needs to read it", u.GetKind())
+		return errors.Wrapf(errInvalidManifest, "kind %s cannot be read, so an Object cannot manage it", u.GetKind())
 	}
 	if m.Namespaced && u.GetNamespace() == "" {
 		return errors.Wrapf(errInvalidManifest,

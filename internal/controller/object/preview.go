@@ -130,10 +130,10 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
 	switch {
 	case targetresource.IsCutOff(err), apierrors.IsUnauthorized(err), apierrors.IsConflict(err):
-		return errors.Wrap(err, "cannot find out what an apply would change")
+		return errors.Wrap(err, "cannot dry-run the manifest")
 	case err != nil:
 		_, said := recreation(e).isFollowed(ctx, o, err)
-		c.Message = "The target cannot try to apply the manifest: " + said.Error()
+		c.Message = "The dry run of the manifest fails on the target: " + said.Error()
 		if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) &&
 			!targetresource.IsSchemaError(err) { // A webhook may be down, say, or a namespace to come.
 			e.retry, hash = compareAgain, ""

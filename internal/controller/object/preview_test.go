@@ -105,7 +105,7 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		},
 		"Invalid": {
 			data: []string{"a key with spaces", "x"}, want: cannotCompare,
-			message: `The target cannot try to apply the manifest: cannot apply ConfigMap "settings": ` +
+			message: `The dry run of the manifest fails on the target: cannot apply ConfigMap "settings": ` +
 				`ConfigMap "settings" is invalid: data[a key with spaces]: ` +
 				`Invalid value: "a key with spaces": a valid config key must consist of alphanumeric characters, '-', '_' or '.' ` +
 				`(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
@@ -171,7 +171,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 
 		m["stringData"] = map[string]any{"password": 31337}
 		setManifest(t, w.c, o, m)
-		refused := awaitCondition(t, w.c, o, cannotCompare, "stringData.password is no string")
+		refused := awaitCondition(t, w.c, o, cannotCompare, "stringData.password is not a string")
 		if strings.Contains(refused, "31337") {
 			t.Errorf("message about a value of a Secret: want the field and not the value, got %q", refused)
 		}
@@ -197,7 +197,7 @@ func TestPreviewBesideBrokenWebhook(t *testing.T) {
 	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
 	o.SetManagementPolicies(observeOnly)
 	createReady(t, c, o)
-	awaitCondition(t, c, o, cannotCompare, "cannot try to apply the manifest", "failed calling webhook")
+	awaitCondition(t, c, o, cannotCompare, "dry run of the manifest fails", "failed calling webhook")
 	if s := o.GetCondition(xpv2.TypeSynced); s.Status != corev1.ConditionTrue {
 		t.Errorf("want the Object synced, got %s", conditions(o))
 	}

@@ -53,7 +53,7 @@ func TestReadinessFollowsQuery(t *testing.T) {
 		w.awaitData(t, "settings", "color", "red")
 		kube.Edit(t, c, o, func() { o.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate })
 		awaitMessage(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: "True", Reason: xpv2.ReasonAvailable},
-			"celQuery is not looked at: policy is SuccessfulCreate")
+			"celQuery is ignored, because policy is SuccessfulCreate: set policy to DeriveFromCelQuery")
 		kube.Remove(t, c, o)
 	})
 }
@@ -92,7 +92,7 @@ func TestReadyMeansReadyNow(t *testing.T) {
 			observe(1)
 			awaitReady(t, c, o)
 			setManifest(t, c, o, web(2))
-			awaitCondition(t, c, o, notReady, "is at generation 2, and its status still of generation 1")
+			awaitCondition(t, c, o, notReady, "is at generation 2, but its status is of generation 1")
 			observe(2)
 			awaitReady(t, c, o)
 		})
@@ -145,11 +145,11 @@ func TestHealthWaitsForStatus(t *testing.T) {
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
 	o.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromHealth
 	kube.Create(t, c, o)
-	awaitMessage(t, c, o, unavailable, "In progress: nobody has written a status yet")
+	awaitMessage(t, c, o, unavailable, "In progress: the resource has no status yet")
 	live := build.Resource(group+"/v1", "Gate", w.target, "gate")
 	kube.PatchStatus(t, w.tc, live, `{"status":{"phase":"Open"}}`)
 	shows := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionTrue, Reason: xpv2.ReasonAvailable}
-	awaitMessage(t, c, o, shows, "nothing tells its health: it exists")
+	awaitMessage(t, c, o, shows, "the resource exists, and has no status that reports its health")
 	kube.PatchStatus(t, w.tc, live, `{"status":{"conditions":"none"}}`)
 	awaitMessage(t, c, o, unavailable, "its health cannot be told: status.conditions is malformed")
 	kube.PatchStatus(t, w.tc, live, `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)

@@ -99,13 +99,13 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 func (c *reconciler[T]) save(ctx context.Context, o Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
-		return errors.Wrap(err, "cannot record resource")
+		return errors.Wrap(err, "cannot record the resource in the status")
 	}
 	err = c.local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": o.GetUID()},
 		{"op": "add", "path": "/status", "value": content["status"]},
 	})))
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot record the resource in the status")
 }
 
 // record writes a change of what an Object has seen to its status, unless somebody has changed the Object meanwhile.
@@ -137,7 +137,7 @@ func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (manag
 	if meta.WasDeleted(o) && dryRun(o) {
 		if len(o.GetFinalizers()) == 1 {
 			c.events.Event(o, event.Normal(reasonLeft,
-				"Left the external resource as it is: the Object was deleted on a dry run"))
+				"Kept the external resource: the deleted Object had the dry-run annotation"))
 		}
 		return &managed.NopClient{}, nil
 	}

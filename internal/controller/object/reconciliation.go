@@ -206,8 +206,8 @@ func sameOne(was, is Object) bool {
 }
 
 // messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
-const messageWaiting = "waiting for the target to finish with the resource, " +
-	"which spec.unreachableTarget: Orphan would leave as it is"
+const messageWaiting = "waiting for the target to delete or release the " +
+	"resource; to keep the resource there, set spec.unreachableTarget: Orphan"
 
 // releasesResource reports whether an Object is to do without a target that cannot be reached.
 func releasesResource(o Object, err error) bool {

@@ -43,8 +43,8 @@ func (e recreation) recreate(ctx context.Context, o Object, refused error) error
 		return errors.Wrapf(err, "cannot recreate %s", describe(e.live))
 	}
 	fields := strings.Join(e.Client(e.manager).RefusedFields(e.Manifest, refused), ", ")
-	e.events.Event(o, event.Warning(reasonRecreating, errors.Errorf("%s is deleted, and made again as the manifest wants "+
-		"it: the target does not change %s", describe(e.live), cmp.Or(fields, "what differs"))))
+	e.events.Event(o, event.Warning(reasonRecreating, errors.Errorf("%s is deleted, and recreated from the manifest, "+
+		"because the target cannot change %s", describe(e.live), cmp.Or(fields, "what differs"))))
 	e.await(o, e.remote)
 	return nil
 }
@@ -70,14 +70,14 @@ func (e recreation) isFollowed(ctx context.Context, o Object, refused error) (bo
 	why, m := e.obstacle(ctx, o, refused), e.Manifest.DeepCopy()
 	if m.SetName("recreation-" + rand.String(10)); why == "" {
 		if _, err := e.Client(e.manager).DryRun(ctx, m); err != nil {
-			why = "the target would not take the manifest for a new resource: " +
+			why = "the target also rejects the manifest for a new resource: " +
 				strings.ReplaceAll(err.Error(), m.GetName(), e.Manifest.GetName()) // Each attempt has another name.
 		}
 	}
 	if why != "" {
-		return false, errors.Wrap(refused, "onImmutableChange is not followed: "+why)
+		return false, errors.Wrap(refused, "the resource is not recreated by onImmutableChange: "+why)
 	}
-	return true, errors.Wrap(refused, "onImmutableChange would recreate it")
+	return true, errors.Wrap(refused, "onImmutableChange would recreate the resource")
 }
 
 // obstacle returns why the resource must not be deleted for a manifest that was refused, empty if it may be.
@@ -88,24 +88,24 @@ func (e recreation) obstacle(ctx context.Context, o Object, refused error) strin
 	shares := slices.IndexFunc(others, func(x Object) bool { return e.live != nil && hasSeen(x, e.live.GetUID()) })
 	switch {
 	case !apply.IsImmutable(refused):
-		return "the target does not say that a field is immutable"
+		return "the target does not report that a field is immutable"
 	case applied != nil && !e.isChanged(o):
-		return "the manifest has not changed since it was applied, but others have changed the resource"
+		return "the manifest has not changed since it was applied, but another client has changed the resource"
 	case !policy.Owns(p) || policy.OfDeleted(p, orphans(o)) != policy.Delete:
 		return "managementPolicies must allow Create, Update and Delete, and deletionPolicy must not be Orphan"
 	case e.live == nil, applied == nil, !known, !hasSeen(last, e.live.GetUID()), !apply.Manages(e.live, e.manager):
-		return "the Object has not applied the resource that is there"
+		return "the Object has not applied the existing resource"
 	case slices.Contains(neverRecreated, kind):
-		return "a " + kind.Kind + " is never recreated, as more than itself is lost with it"
+		return "a " + kind.Kind + " is never recreated, because other data is deleted with it"
 	case kind == (schema.GroupKind{Group: "apps", Kind: "StatefulSet"}) &&
 		o.Desired().ForProvider.DeletionPropagationPolicy != metav1.DeletePropagationOrphan:
-		return "a StatefulSet is only recreated with deletionPropagationPolicy Orphan, by which its Pods stay"
+		return "a StatefulSet is only recreated with deletionPropagationPolicy Orphan, which keeps its Pods"
 	case len(e.live.GetFinalizers()) > 0:
 		return "the resource has finalizers: " + strings.Join(e.live.GetFinalizers(), ", ")
 	case err != nil:
-		return "it is not known which other Objects have the resource: " + err.Error()
+		return "cannot find other Objects that manage the resource: " + err.Error()
 	case shares >= 0:
-		return "Object " + others[shares].GetName() + " has the resource, too"
+		return "Object " + others[shares].GetName() + " also manages the resource"
 	case strings.Contains(strings.Join(o.GetFinalizers(), " "), commonv1.FinalizerReferredPrefix):
 		return "another Object refers to this one"
 	}

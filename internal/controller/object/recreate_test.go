@@ -101,7 +101,7 @@ func TestImmutableIsRecreated(t *testing.T) {
 				w.awaitRecreated(t, was)
 				awaitReady(t, w.c, o)
 				said := awaitEvent(t, w.c, o, "RecreatingResource")
-				if !strings.HasSuffix(said, "does not change "+tc.fields) {
+				if !strings.HasSuffix(said, "cannot change "+tc.fields) {
 					t.Errorf("event: want it to name %s, got %q", tc.fields, said)
 				}
 				if all := strings.Join(events(t, w.c, o, ""), "\n"); strings.Contains(all, "hunter2") {
@@ -142,7 +142,7 @@ func allUnfollowed() map[string]unfollowed {
 					return apierrors.IsInvalid(err), message(err)
 				})
 			},
-			want: "the target does not say that a field is immutable",
+			want: "the target does not report that a field is immutable",
 		},
 		"Drift": {
 			manifest: strings.Replace(fixedConfigMap, `"immutable":true,`, "", 1),
@@ -179,7 +179,7 @@ func allUnfollowed() map[string]unfollowed {
 				was.SetUID(theirs.GetUID())
 				unpause(t, w.c, o)
 			},
-			want: "the Object has not applied the resource that is there",
+			want: "the Object has not applied the existing resource",
 		},
 		"Claim": {manifest: fixedClaim, want: "a PersistentVolumeClaim is never recreated"},
 		"Set":   {manifest: fixedSet, want: "deletionPropagationPolicy Orphan"},
@@ -197,7 +197,7 @@ func allUnfollowed() map[string]unfollowed {
 				other.SetManagementPolicies(observeOnly)
 				createReady(t, w.c, other)
 			},
-			want: "-other has the resource, too",
+			want: "-other also manages the resource",
 		},
 		"Referred": {
 			manifest: fixedJob,
@@ -214,7 +214,7 @@ func allUnfollowed() map[string]unfollowed {
 				_ = unstructured.SetNestedField(m, "Sometimes", "spec", "template", "spec", "restartPolicy")
 				return m
 			},
-			want: "the target would not take the manifest for a new resource",
+			want: "the target also rejects the manifest for a new resource",
 		},
 		"Taken": {manifest: fixedPort, want: "provided port is already allocated"},
 	}
@@ -241,7 +241,8 @@ func TestImmutableStays(t *testing.T) {
 					m = tc.change(w.fixed(t, tc.manifest, "a"))
 				}
 				setManifest(t, w.c, o, m)
-				awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest), "onImmutableChange is not followed: ", tc.want)
+				awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest), "the resource is not recreated by "+
+					"onImmutableChange: ", tc.want)
 				holds(t, w.c, "the resource stays", func() (bool, string) {
 					now := w.liveOf(t, w.fixed(t, tc.manifest, "a"))
 					return now.GetUID() == was.GetUID() && now.GetDeletionTimestamp() == nil, string(now.GetUID())
@@ -262,7 +263,7 @@ func TestAdoptedIsNotRecreated(t *testing.T) {
 		o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeRecreate
 		kube.Create(t, w.c, o)
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonInvalidManifest),
-			"onImmutableChange is not followed: the Object has not applied the resource that is there")
+			"the resource is not recreated by onImmutableChange: the Object has not applied the existing resource")
 		was := theirs.GetUID()
 		w.exists(t, theirs, true)
 		if theirs.GetUID() != was {
@@ -287,7 +288,7 @@ func TestRecreationWaits(t *testing.T) {
 		was := w.liveOf(t, w.fixed(t, fixedSet, "a"))
 		setManifest(t, w.c, o, w.fixed(t, fixedSet, "b"))
 		awaitMessage(t, w.c, o, replacing,
-			"Waiting until StatefulSet "+w.target+"/fixed, which it replaces, is gone; finalizers: orphan")
+			"Waiting for the deletion of StatefulSet "+w.target+"/fixed, which is replaced; finalizers: orphan")
 		kube.Edit(t, w.c, o, func() { o.Desired().ForProvider.OnImmutableChange = commonv1.ImmutableChangeFail })
 		awaitCondition(t, w.c, o, failed(commonv1.ReasonWaitingForDeletion))
 		unpin(t, w.tc, was.DeepCopy()) // As the garbage collector does.
@@ -305,9 +306,10 @@ func TestPreviewOfARecreation(t *testing.T) {
 		setDryRun(t, w.c, o, `"true"`)
 		awaitCondition(t, w.c, o, noDifference)
 		setManifest(t, w.c, o, w.fixed(t, fixedConfigMap, "b"))
-		awaitCondition(t, w.c, o, cannotCompare, "onImmutableChange is not followed: the resource has finalizers")
+		awaitCondition(t, w.c, o, cannotCompare, "the resource is not recreated by onImmutableChange: the resource has "+
+			"finalizers")
 		unpin(t, w.tc, was.DeepCopy())
-		awaitCondition(t, w.c, o, cannotCompare, "onImmutableChange would recreate it: ")
+		awaitCondition(t, w.c, o, cannotCompare, "onImmutableChange would recreate the resource: ")
 		w.exists(t, was.DeepCopy(), true)
 		setDryRun(t, w.c, o, "null")
 		w.awaitRecreated(t, was)

@@ -71,7 +71,7 @@ func TestHealthyChain(t *testing.T) {
 		kube.Create(t, w.c, third, second, first)
 		waiting := failed(commonv1.ReasonWaitingForReference)
 		awaitCondition(t, w.c, second, waiting, w.name("1")+" to be healthy: In progress: Replicas: 0/1")
-		awaitCondition(t, w.c, third, waiting, w.name("2")+" to be healthy: it has no resource yet")
+		awaitCondition(t, w.c, third, waiting, w.name("2")+" to be healthy: the Object has no resource yet")
 
 		works("1", 1)
 		awaitReady(t, w.c, second)
@@ -119,7 +119,7 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 		awaitCondition(t, w.c, second, failed(commonv1.ReasonWaitingForDependents), w.name("3"))
 		staysUnwritten(t, w.c, first, second)
 		for _, o := range []build.Object{first, second} {
-			if got := events(t, w.c, o, "waiting for dependents"); len(got) != 1 {
+			if got := events(t, w.c, o, "waiting for the deletion of Objects"); len(got) != 1 {
 				t.Errorf("events that say so about %s: want 1, got %d", o.GetName(), len(got))
 			}
 		}

@@ -66,7 +66,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	case apierrors.IsConflict(err):
 		return false, err
 	case err != nil:
-		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is dealt with: %v",
+		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is replaced or released: %v",
 			describe(seen), err)
 	}
 	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
@@ -117,7 +117,7 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 		return err == nil, err
 	}
 	if releasesResource(o, err) {
-		err = errors.Wrapf(err, "cannot reach %s, which is left as it is", describe(seen))
+		err = errors.Wrapf(err, "cannot reach %s, which is kept, so delete it there if you do not need it", describe(seen))
 		e.events.Event(o, event.Warning(reasonLeft, err))
 		return true, nil
 	}
@@ -169,7 +169,7 @@ func (e *remote) applied(o Object) bool {
 
 // await reports that a resource is not gone yet, and why.
 func (e *remote) await(o Object, old *remote) {
-	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.Manifest))
+	m := fmt.Sprintf("Waiting for the deletion of %s, which is replaced", describe(old.Manifest))
 	if why := readiness.DeletionBlockers(old.live); why != "" {
 		m += "; " + why
 	}

@@ -58,7 +58,7 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 				wanted := &unstructured.Unstructured{Object: change(w, target.Namespace(t))}
 				setManifest(t, w.c, o, wanted.Object)
 				awaitMessage(t, w.c, o, replacing,
-					"Waiting until ConfigMap "+w.target+"/settings, which it replaces, is gone; finalizers: "+theirFinalizer)
+					"Waiting for the deletion of ConfigMap "+w.target+"/settings, which is replaced; finalizers: "+theirFinalizer)
 				awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
 				w.exists(t, old, true)
 				if old.GetDeletionTimestamp() == nil {

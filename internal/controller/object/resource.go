@@ -149,8 +149,8 @@ func (e *remote) migrate(ctx context.Context, o Object,
 		_ = decode(o.Observed().Manifest.Raw, seen) // That it was seen has been decoded.
 		m.Known = seen.ManagedFields
 		if len(m.Known) == 0 && applied.ManifestHash != apply.Hash(e.Manifest.Object) {
-			e.events.Event(o, event.Warning(reasonFieldsMayStay, errors.New("the target has lost who owns the fields of the "+
-				"resource: what has left the manifest stays there until somebody removes it")))
+			e.events.Event(o, event.Warning(reasonFieldsMayStay, errors.New("the target has lost the owners of the fields of "+
+				"the resource: fields that are no longer in the manifest remain until you remove them")))
 		}
 	}
 	return e.Client(e.manager).Migrate(ctx, m)
@@ -183,7 +183,7 @@ func (e *remote) sendUnchanged(ctx context.Context,
 	}
 	payload, err := e.ignored.Payload(seen, e.Manifest, e.manager)
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot compare resource")
+		return nil, errors.Wrap(err, "cannot compare the resource with the manifest")
 	}
 	payload.SetResourceVersion(seen.GetResourceVersion())
 	live, err := e.Client(e.manager).Update(ctx, payload, seen.GetUID())
@@ -228,8 +228,8 @@ func unlessLeft(events event.Recorder, o Object, err error) error {
 	if err == nil || apierrors.IsConflict(err) || clusters.IsBrief(err) {
 		return err // It has changed, or is not known yet.
 	}
-	events.Event(o, event.Warning(reasonFieldsMayStay, errors.Wrap(err, "the fields of the resource cannot be given up: "+
-		"what leaves the manifest of the next Object that has the resource stays there until somebody removes it")))
+	events.Event(o, event.Warning(reasonFieldsMayStay, errors.Wrap(err, "cannot release the fields of the resource: "+
+		"fields that a later Object removes from its manifest remain until you remove them")))
 	return nil
 }
 

@@ -101,5 +101,5 @@ func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (boo
 	err := managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
 		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
 	})
-	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot leave the Object to another slot")
+	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot release the Object to another shard")
 }

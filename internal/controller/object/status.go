@@ -43,7 +43,7 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	}
 	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
 	if !fits(o) && !shrink(o) {
-		return errors.New("the status has no room for the resource, which cannot be left out of it without a UID")
+		return errors.New("the resource is too large for the status, and has no UID that could identify it there")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func withoutMetadata(content map[string]any, fields ...string) map[string]any {
 func (e *remote) remember(o Object) error {
 	held, err := apply.HashOwned(e.live, e.Manifest, e.manager, e.ignored)
 	if err != nil {
-		return errors.Wrap(err, "cannot record resource")
+		return errors.Wrap(err, "cannot record the resource in the status")
 	}
 	o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: apply.Hash(e.Manifest.Object), FieldsHash: held}
 	if e.manager != fieldManager(o) {

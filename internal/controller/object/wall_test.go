@@ -139,7 +139,7 @@ func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
 		w.askAnew(t, server)
 		kube.Delete(t, c, plain(objs)...)
 		awaitNeighbour(t, c, s)
-		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "too long to answer")
+		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "responds too slowly")
 		server.Heal()
 		kube.AwaitGone(t, c, plain(objs)...)
 	})
@@ -198,7 +198,7 @@ func TestInternalServerStaysUnseen(t *testing.T) {
 		server.Set(hostile.Find(t, "ForeignKind"))
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		kube.Create(t, c, o)
-		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
+		awaitCondition(t, c, o, failed(""), "not like a Kubernetes API server")
 		showsNothing(t, c, o)
 		server.Heal()
 		awaitReady(t, c, o)
@@ -263,7 +263,7 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 func (w world) removeInVain(t *testing.T, o build.Object) {
 	t.Helper()
 	kube.Delete(t, w.c, o)
-	awaitCondition(t, w.c, o, failed(""), "not as a Kubernetes API server does")
+	awaitCondition(t, w.c, o, failed(""), "not like a Kubernetes API server")
 	w.exists(t, emptySettings(w.target), true)
 }
 
@@ -291,7 +291,7 @@ func TestBombIsNotRead(t *testing.T) {
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		kube.Create(t, c, o)
 		awaitCondition(t, c, o, failed(""),
-			"server answers with more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
+			"response of the server has more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
 		server.Heal()
 		awaitReady(t, c, o)
 	})

@@ -119,7 +119,7 @@ func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, us
 		return err
 	}
 	c := providerconfig.Terminating().WithMessage(
-		fmt.Sprintf("Kept while resources use it, which are %d: delete them, or have them name another", users))
+		fmt.Sprintf("%d resources use the ProviderConfig: delete them, or let them use another", users))
 	if pc.GetUsers() == users && pc.GetCondition(c.Type).Equal(c) {
 		return nil
 	}

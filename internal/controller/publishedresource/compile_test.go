@@ -113,7 +113,7 @@ func TestCompile(t *testing.T) {
 				"object: {reference: {path: a}}}\n- {identifier: b, origin: kcp, group: g, version: v1, resource: rs, " +
 				"identityHash: def, object: {reference: {path: a}}}",
 			want: []string{`spec.related has two identityHashes for rs.g, "abc" and "def", ` +
-				`and one APIExport can claim it of one only`},
+				`because an APIExport can claim a resource with one identityHash only`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,13 +123,13 @@ func (c *consumers) cannotRepublish(ctx context.Context, p *pass, full *projecti
 	stored, known := kcp.StorageVersions(v.bindings, full.Resource())
 	if !known || !v.complete() || slices.ContainsFunc(v.endpoints, func(e endpoint) bool { return !e.Listed }) ||
 		len(v.endpoints) == 0 && was != nil && was.Bound > 0 {
-		return "it is not known in which versions kcp stores objects"
+		return "the versions in which kcp stores objects are unknown"
 	}
 	stored = slices.DeleteFunc(stored, func(is string) bool { return projection.VersionOf(full.CRD, is) != nil })
 	if len(stored) == 0 {
 		return ""
 	}
-	return "kcp stores objects in what only it has, version " + strings.Join(stored, ", ")
+	return "kcp stores objects in a version that only this APIResourceSchema has: " + strings.Join(stored, ", ")
 }
 
 // connect returns the endpoints that kcp names, and ends the connections to those that are none any more.

@@ -122,7 +122,7 @@ func TestSchemaIsDeleted(t *testing.T) {
 	lost := lose("feather", map[string]v1alpha1.VersionName{"v1": "v2"})
 	gone := xpv2.ConditionReason("InvalidSchema")
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, gone),
-		lost+`" is gone, and kcp stores objects in what only it has, version v1`)
+		lost+`" was deleted, and kcp stores objects in a version that only this APIResourceSchema has: v1`)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, gone))
 	update(t, s.c, o, func() { o.Spec.Projection = nil })
 	awaitPublished(t, s.c, o)

@@ -185,11 +185,11 @@ var errConsumersLeft = targetresource.Because(v1alpha1.ReasonConsumersLeft,
 var errSourceMissing = errors.New("service cluster does not have the API: install it, or correct spec.resource")
 
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
-var errTaken = errors.New("give this one another name in spec.projection, or delete it")
+var errTaken = errors.New("set another name in spec.projection, or delete this PublishedResource")
 
 // errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the
 // projection can cure.
-var errRefusedSchema = targetresource.Because(xpv2.ConditionReason(projection.InvalidSchema), "kcp refuses the schema")
+var errRefusedSchema = targetresource.Because(xpv2.ConditionReason(projection.InvalidSchema), "kcp rejects the schema")
 
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
 var errWorkspaceDeleted = targetresource.Because(v1alpha1.ReasonWorkspaceDeleted, "the workspace is being deleted")

@@ -97,7 +97,7 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 		}
 		if has := all[i].IdentityHash; has != identity {
 			err = errors.Errorf("spec.related has two identityHashes for %s, "+
-				"%q and %q, and one APIExport can claim it of one only", r, has, identity)
+				"%q and %q: keep one, because an APIExport can claim a resource with one identityHash only", r, has, identity)
 		}
 		all[i].Verbs = kcp.Widened(all[i].Verbs, needed)
 	}
@@ -176,14 +176,14 @@ const notesMost = 1024
 func notesOf(p *projection.Projection) string {
 	var notes []string
 	if len(p.Losses) > 0 {
-		notes = append(notes, "Lost in versions other than "+p.Kind().Version+", as kcp does not convert: "+
+		notes = append(notes, "Lost in versions other than "+p.Kind().Version+", because kcp does not convert objects: "+
 			strings.Join(p.Losses, "; ")+": publish one version by spec.resource.versions")
 	}
 	if len(p.Skipped) > 0 {
 		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
 	}
 	if len(p.PlatformFields) > 0 {
-		notes = append(notes, "Left to the platform: "+strings.Join(p.PlatformFields, ", "))
+		notes = append(notes, "Not published, because Crossplane sets them: "+strings.Join(p.PlatformFields, ", "))
 	}
 	if len(p.Repairs) > 0 {
 		notes = append(notes, "Changed so that kcp accepts it: "+strings.Join(p.Repairs, "; "))

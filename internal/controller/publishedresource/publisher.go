@@ -132,9 +132,10 @@ func (u *publisher) keepVersions(
 	}
 	if !got.has.HasAny(published...) {
 		if why := (&consumers{connections: u.connections}).cannotRepublish(ctx, p, full); why != "" {
-			return nil, &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is "+
-				"gone, and %s: restore it. Without %s in APIExport %q the API is published anew, and objects of other versions "+
-				"are lost", published[0], why, got.resource, p.workspace.plan.export)}
+			return nil, &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q was "+
+				"deleted, and %s: restore the APIResourceSchema. To publish the API with its current versions instead, and to "+
+				"lose objects in other versions, remove %s from APIExport %q", published[0], why, got.resource,
+				p.workspace.plan.export)}
 		}
 	}
 	full.Keep(got.kept...)
@@ -153,15 +154,16 @@ func hold(
 	case got.schema == before, last == nil && (offered == "" || offered == got.schema):
 		return nil // It is as it was, or has never been published.
 	case last == nil:
-		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q is gone, so "+
-			"that nobody knows whether objects of consumers fit what the API is now: restore it, or set schemaUpdates: All",
+		return &projection.Error{Reason: projection.InvalidSchema, Message: fmt.Sprintf("APIResourceSchema %q was deleted, "+
+			"so the provider cannot tell whether objects of consumers fit the current API: restore it, or set "+
+			"schemaUpdates: All",
 			offered)}
 	}
 	breaks, err := full.Breaks(last)
 	if err != nil || breaks == "" {
 		return err
 	}
-	got.held = fmt.Sprintf("APIResourceSchema %q is held back, as objects of consumers may not fit: %s. "+
+	got.held = fmt.Sprintf("APIResourceSchema %q is not published, because objects of consumers may become invalid: %s.  "+
 		"Set schemaUpdates: All to publish it", got.schema, breaks)
 	for _, v := range last.Spec.Versions {
 		if v.Storage {
@@ -170,7 +172,7 @@ func hold(
 	}
 	stored := got.kind.Version
 	if full.Sources[stored] == "" {
-		got.held += ". Objects wait: the service cluster no longer serves version " + stored
+		got.held += ". Objects are not synced: the service cluster no longer serves version " + stored
 	}
 	got.pair.Service = resourceOf(s.definition, full.Sources[stored])
 	got.pair.Workspace, err = described(last, got.resource.WithVersion(stored))
@@ -190,7 +192,7 @@ func (u *publisher) compare(ctx context.Context, p *pass) error {
 	}
 	if w.export == nil && !w.plan.create {
 		p.refusal = errors.Wrapf(kcp.ErrNoExport,
-			"cannot publish to APIExport %q, which spec.apiExport.create would make", w.plan.export)
+			"cannot publish to APIExport %q", w.plan.export)
 	}
 	if w.export != nil {
 		d := kcp.NewDraft(w.plan.export, w.export)
@@ -245,7 +247,7 @@ func (u *publisher) checkWorkspace(ctx context.Context, p *pass) error {
 	if deleted, err := w.deleted(ctx); err != nil || !deleted {
 		return err
 	}
-	return errors.Wrap(errWorkspaceDeleted, "cannot publish the API again")
+	return errors.Wrap(errWorkspaceDeleted, "cannot publish the API after its schema was deleted")
 }
 
 // createSchema makes the schema, unless somebody else just has.
@@ -389,7 +391,7 @@ func (u *publisher) admit(ctx context.Context, p *pass, r schema.GroupResource) 
 		holder = u.memories.claim(exportedResource{p.workspace.cluster.Server(), export, r}, name)
 	}
 	if holder != name {
-		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", export, r, holder)
+		return errors.Wrapf(errTaken, "APIExport %q already offers %s of PublishedResource %q", export, r, holder)
 	}
 	return nil
 }

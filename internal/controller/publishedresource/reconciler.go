@@ -120,7 +120,7 @@ func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.
 	}
 	if err != nil {
 		r.events.Event(o, event.Warning(reasonStillHeld,
-			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" off their objects by hand")))
+			errors.Wrap(err, "consumers have to take finalizer "+objectsync.Finalizer+" from their objects")))
 	}
 	return true
 }
@@ -172,7 +172,7 @@ func (p *pass) keepAgent() {
 		return
 	}
 	p.report(v1alpha1.ReasonInvalidSpec, errors.Errorf(
-		"agentName stays %q, under which objects have been synced: to use %q, make another PublishedResource",
+		"agentName cannot change from %q, with which objects were synced: to use %q, create another PublishedResource",
 		was, plan.agent))
 	plan.agent = was
 }

@@ -49,7 +49,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	m := managedadapter.NewManager(mgr)
 	r := newReconciler(m.GetClient(), name, o)
 	if err := mgr.Add(r.publications); err != nil {
-		return errors.Wrap(err, "cannot have publications end with the manager")
+		return errors.Wrap(err, "cannot register publications with the manager")
 	}
 	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r.managed = newManaged(m, o, r)

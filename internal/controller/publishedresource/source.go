@@ -97,7 +97,7 @@ func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informe
 	u, err := c.Get(ctx, o, purposeSource, byName(definitions, k.name))
 	c.Watches().Done(o, purposeSource)
 	if err != nil || !isOf(u, k.kind) {
-		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", k.name)
+		return source{}, errors.Wrapf(err, "cannot read CustomResourceDefinition %q", k.name)
 	}
 	d, err := decode(u)
 	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
@@ -214,7 +214,7 @@ func findBelow(ctx context.Context, p *pass,
 	if at.Group != "" { // The core group has none.
 		i := byName(definitions, at.GroupResource().String())
 		if u, err = p.service.Get(ctx, p.sourceOwner, purposeRelated, i); err != nil {
-			return r, nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
+			return r, nil, errors.Wrap(err, "cannot read its CustomResourceDefinition")
 		}
 	}
 	if u == nil {

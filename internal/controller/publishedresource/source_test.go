@@ -251,7 +251,7 @@ func TestVersionsStay(t *testing.T) {
 				s.copyNamed(t, in, "in-"+all[i])
 			}
 			await(t, s.c, o, is(xpv2.TypeReady, ""), is(xpv2.TypeSynced, ""))
-			awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, ""), "version "+all[0]+", which stays for objects")
+			awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, ""), "version "+all[0]+", which remains for objects")
 			first := s.cert("in-" + all[0])
 			s.version = all[0]
 			err := in.List(t.Context(), s.list())

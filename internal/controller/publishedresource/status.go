@@ -74,7 +74,7 @@ func exportCondition(p *pass) (xpv2.Condition, bool) {
 	switch {
 	case w.export == nil:
 		return condition(t, v1alpha1.ReasonExportMissing,
-			fmt.Sprintf("APIExport %q does not exist: make it, or set apiExport.create", name)), true
+			fmt.Sprintf("APIExport %q does not exist: create it, or set apiExport.create", name)), true
 	case p.wanted == nil:
 		last := p.resource.Status.ResourceSchemaName
 		if r, ok := kcp.ResourceOf(last); ok && w.schemaOf(r) == last {
@@ -86,10 +86,11 @@ func exportCondition(p *pass) (xpv2.Condition, bool) {
 		return condition(t, v1alpha1.ReasonNotUpdated, p.refusal.Error()), true
 	case !p.settled:
 		return condition(t, v1alpha1.ReasonNotUpdated,
-			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", name, p.wanted.schema)), true
+			fmt.Sprintf("APIExport %q does not offer schema %q with all claims: see condition Synced", name,
+				p.wanted.schema)), true
 	case kcp.IdentityHash(w.export) == "":
 		return condition(t, v1alpha1.ReasonNoIdentity,
-			fmt.Sprintf("kcp has not given APIExport %q an identity yet: if this lasts, look at the log of kcp", name)), true
+			fmt.Sprintf("kcp has not set the identity of APIExport %q yet: if this lasts, check the log of kcp", name)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
@@ -144,10 +145,10 @@ func endpointsCondition(p *pass) xpv2.Condition {
 	switch plan := p.workspace.plan; {
 	case p.workspace.slice == nil:
 		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
-			fmt.Sprintf("APIExportEndpointSlice %q does not exist: make it, or correct apiExport.endpointSlice", plan.slice))
+			fmt.Sprintf("APIExportEndpointSlice %q does not exist: create it, or correct apiExport.endpointSlice", plan.slice))
 	case len(p.seen.endpoints) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound,
-			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", plan.export))
+			fmt.Sprintf("No workspace has bound APIExport %q: kcp creates an endpoint for the first APIBinding", plan.export))
 	case len(failing) > 0:
 		var all []string
 		for _, e := range failing {
@@ -179,7 +180,8 @@ func claimsCondition(v *consumerView) xpv2.Condition {
 	case len(open) > 0:
 		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
 	case len(v.failing()) > 0:
-		return undecided(t, v1alpha1.ReasonNotServing, "An endpoint does not show APIBindings: see EndpointsReady")
+		return undecided(t, v1alpha1.ReasonNotServing, "Cannot read the APIBindings of an endpoint: see condition "+
+			"EndpointsReady")
 	case len(v.consumers) == 0:
 		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
 	}

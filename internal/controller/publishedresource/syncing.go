@@ -17,7 +17,7 @@ import (
 const DefaultStateNamespace = "crossplane-system"
 
 // errStillHeld means that objects of consumers may still have our finalizer.
-var errStillHeld = errors.New("not all objects are known to be without it")
+var errStillHeld = errors.New("some objects may still have the finalizer")
 
 // A syncing has the objects of consumers synced.
 type syncing struct {
@@ -102,7 +102,7 @@ func (s *syncing) describe(p *pass) (known bool) {
 	p.resource.Status.Objects = now
 	switch {
 	case denied != nil:
-		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(denied, "cannot see all objects"))
+		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Wrap(denied, "cannot read all objects"))
 	case now.Failed > 0 && now.Synced == 0:
 		first := now.Failures[0]
 		p.report(v1alpha1.ReasonObjectsNotSynced, errors.Errorf(

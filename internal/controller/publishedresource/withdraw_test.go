@@ -99,7 +99,7 @@ func TestWithdrawWithoutEndpointSlice(t *testing.T) {
 	kube.Delete(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError), "does not exist")
 	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{EndpointSlice: missing} })
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), "deletionPolicy: Orphan does not await")
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), "Orphan does not wait for this")
 	if schemaOf(s.export(t), "hats") == "" {
 		t.Error("the API must not be withdrawn while consumers have objects")
 	}

@@ -53,7 +53,7 @@ func (u *publisher) recall(ctx context.Context, p *pass) error {
 }
 
 // messageUnknown is what is said if nobody can tell whether an API is used.
-const messageUnknown = "cannot tell whether consumers have objects left, which deletionPolicy: Orphan does not await"
+const messageUnknown = "cannot tell whether consumers still have objects; deletionPolicy: Orphan does not wait for this"
 
 // look looks at the workspace, and ends the pass if there is nothing to withdraw from. Objects of consumers are out of
 // reach then. Where only an APIExportEndpointSlice tells of the APIExport, that is not known without it.
@@ -139,7 +139,7 @@ func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 	list func(*endpoint, context.Context, schema.GroupVersionResource) ([]*unstructured.Unstructured, error),
 ) (map[string]int, error) {
 	if p.workspace.slice == nil {
-		return nil, errors.Errorf("APIExportEndpointSlice %q does not exist: make it, or set deletionPolicy: Orphan",
+		return nil, errors.Errorf("APIExportEndpointSlice %q does not exist: create it, or set deletionPolicy: Orphan",
 			p.workspace.plan.slice)
 	}
 	endpoints, objects := w.consumers.connect(ctx, p), map[string]int{}
@@ -197,7 +197,7 @@ func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.workspace.export = export
-	p.record(event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", p.workspace.plan.export, r)))
+	p.record(event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s no longer offers %s", p.workspace.plan.export, r)))
 	return nil
 }
 

@@ -132,13 +132,13 @@ func (w *workspace) look(ctx context.Context) (err error) {
 	w.slice, err = w.cluster.Get(ctx, w.owner, purposeSlice, byName(kcp.EndpointSlices, w.plan.slice))
 	w.cluster.Watches().Done(w.owner, purposeSlice)
 	if err != nil {
-		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
+		return errors.Wrap(err, "cannot read APIExportEndpointSlice")
 	}
 	if err := w.followSlice(ctx); err != nil {
 		return err
 	}
 	if w.export, err = w.readExport(ctx); err != nil {
-		return errors.Wrap(err, "cannot look at APIExport")
+		return errors.Wrap(err, "cannot read APIExport")
 	}
 	if w.export != nil {
 		w.logical = w.export.GetAnnotations()[kcp.AnnotationCluster]

@@ -80,18 +80,18 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set, " +
-			"and the current context of the kubeconfig names no ARN")
+			"and the current context of the kubeconfig is not an ARN: set the variable, or correct the kubeconfig")
 	}
 	creds, err := cfg.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, errors.New("cannot use AWS credentials of the provider: " +
-			reason(err, "none are in its environment, and no web identity"))
+			reason(err, "its pod has no credentials in environment variables, and no web identity"))
 	}
 	for n, r := range s.roles {
 		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), r.ARN, r.options))
 		if creds, err = cfg.Credentials.Retrieve(ctx); err != nil {
 			return nil, errors.Errorf("cannot assume role %d of %d, %s: %s", n+1, len(s.roles), r.ARN,
-				reason(err, "AWS gives no credentials"))
+				reason(err, "AWS returns no credentials"))
 		}
 	}
 	url, err := s.sign(ctx, cfg)

@@ -64,11 +64,11 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 	}
 	if p.namesFile() && by == identity.WriterTenant {
 		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
-			"which a namespaced ProviderConfig may not: write its content there")
+			"which a namespaced ProviderConfig may not use: write the content of the file instead")
 	}
 	if by == identity.WriterTenant && !slices.Contains(authorities, strings.TrimSuffix(p.AuthorityHost, "/")) {
-		return nil, errors.New("authorityHost of Azure credentials is none of Microsoft's, " +
-			"which a namespaced ProviderConfig may not have: use that of your cloud, or leave it out")
+		return nil, errors.New("authorityHost of Azure credentials is not a host of Microsoft, " +
+			"as a namespaced ProviderConfig requires: use the host of your cloud, or remove authorityHost")
 	}
 	return source{p, p.asServicePrincipal}, nil
 }
@@ -77,7 +77,7 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 // credentials leave out is taken from the environment that Azure's webhook sets.
 func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	if by == identity.WriterTenant {
-		return nil, errors.New("Azure workload identities are made from a file of the provider, " +
+		return nil, errors.New("Azure workload identities use a file of the provider, " +
 			"which a namespaced ProviderConfig may not use: use a service principal")
 	}
 	p, err := parse(credentials, exec)
@@ -94,7 +94,7 @@ func parse(credentials []byte, exec *clientcmdapi.ExecConfig) (*principal, error
 		return nil, errors.New("Azure credentials are not a JSON object of strings")
 	}
 	if exec == nil || len(exec.Args) == 0 {
-		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must hold the " +
+		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must contain the " +
 			"--server-id of the cluster")
 	}
 	p.ServerID = cmp.Or(flag(exec.Args, "--server-id"), p.ServerID, aksServer)
@@ -128,7 +128,7 @@ func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCred
 	}
 	certs, key, err := azidentity.ParseCertificates(content, []byte(p.ClientCertificatePassword))
 	if err != nil {
-		return nil, errors.New("clientCertificate holds no certificate and key, or its password is wrong")
+		return nil, errors.New("clientCertificate does not contain a certificate and key, or its password is wrong")
 	}
 	c, err := azidentity.NewClientCertificateCredential(p.TenantID, p.ClientID, certs, key,
 		&azidentity.ClientCertificateCredentialOptions{
@@ -140,7 +140,8 @@ func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCred
 func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, error) {
 	file := cmp.Or(p.FederatedTokenFile, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
 	if _, err := os.Stat(file); err != nil { //nolint:gosec // Operators may name files.
-		return nil, errors.New("the provider has no federated token file: label its pod azure.workload.identity/use")
+		return nil, errors.New("the provider has no federated token file: set label azure.workload.identity/use of its pod " +
+			"to true")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: o, DisableInstanceDiscovery: p.AuthorityHost != "",
@@ -191,7 +192,7 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	}
 	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.ServerID + "/.default"}})
 	if err != nil {
-		return nil, errors.New("cannot use Azure credentials: " + e.Reason("they give no token"))
+		return nil, errors.New("cannot use Azure credentials: " + e.Reason("no token is returned for them"))
 	}
 	return &oauth2.Token{AccessToken: t.Token, Expiry: t.ExpiresOn}, nil
 }

@@ -63,7 +63,8 @@ func New(credentials []byte, by identity.Writer) (identity.Source, error) {
 	return source(func(ctx context.Context) (oauth2.TokenSource, error) {
 		c, err := google.CredentialsFromJSONWithType(ctx, credentials, given.Type, scopes()...)
 		if err != nil {
-			return nil, errors.Errorf("Google credentials are not as their type %q needs them", given.Type)
+			return nil, errors.Errorf("Google credentials lack a field that their type %q requires, or have a wrong value",
+				given.Type)
 		}
 		return c.TokenSource, nil
 	}), nil
@@ -87,7 +88,7 @@ func (c *content) check(by identity.Writer, depth int) error {
 		return errors.New("Google credentials are those of an OAuth client: use the key of a service account")
 	}
 	if depth > maxDepth {
-		return errors.New("Google credentials are nested too deep")
+		return errors.New("Google credentials have too many levels of source_credentials")
 	}
 	for _, f := range [][2]string{
 		{"token_uri", c.TokenURI},
@@ -95,8 +96,8 @@ func (c *content) check(by identity.Writer, depth int) error {
 		{"universe_domain", c.UniverseDomain},
 	} {
 		if by == identity.WriterTenant && !googles.MatchString(f[1]) {
-			return errors.Errorf("%s of Google credentials is none of Google's, "+
-				"which a namespaced ProviderConfig may not have: leave it as Google has written it", f[0])
+			return errors.Errorf("%s of Google credentials is not an address of Google, "+
+				"as a namespaced ProviderConfig requires: restore the value that Google has issued", f[0])
 		}
 	}
 	own := []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ImpersonatedServiceAccount}
@@ -104,7 +105,7 @@ func (c *content) check(by identity.Writer, depth int) error {
 	switch {
 	case slices.Contains(foreign, c.Type) && by == identity.WriterTenant:
 		return errors.Errorf("Google credentials of type %s name files or addresses, "+
-			"which a namespaced ProviderConfig may not: use the key of a service account", c.Type)
+			"which a namespaced ProviderConfig may not use: use the key of a service account", c.Type)
 	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
 		return errors.New("Google credentials are of an unknown type: use the key of a service account")
 	case c.Type == google.ImpersonatedServiceAccount && c.Source == nil:
@@ -128,7 +129,7 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	}
 	t, err := tokens.Token()
 	if err != nil {
-		return nil, errors.Errorf("cannot use Google credentials: %s", e.Reason("they give no token"))
+		return nil, errors.Errorf("cannot use Google credentials: %s", e.Reason("no token is returned for them"))
 	}
 	return t, nil
 }

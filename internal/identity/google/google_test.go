@@ -29,7 +29,7 @@ func TestImpersonation(t *testing.T) {
 	const (
 		scopes = `"scope":["https://www.googleapis.com/auth/cloud-platform",` +
 			`"https://www.googleapis.com/auth/userinfo.email"]`
-		refused = "cannot impersonate Google service account a@p: the token endpoint answers "
+		refused = "cannot impersonate Google service account a@p: the token endpoint responds "
 	)
 	for name, tc := range map[string]struct {
 		reason    string
@@ -49,15 +49,15 @@ func TestImpersonation(t *testing.T) {
 		},
 		"Refused": {
 			reason: "A refusal is told without its words.", body: `{"delegates":[],` + scopes + `}`,
-			err: refused + "403 Forbidden",
+			err: refused + "with 403 Forbidden",
 		},
 		"Endless": {
 			reason: "A token has an end.", body: `{"delegates":[],` + scopes + `}`, answer: `{"accessToken":"theirs"}`,
-			err: refused + "with no token",
+			err: refused + "without a token",
 		},
 		"NoJSON": {
 			reason: "An answer may be anything.", body: `{"delegates":[],` + scopes + `}`, answer: "hunter2",
-			err: refused + "with no token",
+			err: refused + "without a token",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 		"TooDeep": {
 			reason:  "Nesting ends.",
 			content: nested(nested(nested(nested(nested(`{"type":"service_account"}`))))),
-			err:     "nested too deep",
+			err:     "too many levels of source_credentials",
 		},
 		"OAuthClient": {
 			reason:  "A client needs a person.",

@@ -49,7 +49,7 @@ func (i impersonation) Token(ctx context.Context) (*oauth2.Token, error) {
 		map[string]any{"scope": scopes(), "delegates": delegates})
 	if err != nil {
 		return nil, errors.Errorf("cannot impersonate Google service account %s: %s", i.account,
-			e.Reason("the token endpoint answers with no token"))
+			e.Reason("the token endpoint responds without a token"))
 	}
 	return t, nil
 }
@@ -62,13 +62,13 @@ func ask(ctx context.Context, c *http.Client, with *oauth2.Token, url string, as
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make request")
+		return nil, errors.Wrap(err, "cannot create the request")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	with.SetAuthHeader(req)
 	res, err := c.Do(req)
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot ask for token")
+		return nil, errors.Wrap(err, "cannot request a token")
 	}
 	defer res.Body.Close() //nolint:errcheck // It was only read.
 	var answer struct {
@@ -76,10 +76,10 @@ func ask(ctx context.Context, c *http.Client, with *oauth2.Token, url string, as
 		ExpireTime  time.Time `json:"expireTime"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return nil, errors.Wrap(err, "cannot decode answer")
+		return nil, errors.Wrap(err, "cannot decode the response")
 	}
 	if answer.AccessToken == "" || answer.ExpireTime.IsZero() {
-		return nil, errors.New("no token in answer")
+		return nil, errors.New("the response has no token")
 	}
 	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
 }

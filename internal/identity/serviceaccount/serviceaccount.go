@@ -50,13 +50,14 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 		return nil, errors.Errorf("the provider may not create tokens of ServiceAccount %s: "+
 			"grant it verb create on serviceaccounts/token there", s.account)
 	case err != nil:
-		return nil, errors.Errorf("the control plane gives no token of ServiceAccount %s", s.account)
+		return nil, errors.Errorf("the control plane returns no token of ServiceAccount %s", s.account)
 	}
 	token, _, _ := unstructured.NestedString(u.Object, "status", "token")
 	ends, _, _ := unstructured.NestedString(u.Object, "status", "expirationTimestamp")
 	expiry, err := time.Parse(time.RFC3339, ends)
 	if err != nil {
-		return nil, errors.Errorf("the control plane gives a token of ServiceAccount %s without its end", s.account)
+		return nil, errors.Errorf("the control plane returns a token of ServiceAccount %s without an expiration time",
+			s.account)
 	}
 	return &oauth2.Token{AccessToken: token, Expiry: expiry}, nil
 }

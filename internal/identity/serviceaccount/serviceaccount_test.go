@@ -39,11 +39,11 @@ func TestToken(t *testing.T) {
 		},
 		"Other": {
 			reason: "What differs each time is not told.", refusal: apierrors.NewInternalError(io.EOF),
-			want: "the control plane gives no token of ServiceAccount team-a/deployer",
+			want: "the control plane returns no token of ServiceAccount team-a/deployer",
 		},
 		"Endless": {
 			reason: "No token lasts for ever.", answer: answer + `}}`,
-			want: "the control plane gives a token of ServiceAccount team-a/deployer without its end",
+			want: "the control plane returns a token of ServiceAccount team-a/deployer without an expiration time",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

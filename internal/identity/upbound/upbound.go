@@ -61,7 +61,7 @@ func organization(exec *clientcmdapi.ExecConfig) (string, error) {
 		}
 	}
 	if name == "" {
-		return "", errors.New("kubeconfig field users[].user.exec names no organization, " +
+		return "", errors.New("kubeconfig field users[].user.exec must name an organization, " +
 			"by its third argument or variable ORGANIZATION")
 	}
 	return name, nil
@@ -84,7 +84,7 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make request of a token exchange")
+		return nil, errors.Wrap(err, "cannot create the request of a token exchange")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+s.token)
@@ -92,7 +92,7 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	answer, err := ask(e.Client(), req)
 	if err != nil {
 		return nil, errors.New("cannot use Upbound credentials: " +
-			e.Reason("the token endpoint answers with no token"))
+			e.Reason("the token endpoint responds without a token"))
 	}
 	return answer, nil
 }
@@ -109,10 +109,10 @@ func ask(c *http.Client, req *http.Request) (*oauth2.Token, error) {
 		ExpiresIn   int    `json:"expires_in"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return nil, errors.Wrap(err, "cannot decode answer")
+		return nil, errors.Wrap(err, "cannot decode the response")
 	}
 	if res.StatusCode != http.StatusOK || answer.AccessToken == "" {
-		return nil, errors.New("no token in answer")
+		return nil, errors.New("the response has no token")
 	}
 	return &oauth2.Token{
 		AccessToken: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second),

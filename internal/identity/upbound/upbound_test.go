@@ -31,7 +31,7 @@ func TestOrganization(t *testing.T) {
 		"None": {
 			reason: "One of them is needed.",
 			exec:   plugin("up", "org", "token"),
-			err:    "names no organization",
+			err:    "must name an organization",
 		},
 		"NoPlugin": {reason: "So is the plugin.", err: "users[].user.exec is missing"},
 		"Old":      {reason: "Of the right version.", exec: old, err: "users[].user.exec.apiVersion"},

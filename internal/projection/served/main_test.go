@@ -110,7 +110,7 @@ func publish(t *testing.T, projections ...*projection.Projection) (client.Client
 			t.Fatal(err)
 		}
 		if err := provider.Create(t.Context(), s); err != nil {
-			t.Fatalf("kcp refuses the schema: %v", err)
+			t.Fatalf("kcp rejects the schema: %v", err)
 		}
 		export.Spec.Resources = append(export.Spec.Resources, kcp.Offer(s.Spec.Group, s.Spec.Names.Plural, s.GetName()))
 	}

@@ -20,11 +20,11 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kind) != (has(self.version) || has(self.resource))",message="either kind or version and resource must be set"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.version)",message="version and resource must be set together"
-// +kubebuilder:validation:XValidation:rule="!has(self.group) || (has(self.resource) && has(self.version))",message="group can only be set beside version and resource"
-// +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || (has(self.group) && has(self.version) && has(self.resource))",message="identityHash can only be set beside group, version and resource"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || (has(self.resource) && has(self.version))",message="group can only be set together with version and resource"
+// +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || (has(self.group) && has(self.version) && has(self.resource))",message="identityHash can only be set together with group, version and resource"
 // +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.reference)",message="exactly one of object and reference must be set: use object"
 // +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
-// +kubebuilder:validation:XValidation:rule="self.origin != 'service' || !has(self.identifier) || size(self.identifier) <= 61",message="identifier can have 61 characters with origin service: consumers find it, and a number, in the key of an annotation"
+// +kubebuilder:validation:XValidation:rule="self.origin != 'service' || !has(self.identifier) || size(self.identifier) <= 61",message="identifier can have at most 61 characters if origin is service: shorten it"
 type RelatedResource struct {
 	// identifier is the name of the related resource for consumers, for example tls-secret. It is unique in the
 	// PublishedResource. It is optional with reference only, where the default is the kind in lower case.

@@ -34,18 +34,18 @@ type SecretReference struct {
 
 // KubernetesApplicationResourceSpec is the desired state of a KubernetesApplicationResource.
 //
-// +kubebuilder:validation:XValidation:rule="self.template.apiVersion.split('/')[0] == oldSelf.template.apiVersion.split('/')[0]",message="the group in template.apiVersion is immutable: make another KubernetesApplicationResource"
-// +kubebuilder:validation:XValidation:rule="self.template.kind == oldSelf.template.kind",message="template.kind is immutable: make another KubernetesApplicationResource"
-// +kubebuilder:validation:XValidation:rule="self.template.metadata.name == oldSelf.template.metadata.name",message="template.metadata.name is immutable: make another KubernetesApplicationResource"
-// +kubebuilder:validation:XValidation:rule="has(self.template.metadata.__namespace__) == has(oldSelf.template.metadata.__namespace__) && (!has(self.template.metadata.__namespace__) || self.template.metadata.__namespace__ == oldSelf.template.metadata.__namespace__)",message="template.metadata.namespace is immutable: make another KubernetesApplicationResource"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: make another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.apiVersion.split('/')[0] == oldSelf.template.apiVersion.split('/')[0]",message="the group in template.apiVersion is immutable: create another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.kind == oldSelf.template.kind",message="template.kind is immutable: create another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="self.template.metadata.name == oldSelf.template.metadata.name",message="template.metadata.name is immutable: create another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="has(self.template.metadata.__namespace__) == has(oldSelf.template.metadata.__namespace__) && (!has(self.template.metadata.__namespace__) || self.template.metadata.__namespace__ == oldSelf.template.metadata.__namespace__)",message="template.metadata.namespace is immutable: create another KubernetesApplicationResource"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: create another KubernetesApplicationResource"
 type KubernetesApplicationResourceSpec struct {
 	ResourceTemplateSpec `json:",inline"`
 
 	// clusterRef is the cluster the resource is scheduled to. An application sets it for its resources. It cannot
 	// be changed then.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: make another KubernetesApplicationResource"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: create another KubernetesApplicationResource"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
 	// unreachableTarget decides what happens to a deleted KubernetesApplicationResource whose cluster cannot be reached.

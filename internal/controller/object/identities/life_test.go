@@ -199,7 +199,7 @@ func TestRefusedIdentityHeals(t *testing.T) {
 		"AzureSecret": {
 			identity: azure, plugin: azurePlugin, good: azureSecret,
 			bad:  `{"clientId":"nobody","clientSecret":"hunter2-hunter2","tenantId":"tenant"}`,
-			want: "the token endpoint answers 401 Unauthorized, invalid_client",
+			want: "the token endpoint responds with 401 Unauthorized, invalid_client",
 		},
 		"AzureWithoutPlugin": { // The kubeconfig says for which server a token is.
 			identity: azure, bad: `{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`,
@@ -208,7 +208,7 @@ func TestRefusedIdentityHeals(t *testing.T) {
 		"GoogleKey": {
 			identity: google, good: clouds.GoogleServiceAccount,
 			bad: `{"type":"service_account","client_email":"a","private_key":"hunter2",` +
-				`"token_uri":"https://oauth2.googleapis.com/token"}`, want: "give no token",
+				`"token_uri":"https://oauth2.googleapis.com/token"}`, want: "no token is returned",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -334,7 +334,7 @@ func TestNamespaceUnknown(t *testing.T) {
 	a := newAsker(t, team, weak)
 	unknown := func(of string) func(error) bool {
 		return func(err error) bool {
-			return targets.IsNamespaceNotAllowed(err) && strings.Contains(err.Error(), "as long as it is unknown") &&
+			return targets.IsNamespaceNotAllowed(err) && strings.Contains(err.Error(), "so it is not allowed yet") &&
 				strings.Contains(err.Error(), of)
 		}
 	}

@@ -100,7 +100,7 @@ func (s shared) awaitRefused(t *testing.T, c client.Client, all ...conditioned) 
 			got = o.GetCondition(xpv2.TypeSynced)
 			return got.Status == corev1.ConditionFalse && got.Reason == commonv1.ReasonNamespaceNotAllowed, fmt.Sprint(got)
 		})
-		want := fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the operator to list the "+
+		want := fmt.Sprintf("ClusterProviderConfig %q does not allow namespace %q: ask the administrator to list the "+
 			"namespace or one of its labels in spec.allowedNamespaces", s.config.GetName(), o.GetNamespace())
 		if !strings.HasSuffix(got.Message, want) {
 			t.Errorf("%T %s:\nwant %s\ngot  %s", o, o.GetName(), want, got.Message)
