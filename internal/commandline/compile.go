@@ -16,8 +16,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
-	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
 // definitionOf returns the definition of the kind of a manifest, nil if the kind is not ours.
@@ -60,7 +58,7 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 	o := newObject(gk)
 	switch {
 	case o != nil && decodes(o):
-		return o, d.compileObject(o)
+		return o, object.Compile(o, d.options.Connections.AllowCrossNamespace)
 	case o != nil: // The error quotes values.
 		wrong = append(wrong, "it is no Object of "+u.GetAPIVersion())
 	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
@@ -93,25 +91,4 @@ func newObject(gk schema.GroupKind) object.Object {
 		return &mobjectv1alpha1.Object{}
 	}
 	return nil
-}
-
-// compileObject returns what is wrong with the queries and paths of an Object.
-func (d *differ) compileObject(o object.Object) (wrong []string) {
-	spec := o.Desired()
-	if q := spec.Readiness.CelQuery; q != "" {
-		if err := readiness.CheckQuery(q); err != nil {
-			wrong = append(wrong, "spec.readiness.celQuery: "+err.Error())
-		}
-	}
-	if err := object.CheckIgnoreFields(o); err != nil {
-		wrong = append(wrong, err.Error())
-	}
-	for _, r := range reference.Normalise(spec, reference.Rules{
-		Namespace: o.GetNamespace(), CrossNamespace: d.options.Connections.AllowCrossNamespace,
-	}) {
-		if r.Err != nil {
-			wrong = append(wrong, r.Err.Error())
-		}
-	}
-	return wrong
 }

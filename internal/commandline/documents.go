@@ -10,7 +10,6 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -51,20 +50,17 @@ func read(file string, in io.Reader) ([]document, error) {
 }
 
 // parse returns the manifests of a text: none if there are only comments. Errors quote nothing of it.
-func parse(at string, text []byte) []document {
-	content := map[string]any{}
+func parse(at string, text []byte) (all []document) {
+	u := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSONStrict(text)
 	switch {
 	case err == nil && bytes.Equal(raw, []byte("null")):
 		return nil
-	case err != nil, utiljson.Unmarshal(raw, &content) != nil:
+	case err != nil, u.UnmarshalJSON(raw) != nil:
 		return []document{{at: at, err: errors.New("it is no YAML of a resource, or has a key twice")}}
-	}
-	u := &unstructured.Unstructured{Object: content}
-	if !u.IsList() {
+	case !u.IsList():
 		return []document{{Unstructured: u, at: at}}
 	}
-	var all []document
 	err = u.EachListItem(func(o runtime.Object) error {
 		item, _ := o.(*unstructured.Unstructured) // As all items of such a list.
 		all = append(all, document{Unstructured: item, at: at})

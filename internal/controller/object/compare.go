@@ -15,6 +15,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -135,10 +136,27 @@ func (e *remote) claimAlone(ctx context.Context, o Object) error {
 	return e.claim(ctx, o)
 }
 
-// CheckIgnoreFields returns an error about a path in the fields that an Object leaves to others.
-func CheckIgnoreFields(o Object) error {
+// Compile returns what is wrong with the queries and paths of an Object, each with its field.
+func Compile(o Object, crossNamespace bool) (wrong []string) {
+	spec := o.Desired()
+	add := func(err error, at string) {
+		if err != nil {
+			wrong = append(wrong, at+err.Error())
+		}
+	}
+	if spec.Readiness.CelQuery != "" {
+		add(readiness.CheckQuery(spec.Readiness.CelQuery), "spec.readiness.celQuery: ")
+	}
 	_, err := ignored(o)
-	return err
+	add(err, "")
+	rules := reference.Rules{Namespace: o.GetNamespace(), CrossNamespace: crossNamespace}
+	for _, r := range reference.Normalise(spec, rules) {
+		add(r.Err, "")
+		if r.Query != "" {
+			add(readiness.CheckQuery(r.Query), r.At+".celQuery: ")
+		}
+	}
+	return wrong
 }
 
 // ManagerOf returns the field manager of an Object, as its status tells.
