@@ -131,7 +131,7 @@ func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error
 		return nil, 0, errors.Wrap(err, "--published-resource-selector")
 	}
 	r, err := preflight.Run(ctx, a.from, o)
-	return r, r.ExitCode, errors.Wrap(err, "cannot look at the control plane")
+	return r, r.ExitCode, errors.Wrap(err, "cannot read the control plane")
 }
 
 func (a *arguments) diff(ctx context.Context, f *flags) (report, int, error) {
