@@ -1,12 +1,21 @@
 package main
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -175,4 +184,129 @@ func (f *flags) addChangeLogs(app *kingpin.Application) {
 	app.Flag("changelogs-socket-path",
 		"Path of the Unix socket of the change log service.").
 		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
+}
+
+// tenancy says what namespaced resources, which tenants write, may use.
+type tenancy struct {
+	crossNamespace      bool
+	providerCredentials bool
+	restrictConfigs     bool
+	allowed             []string // CIDRs
+	denied              []string // CIDRs
+}
+
+func (t *tenancy) addTo(app *kingpin.Application) {
+	app.Flag("allow-cross-namespace-references",
+		"Let namespaced Objects refer to other namespaces and to cluster-scoped resources, "+
+			"and namespaced ProviderConfigs to Secrets of other namespaces.").
+		Envar("ALLOW_CROSS_NAMESPACE_REFERENCES").BoolVar(&t.crossNamespace)
+	app.Flag("allow-namespaced-provider-credentials",
+		"Let namespaced ProviderConfigs use the environment, files and identities of the provider.").
+		Envar("ALLOW_NAMESPACED_PROVIDER_CREDENTIALS").BoolVar(&t.providerCredentials)
+	app.Flag("restrict-cluster-provider-configs",
+		"Let no namespace use a ClusterProviderConfig without allowedNamespaces.").
+		Envar("RESTRICT_CLUSTER_PROVIDER_CONFIGS").BoolVar(&t.restrictConfigs)
+	app.Flag("allowed-target-cidrs",
+		"The only networks that kubeconfigs of namespaced ProviderConfigs may refer to. Repeatable, or separated by commas.").
+		Envar("ALLOWED_TARGET_CIDRS").StringsVar(&t.allowed)
+	app.Flag("denied-target-cidrs",
+		"Networks that kubeconfigs of namespaced ProviderConfigs may not refer to. Metadata servers are always denied. "+
+			"Repeatable, or separated by commas.").
+		Envar("DENIED_TARGET_CIDRS").StringsVar(&t.denied)
+}
+
+// targets returns the options of connections.
+func (f *flags) targets() (clusters.Options, error) {
+	t := f.tenancy
+	o := clusters.Options{
+		UserAgent: version.UserAgent(), AllowExec: f.allowExec, AllowCrossNamespace: t.crossNamespace,
+		AllowProviderCredentials: t.providerCredentials, RestrictClusterConfigs: t.restrictConfigs,
+	}
+	_, err := rest.InClusterConfig()
+	o.Addresses.Pod = err == nil
+	if o.Addresses.Allowed, err = clusters.ParseNetworks(t.allowed); err != nil {
+		return o, errors.Wrap(err, "--allowed-target-cidrs")
+	}
+	o.Addresses.Denied, err = clusters.ParseNetworks(t.denied)
+	return o, errors.Wrap(err, "--denied-target-cidrs")
+}
+
+// published are the settings of PublishedResources.
+type published struct {
+	selector       string
+	stateNamespace string
+	defaultConfig  string
+}
+
+func (p *published) addTo(app *kingpin.Application) {
+	app.Flag("published-resource-selector",
+		"Label selector of the PublishedResources that this provider reconciles. Default: all.").
+		StringVar(&p.selector)
+	app.Flag("state-namespace",
+		"Namespace of the sync-state Secrets of PublishedResources without stateNamespace.").
+		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
+	app.Flag("default-provider-config",
+		"ClusterProviderConfig of PublishedResources without providerConfigRef.").
+		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
+}
+
+// apply sets the options of the controllers.
+func (p *published) apply(o *object.Options) error {
+	s, err := labels.Parse(p.selector)
+	if err != nil {
+		return errors.Wrap(err, "--published-resource-selector")
+	}
+	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
+		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
+	}
+	if wrong := validation.IsDNS1123Subdomain(p.defaultConfig); len(wrong) > 0 {
+		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
+	}
+	o.PublishedResourceSelector, o.StateNamespace, o.PublishedResourceConfig = s, p.stateNamespace, p.defaultConfig
+	return nil
+}
+
+// addAgentFlags adds the flags of api-syncagent, so that a Deployment that sets them does not keep the provider from
+// starting. Those that have another name here set the same, and win over its variable. Those that have no effect are
+// warned about. None has a variable, as the agent reads none.
+func (f *flags) addAgentFlags(app *kingpin.Application) {
+	renamed := func(name, now string) *kingpin.FlagClause {
+		return app.Flag(name, "Accepted for compatibility: --"+now+".").NoEnvar().Hidden()
+	}
+	renamed("namespace", "state-namespace").StringVar(&f.published.stateNamespace)
+	renamed("enable-leader-election", "leader-election").BoolVar(&f.election.enabled)
+	renamed("metrics-address", "metrics-bind-address").StringVar(&f.metricsAddress)
+	renamed("health-address", "health-probe-bind-addr").StringVar(&f.healthAddress)
+	renamed("log-debug", "debug").BoolVar(&f.debug)
+	for _, is := range [][2]string{
+		{"agent-name", "a ProviderConfig has spec.kcp.agentName"},
+		{"apiexport-hostport-override", "URLs of an APIExportEndpointSlice are used as they are"},
+		{"apiexport-ref", "a ProviderConfig has spec.kcp.apiExport.name"},
+		{"apiexportendpointslice-ref", "a ProviderConfig has spec.kcp.apiExport.endpointSlice"},
+		{"disabled-controllers", "a PublishedResource has spec.synchronization.enabled"},
+		{"kcp-kubeconfig", "a ProviderConfig has spec.credentials"},
+		{"kubeconfig-ca-file-override", "the kubeconfig is used as it is"},
+		{"kubeconfig-host-override", "the kubeconfig is used as it is"},
+	} {
+		f.ignore(app, is[0], is[1]).NoEnvar().Strings()
+	}
+}
+
+// switches returns a command line in which --name=true and --name=false, as api-syncagent takes them, too, are --name
+// and --no-name.
+func switches(app *kingpin.Application, args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		flag := app.GetFlag(name)
+		on, err := strconv.ParseBool(value)
+		switch {
+		case err != nil || flag == nil || !flag.Model().IsBoolFlag():
+		case on:
+			out[i] = "--" + name
+		default:
+			out[i] = "--no-" + name
+		}
+	}
+	return out
 }

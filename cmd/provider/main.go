@@ -1,23 +1,27 @@
-// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its
-// preflight command reports what a takeover would do, diff what manifests would change.
+// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its commands report
+// what a takeover or a manifest would do, and what there is.
 package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
 	_ "golang.org/x/crypto/x509roots/fallback" // The image has no certificates of public authorities.
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 )
 
 func main() {
@@ -27,28 +31,29 @@ func main() {
 	app := kingpin.New(filepath.Base(os.Args[0]),
 		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
-	c := newCommands(app)
+	a := newArguments(app)
 	command, err := app.Parse(switches(app, os.Args[1:]))
-	if err != nil && asksForReport(os.Args[1:]) {
-		exit(preflight.ExitUnknown, err)
+	asksForReport := func(arg string) bool { return reports[arg] != nil }
+	if err != nil && slices.ContainsFunc(os.Args[1:], asksForReport) {
+		exit(commandline.ExitUnknown, err) // The exit code tells.
 	}
 	kingpin.MustParse(command, err)
 	ctx := ctrl.SetupSignalHandler()
 	if command != commandRun {
-		silence()
-	}
-	switch command {
-	case commandPreflight:
-		exit(runPreflight(ctx, os.Stdout, &c.preflight, f))
-	case commandImport:
-		exit(runImport(ctx, os.Stdout, &c.imports))
-	case commandTrace:
-		exit(runTrace(ctx, os.Stdout, &c.trace, f))
-	case commandDiff:
-		exit(runDiff(ctx, os.Stdout, &c.diff, f))
+		ctrl.SetLogger(logr.Discard()) // Libraries do not log beside a report, which says what went wrong.
+		klog.SetLogger(logr.Discard())
+		exit(a.write(ctx, os.Stdout, command, f))
 	}
 	f.changed = changed(app)
 	app.FatalIfError(run(ctx, f), "cannot run provider")
+}
+
+// exit ends the program after a report or a plugin.
+func exit(code int, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "provider:", err)
+	}
+	os.Exit(code)
 }
 
 // runPlugin runs a command and returns its exit code. It kills the command, with all that it has started, after

@@ -25,7 +25,7 @@ func TestFlagPage(t *testing.T) {
 	}
 	app := kingpin.New("provider", "")
 	f := newFlags(app)
-	newCommands(app)
+	newArguments(app)
 	text := string(content)
 	for name, want := range map[string]string{
 		"flags": flagTable(app.Model(), f), "commands": commandTable(app.Model()),

@@ -153,7 +153,7 @@ func effect(f *flags) string {
 func tryParse(args ...string) (*flags, error) {
 	app := kingpin.New("provider", "")
 	f := newFlags(app)
-	newCommands(app)
+	newArguments(app)
 	_, err := app.Parse(switches(app, args))
 	return f, err
 }

@@ -3,15 +3,20 @@ package main
 import (
 	"context"
 	"maps"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +27,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -217,4 +224,55 @@ func options(f *flags, log logging.Logger, registry *clusters.Registry) object.O
 		RemoveManagedFields:           f.removeManagedFields,
 		LegacyFieldManagers:           f.legacyFieldManagers,
 	}
+}
+
+// Formats of the log.
+const (
+	logJSON    = "json"
+	logConsole = "console"
+)
+
+// newLogger returns a logger of a level, and of level debug with that flag. It writes to standard error in the format
+// of the flags whatever the level.
+func newLogger(f *flags, level zapcore.Level) logr.Logger {
+	encoder := zap.JSONEncoder()
+	if strings.EqualFold(f.logFormat, logConsole) {
+		encoder = zap.ConsoleEncoder()
+	}
+	if f.debug {
+		level = zapcore.DebugLevel
+	}
+	return zap.New(zap.Level(level), encoder)
+}
+
+// readyPatience is how long the readiness probe waits for caches.
+const readyPatience = 100 * time.Millisecond
+
+// A readiness is whether the caches of the control plane have been filled. It does not go back when a controller starts
+// later, as all do in a replica that becomes the leader, and with it a cache of its own.
+type readiness struct {
+	filled func(context.Context) bool
+	ready  atomic.Bool
+}
+
+// check fails until the caches have been filled once.
+func (r *readiness) check(req *http.Request) error {
+	if r.ready.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), readyPatience)
+	defer cancel()
+	if !r.filled(ctx) {
+		return errors.New("caches of the control plane are not filled yet")
+	}
+	r.ready.Store(true)
+	return nil
+}
+
+func addProbes(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return errors.Wrap(err, "cannot add health probe")
+	}
+	r := &readiness{filled: mgr.GetCache().WaitForCacheSync}
+	return errors.Wrap(mgr.AddReadyzCheck("caches", r.check), "cannot add readiness probe")
 }

@@ -41,10 +41,7 @@ func TestCommands(t *testing.T) {
 		reason  string
 		args    []string
 		command string
-		want    preflightFlags
-		diff    diffFlags
-		imports importFlags
-		trace   traceFlags
+		want    arguments
 		debug   bool
 		fails   bool
 	}{
@@ -55,17 +52,17 @@ func TestCommands(t *testing.T) {
 		},
 		"Preflight": {
 			reason: "What is looked at is an argument.", args: []string{"preflight", "provider-kubernetes"},
-			command: commandPreflight, want: preflightFlags{from: "provider-kubernetes", output: outputTable},
+			command: commandPreflight, want: arguments{from: "provider-kubernetes", output: outputTable},
 		},
 		"PreflightWithFlags": {
 			reason:  "Flags of the provider say how it will run.",
 			args:    []string{"--debug", "preflight", "api-syncagent", "-o", "json", "--state-namespace=x"},
-			command: commandPreflight, want: preflightFlags{from: "api-syncagent", output: outputJSON}, debug: true,
+			command: commandPreflight, want: arguments{from: "api-syncagent", output: outputJSON}, debug: true,
 		},
 		"Diff": {
 			reason:  "Files may be several, and one the standard input.",
 			args:    []string{"diff", "-f", "a.yaml", "b.yaml", "-f", "-", "--no-target"},
-			command: commandDiff, diff: diffFlags{files: []string{"a.yaml", "b.yaml", ""}, output: outputText, noTarget: true},
+			command: commandDiff, want: arguments{files: []string{"a.yaml", "b.yaml", ""}, output: outputText, noTarget: true},
 		},
 		"Import": {
 			reason: "Kinds may be several.", command: commandImport,
@@ -73,13 +70,13 @@ func TestCommands(t *testing.T) {
 				"import", "deploy", "svc", "--target-kubeconfig=k", "--provider-config=ProviderConfig/x", "-n", "n",
 				"--selector=a=b", "--adopt",
 			},
-			imports: importFlags{target: "k", output: outputYAML, options: commandline.ImportOptions{
+			want: arguments{target: "k", output: outputYAML, imports: commandline.ImportOptions{
 				Kinds: []string{"deploy", "svc"}, Config: "ProviderConfig/x", Namespace: "n", Selector: "a=b", Adopt: true,
 			}},
 		},
 		"Trace": {
 			reason: "A resource is an argument.", args: []string{"trace", "shop/web", "-n", "n"}, command: commandTrace,
-			trace: traceFlags{which: "shop/web", namespace: "n", output: outputText},
+			want: arguments{which: "shop/web", namespace: "n", output: outputText},
 		},
 		"DiffOfNothing":     {reason: "A file must be named.", args: []string{"diff"}, fails: true},
 		"NothingToTakeOver": {reason: "A former provider must be named.", args: []string{"preflight"}, fails: true},
@@ -90,7 +87,7 @@ func TestCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := kingpin.New("provider", "")
 			f := newFlags(app)
-			p := newCommands(app)
+			got := newArguments(app)
 			command, err := app.Parse(tc.args)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\nerror: %v", tc.reason, err)
@@ -101,9 +98,7 @@ func TestCommands(t *testing.T) {
 			if command != tc.command || f.debug != tc.debug {
 				t.Errorf("%s\ncommand and debug: want %s %t, got %s %t", tc.reason, tc.command, tc.debug, command, f.debug)
 			}
-			want := &commands{preflight: tc.want, diff: tc.diff, imports: tc.imports, trace: tc.trace}
-			all := cmp.AllowUnexported(commands{}, preflightFlags{}, diffFlags{}, importFlags{}, traceFlags{})
-			if diff := cmp.Diff(want, p, all); diff != "" {
+			if diff := cmp.Diff(&tc.want, got, cmp.AllowUnexported(arguments{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -261,12 +261,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		r.mu.Unlock()
 		usable() // Its users connect anew.
 	}
-	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, func() {
-		if c.tokens != nil && c.breaker.look().refused {
-			c.tokens.Renew() // It may have been revoked.
-		}
-		health()
-	})
+	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
 	c.place = host.Host + " of " + a.tenant
 	c.breaker.probes = r.probesOf(c)
 	// Each client copies the configuration, and so shares its limiter. There is none.

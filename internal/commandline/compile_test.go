@@ -41,6 +41,11 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 			text:   object + `readiness: {policy: DeriveFromCelQuery, celQuery: "object.status.ready ? "}, ` + manifest + `}`,
 			want:   `Object team-a/web: invalid: spec.readiness.celQuery: `,
 		},
+		"QueryOfReference": {
+			reason: "So must that of a reference, which is told once.",
+			text:   object + `references: [{dependsOn: {name: x, celQuery: "object.a ? "}}], ` + manifest + `}`,
+			want:   `Object team-a/web: invalid: spec.references[0].dependsOn.celQuery: `,
+		},
 		"Path": {
 			reason: "So must the path of a reference, and its namespace be allowed; all is told at once.",
 			text: object + `references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: s, fieldPath: "data[a"}}, ` +

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -69,8 +67,8 @@ type differ struct {
 }
 
 // Diff returns what manifests would change. An error means that nothing could be compared.
-func Diff(ctx context.Context, o Options) (Report, error) {
-	d, r := &differ{options: o}, Report{Results: []Result{}}
+func Diff(ctx context.Context, o Options) (*Report, error) {
+	d, r := &differ{options: o}, &Report{Results: []*Result{}}
 	var docs []document
 	for _, file := range o.Files {
 		more, err := read(file, o.In)
@@ -144,19 +142,10 @@ func (d *differ) close() {
 	}
 }
 
-// settle calls a function until it is not too early for an answer.
-func settle(ctx context.Context, f func(context.Context) error) (err error) {
-	_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-		err = f(ctx)
-		return !apierrors.IsConflict(err) && !clusters.IsBrief(err), nil
-	}) // What it says last counts.
-	return err
-}
-
 // judge returns what becomes of a manifest.
-func (d *differ) judge(ctx context.Context, doc document) Result {
+func (d *differ) judge(ctx context.Context, doc document) *Result {
 	if doc.err != nil {
-		return Result{Effect: Invalid, Object: doc.at, Message: doc.err.Error()}
+		return &Result{Effect: Invalid, Object: doc.at, Messages: []string{doc.err.Error()}}
 	}
 	definition := d.definitionOf(doc.Unstructured)
 	if definition == nil {
@@ -165,95 +154,83 @@ func (d *differ) judge(ctx context.Context, doc document) Result {
 	if doc.GetNamespace() == "" && definition.Spec.Scope == apiextensionsv1.NamespaceScoped {
 		doc.SetNamespace(d.options.Namespace)
 	}
+	r := &Result{Effect: None, Object: nameOf(doc, doc.GetKind())}
 	o, wrong := d.compile(ctx, doc.Unstructured, definition)
-	r := Result{Effect: None}
 	switch {
 	case len(wrong) > 0:
-		r.Effect, r.Message = Invalid, strings.Join(wrong, "; ")
+		r.Effect, r.Messages = Invalid, wrong
 	case o != nil && d.local != nil:
-		r = d.recall(ctx, o)
+		c, err := object.Comparison{}, d.recall(ctx, o)
+		if err == nil {
+			c, err = d.compare(ctx, o)
+		}
+		r.take(c, err)
 	}
-	r.Object = nameOf(doc, doc.GetKind())
 	return r
 }
 
-// recall returns what an Object would change that may be on the control plane already: its status counts.
-func (d *differ) recall(ctx context.Context, o object.Object) Result {
+// recall gives an Object the UID and the status of the one on the control plane, if there is one.
+func (d *differ) recall(ctx context.Context, o object.Object) error {
 	known := newObject(o.GetObjectKind().GroupVersionKind().GroupKind())
 	err := d.local.Get(ctx, client.ObjectKeyFromObject(o), known)
 	if client.IgnoreNotFound(err) != nil {
-		return Result{Effect: Unknown, Message: errors.Wrap(err, "cannot get the Object from the control plane").Error()}
+		return errors.Wrap(err, "cannot get the Object from the control plane")
 	}
 	o.SetUID(known.GetUID())
 	*o.Observed() = *known.Observed()
-	return d.compare(ctx, o)
+	return nil
 }
 
 // judgeResource returns what becomes of the manifest of a resource, as if it were that of a new Object of its name.
-func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured) Result {
-	name := nameOf(u, u.GetKind())
+func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured) *Result {
+	r := &Result{Effect: None, Resource: nameOf(u, u.GetKind())}
 	switch {
 	case d.local == nil:
-		return Result{Effect: None, Resource: name}
+		return r
 	case d.target == nil:
-		return Result{Effect: Unknown, Resource: name, Message: "it is not an Object: set --target-kubeconfig to the " +
-			"cluster to compare with"}
+		r.Effect = Unknown
+		r.Messages = []string{"it is not an Object: set --target-kubeconfig to the cluster to compare with"}
+		return r
 	case u.GetNamespace() == "":
 		u.SetNamespace(d.options.TargetNamespace) // What is not namespaced loses it again.
-	}
-	raw, err := u.MarshalJSON()
-	if err != nil {
-		return Result{Effect: Invalid, Resource: name, Message: "it has no kind"}
 	}
 	o := &objectv1alpha2.Object{}
 	o.SetName(u.GetName())
 	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
-	o.Spec.ForProvider.Manifest.Raw = raw
-	r := d.compare(ctx, o)
-	r.Resource = cmp.Or(r.Resource, name)
+	o.Spec.ForProvider.Manifest.Raw, _ = u.MarshalJSON() // It has been parsed.
+	r.take(d.compare(ctx, o))
 	return r
 }
 
-// compare returns what an Object would change.
-func (d *differ) compare(ctx context.Context, o object.Object) Result {
-	var c object.Comparison
-	err := settle(ctx, func(ctx context.Context) (err error) {
+// compare returns what an Object would change, when it is not too early to tell any more.
+func (d *differ) compare(ctx context.Context, o object.Object) (c object.Comparison, err error) {
+	_ = wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
 		switch o := o.(type) {
 		case *objectv1alpha2.Object:
 			c, err = compareAs(ctx, d, scope.ClusterObject(d.local), o)
 		case *mobjectv1alpha1.Object:
 			c, err = compareAs(ctx, d, scope.NamespacedObject(d.local), o)
 		}
-		return err
-	})
-	r := Result{Effect: None, Resource: c.Resource, Target: c.Target}
-	switch {
-	case err != nil && isInvalid(err):
-		r.Effect, r.Message = Invalid, err.Error()
-	case err != nil:
-		r.Effect, r.Message = Unknown, err.Error()
-	default:
-		r.take(c)
-	}
-	return r
+		return !apierrors.IsConflict(err) && !clusters.IsBrief(err), nil
+	}) // What it says last counts.
+	return c, err
 }
 
 func compareAs[T object.Object](ctx context.Context, d *differ, k scope.Kind[T], o T) (object.Comparison, error) {
 	return object.Comparer[T]{Kind: k, Options: d.compared, Target: d.target}.Compare(ctx, o)
 }
 
-// isInvalid reports whether an error can only be cured by another manifest.
-func isInvalid(err error) bool {
-	reason := cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason)
-	return slices.Contains([]xpv2.ConditionReason{
-		commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle,
-	}, reason)
-}
-
-// take fills in what a comparison has found.
-func (r *Result) take(c object.Comparison) {
-	r.Diff, r.Was = c.Operations, c.Reverse
+// take fills in what a comparison has found, or why it has found nothing.
+func (r *Result) take(c object.Comparison, err error) {
+	r.Resource, r.Target, r.Diff, r.Was = cmp.Or(c.Resource, r.Resource), c.Target, c.Operations, c.Reverse
 	switch {
+	case err != nil:
+		r.Effect, r.Messages = Unknown, []string{err.Error()}
+		switch cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason) { //nolint:exhaustive // Others may pass.
+		case commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle:
+			r.Effect = Invalid
+		}
+		return
 	case c.Missing:
 		r.Effect = Creates
 	case len(c.Operations) > 0 || c.Replaced != "":
@@ -261,14 +238,12 @@ func (r *Result) take(c object.Comparison) {
 	default:
 		return
 	}
-	var said []string
 	if c.Replaced != "" {
-		said = append(said, "it replaces "+c.Replaced)
+		r.Messages = append(r.Messages, "it replaces "+c.Replaced)
 	}
 	if !c.Allowed {
-		said = append(said, "the management policies do not allow that")
+		r.Messages = append(r.Messages, "the management policies do not allow that")
 	}
-	r.Message = strings.Join(said, "; ")
 }
 
 // nameOf names a manifest: its kind, namespace and name.

@@ -320,7 +320,7 @@ func (r row) check(t *testing.T, w world) {
 }
 
 // disagrees returns how a report differs from what a row wants and from what an Object says of its preview.
-func (r row) disagrees(t *testing.T, w world, o build.Object, report commandline.Report) string {
+func (r row) disagrees(t *testing.T, w world, o build.Object, report *commandline.Report) string {
 	t.Helper()
 	text, js := texts(t, report)
 	for _, s := range secretTexts {
@@ -343,7 +343,7 @@ func (r row) disagrees(t *testing.T, w world, o build.Object, report commandline
 	case effect == commandline.None:
 		fits = preview.Reason == commonv1.ReasonNoDifference
 	case effect == commandline.Unknown || effect == commandline.Invalid:
-		fits = strings.Contains(says, got.Message) && o.Observed().Diff == nil
+		fits = strings.Contains(says, strings.Join(got.Messages, "; ")) && o.Observed().Diff == nil
 	default:
 		fits = preview.Reason == commonv1.ReasonDifferent && ops == status
 	}

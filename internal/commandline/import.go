@@ -56,17 +56,18 @@ type importer struct {
 	config  map[string]any          // the reference of each
 	names   map[string]bool         // of the Objects so far
 	said    io.Writer
-	list    *unstructured.UnstructuredList
+	list    *Objects
 }
+
+// Objects are the Objects of resources.
+type Objects struct{ unstructured.UnstructuredList }
 
 // Import returns an Object for each resource that nobody controls and no Object has. It writes what it leaves out, and
 // why, a line each. The exit code is ExitUnknown if something could not be read.
-func Import(ctx context.Context, said io.Writer, o ImportOptions) (
-	list *unstructured.UnstructuredList, code int, err error,
-) {
-	m := &importer{options: o, said: said, names: map[string]bool{}, list: &unstructured.UnstructuredList{
-		Object: map[string]any{"apiVersion": "v1", "kind": "List"},
-	}}
+func Import(ctx context.Context, said io.Writer, o ImportOptions) (list *Objects, code int, err error) {
+	m := &importer{options: o, said: said, names: map[string]bool{}, list: &Objects{}}
+	m.list.SetAPIVersion("v1")
+	m.list.SetKind("List")
 	if err := m.connect(); err != nil {
 		return nil, ExitUnknown, err
 	}
@@ -218,9 +219,9 @@ func (m *importer) say(what, which, why string) {
 	_, _ = fmt.Fprintf(m.said, "%s: %s: %s\n", what, which, preflight.Printed(why))
 }
 
-// WriteYAML writes a list as documents.
-func WriteYAML(w io.Writer, list *unstructured.UnstructuredList) error {
-	for _, o := range list.Items {
+// WriteText writes Objects as YAML documents.
+func (l *Objects) WriteText(w io.Writer) error {
+	for _, o := range l.Items {
 		b, err := yaml.Marshal(o.Object)
 		if err == nil {
 			_, err = fmt.Fprintf(w, "---\n%s", b)

@@ -216,7 +216,7 @@ func TestImport(t *testing.T) {
 		if err != nil || code != 0 {
 			t.Fatalf("exit code %d, %v: %s", code, err, b.String())
 		}
-		if err := commandline.WriteYAML(&out, objects); err != nil {
+		if err := objects.WriteText(&out); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range secretTexts {

@@ -95,7 +95,7 @@ func (w world) file(t *testing.T, o build.Object) string {
 }
 
 // texts returns a report as a user sees it, in both formats.
-func texts(t *testing.T, r commandline.Report) (text, js string) {
+func texts(t *testing.T, r *commandline.Report) (text, js string) {
 	t.Helper()
 	var b, j strings.Builder
 	if err := r.WriteText(&b); err != nil {

@@ -37,7 +37,7 @@ func TestTrace(t *testing.T) {
 	says := func(which string, code int, want string) {
 		t.Helper()
 		kube.Eventually(t, "a trace of "+which, func() (bool, string) {
-			trace, err := commandline.TraceOf(t.Context(), local.Config(), w.namespace, which)
+			trace, err := commandline.Trace(t.Context(), local.Config(), w.namespace, which)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ cause: Object $L/db: Synced=False WaitingForReference: waiting for ConfigMap $L/
 `)
 
 	nobody := local.User(t, w.namespace+"-nobody")
-	if trace, err := commandline.TraceOf(t.Context(), nobody, w.namespace, "shop/shop"); err != nil ||
+	if trace, err := commandline.Trace(t.Context(), nobody, w.namespace, "shop/shop"); err != nil ||
 		trace.ExitCode != commandline.ExitUnknown {
 		t.Errorf("of what may not be read: want exit code 2, got %d, %v", trace.ExitCode, err)
 	}

@@ -28,32 +28,19 @@ const (
 // A Keeper caches the token of one Source. It mints the first one when it is needed. Its methods may be called
 // concurrently.
 type Keeper struct {
-	source  minter
+	tokens  oauth2.TokenSource
 	changed func()
 	minting singleflight.Group
 
-	mu      sync.Mutex
-	tokens  oauth2.TokenSource
-	renewed time.Time // when a token was last given up before its end
-	err     error     // of the last attempt, nil if it went well
-	again   time.Time // when a Source that has failed is asked again
+	mu    sync.Mutex
+	err   error     // of the last attempt, nil if it went well
+	again time.Time // when a Source that has failed is asked again
 }
 
 // NewKeeper returns a Keeper that works until the context ends. It calls changed when a Source that had failed gives a
 // token, and when one fails that had not.
 func NewKeeper(ctx context.Context, s Source, changed func()) *Keeper {
-	k := &Keeper{source: minter{ctx, s}, changed: changed}
-	k.tokens = oauth2.ReuseTokenSourceWithExpiry(nil, k.source, refreshEarly)
-	return k
-}
-
-// Renew gives up the token, which a server has refused, once a minute at most: it may refuse all of them.
-func (k *Keeper) Renew() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := time.Now(); now.Sub(k.renewed) >= time.Minute {
-		k.tokens, k.renewed = oauth2.ReuseTokenSourceWithExpiry(nil, k.source, refreshEarly), now
-	}
+	return &Keeper{tokens: oauth2.ReuseTokenSourceWithExpiry(nil, minter{ctx, s}, refreshEarly), changed: changed}
 }
 
 // Failure returns why there is no token, nil if there is one or that is not known. It asks nobody.
@@ -95,10 +82,7 @@ func (k *Keeper) Token() (*oauth2.Token, error) {
 
 // mint returns the token, a new one if it must, and notes whether there is one.
 func (k *Keeper) mint() (any, error) {
-	k.mu.Lock()
-	tokens := k.tokens
-	k.mu.Unlock()
-	t, err := tokens.Token()
+	t, err := k.tokens.Token()
 	if err != nil {
 		err = failedError{errors.Wrap(err, "cannot get a token of the identity")}
 	}

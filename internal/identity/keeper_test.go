@@ -137,23 +137,6 @@ func TestKeeperReplacesTokens(t *testing.T) {
 	})
 }
 
-// TestKeeperRenews shows that a token which is refused is replaced, and not again at once.
-func TestKeeperRenews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &counted{source: func(_ context.Context, attempt int) (*oauth2.Token, error) {
-			return &oauth2.Token{AccessToken: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(time.Hour)}, nil
-		}}
-		k := NewKeeper(t.Context(), s, func() {})
-		for _, want := range []string{"a", "b", "b", "c"} {
-			if token, err := k.Token(); err != nil || token.AccessToken != want {
-				t.Errorf("token: want %s, got %v, %v", want, token, err)
-			}
-			k.Renew()
-			time.Sleep(time.Minute / 2)
-		}
-	})
-}
-
 // TestWrap shows that the token replaces what the request has, and leaves the request as it is.
 func TestWrap(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

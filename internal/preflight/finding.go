@@ -129,9 +129,9 @@ func WriteJSON(w io.Writer, report any) error {
 // indent begins the lines that belong to a row: it is as wide as the columns before what the row is about.
 const indent = "                "
 
-// WriteTable writes a report for people: a row for each Finding, with why and cure below it, and a last line that says
+// WriteText writes a report for people: a row for each Finding, with why and cure below it, and a last line that says
 // what follows.
-func (r Report) WriteTable(w io.Writer) error {
+func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %6s  %s\n", "EFFECT", "COUNT", "WHAT")
 	for _, f := range r.Findings {

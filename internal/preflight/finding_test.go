@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestWriteTable(t *testing.T) {
+func TestWriteText(t *testing.T) {
 	r := Report{ExitCode: 1, Findings: []Finding{
 		{Effect: Refused, What: "Object", Count: 7, Names: []string{"a/b", "c\x1b[31m"}, Why: "so", Cure: "do this"},
 		{Effect: Kept, What: "ProviderConfig", Count: 12, Names: []string{"default"}},
@@ -90,7 +90,7 @@ kept         12  ProviderConfig
 Do the listed actions, and run this again before the migration.
 `
 	var got strings.Builder
-	if err := r.WriteTable(&got); err != nil {
+	if err := r.WriteText(&got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got.String()); diff != "" {

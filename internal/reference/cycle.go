@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -91,4 +94,42 @@ func cycleError(f Referrer, first node, next map[node]node) error {
 		errors.New("references form a cycle, so remove one of them: " + strings.Join(names, " -> ")),
 		commonv1.ReasonReferenceCycle,
 	}
+}
+
+// A node names an Object or, without a name, all Objects of a namespace.
+type node struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+// key returns the value of a node in the index.
+func (n node) key() string { return n.kind.String() + "/" + n.name.String() }
+
+// kindOf returns the kind of a pinned resource.
+func kindOf(p commonv1.PinnedReference) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(p.APIVersion, p.Kind)
+}
+
+// nameOf returns the namespace and name of a pinned resource.
+func nameOf(p commonv1.PinnedReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// pinOf returns the record of a resource that an Object refers to.
+func pinOf(gvk schema.GroupVersionKind, o metav1.Object) commonv1.PinnedReference {
+	return commonv1.PinnedReference{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID: o.GetUID(),
+	}
+}
+
+// pinned returns the node of a pinned Object.
+func pinned(p commonv1.PinnedReference) node { return node{kindOf(p).GroupKind(), nameOf(p)} }
+
+// describe names a resource for users.
+func describe(kind string, n types.NamespacedName) string {
+	if n.Namespace == "" {
+		return kind + " " + n.Name
+	}
+	return kind + " " + n.String()
 }

@@ -11,14 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -161,4 +166,19 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		}
 	}
 	return targetresource.Next(r.Poll, err, p.retry)
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr ctrl.Manager, o targetresource.Options) error {
+	base, b := targetresource.NewBase(mgr, o, scope.ApplicationResources(mgr.GetClient()), "workload")
+	r := &Reconciler{
+		Base: base, early: deletedearly.NewObjects[*resource](workloadv1alpha1.FinalizerResource),
+	}
+	b = b.Watches(&resource{}, r.early.Handler(),
+		builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
+	for _, c := range scope.NamespacedScopeConfigs() {
+		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
+	}
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }

@@ -1,13 +1,21 @@
 package commandline
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"os"
 
+	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -16,9 +24,65 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
-	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
+
+// stdin is the name of the standard input among files.
+const stdin = "-"
+
+// A document is one manifest of a file.
+type document struct {
+	*unstructured.Unstructured
+
+	at  string // the file, and which document of it
+	err error  // why there is no manifest
+}
+
+// read returns the manifests of a file, with those in lists one by one.
+func read(file string, in io.Reader) ([]document, error) {
+	if file != stdin {
+		f, err := os.Open(file) //nolint:gosec // The caller names it.
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot read manifests")
+		}
+		defer f.Close() //nolint:errcheck // It is only read.
+		in = f
+	}
+	var all []document
+	r := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	for i := 1; ; i++ {
+		text, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, errors.Wrapf(err, "cannot read %s", file)
+		}
+		all = append(all, parse(fmt.Sprintf("%s, document %d", file, i), text)...)
+	}
+}
+
+// parse returns the manifests of a text: none if there are only comments. Errors quote nothing of it.
+func parse(at string, text []byte) (all []document) {
+	u := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSONStrict(text)
+	switch {
+	case err == nil && bytes.Equal(raw, []byte("null")):
+		return nil
+	case err != nil, u.UnmarshalJSON(raw) != nil:
+		return []document{{at: at, err: errors.New("it is not YAML of a resource, or has a duplicate key")}}
+	case !u.IsList():
+		return []document{{Unstructured: u, at: at}}
+	}
+	err = u.EachListItem(func(o runtime.Object) error {
+		item, _ := o.(*unstructured.Unstructured) // As all items of such a list.
+		all = append(all, document{Unstructured: item, at: at})
+		return nil
+	})
+	if err != nil {
+		all = append(all, document{at: at, err: errors.New("its items are not resources")})
+	}
+	return all
+}
 
 // definitionOf returns the definition of the kind of a manifest, nil if the kind is not ours.
 func (d *differ) definitionOf(u *unstructured.Unstructured) *apiextensionsv1.CustomResourceDefinition {
@@ -60,7 +124,7 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 	o := newObject(gk)
 	switch {
 	case o != nil && decodes(o):
-		return o, d.compileObject(o)
+		return o, object.Compile(o, d.options.Connections.AllowCrossNamespace)
 	case o != nil: // The error quotes values.
 		wrong = append(wrong, "it is not an Object of "+u.GetAPIVersion())
 	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
@@ -93,25 +157,4 @@ func newObject(gk schema.GroupKind) object.Object {
 		return &mobjectv1alpha1.Object{}
 	}
 	return nil
-}
-
-// compileObject returns what is wrong with the queries and paths of an Object.
-func (d *differ) compileObject(o object.Object) (wrong []string) {
-	spec := o.Desired()
-	if q := spec.Readiness.CelQuery; q != "" {
-		if err := readiness.CheckQuery(q); err != nil {
-			wrong = append(wrong, "spec.readiness.celQuery: "+err.Error())
-		}
-	}
-	if err := object.CheckIgnoreFields(o); err != nil {
-		wrong = append(wrong, err.Error())
-	}
-	for _, r := range reference.Normalise(spec, reference.Rules{
-		Namespace: o.GetNamespace(), CrossNamespace: d.options.Connections.AllowCrossNamespace,
-	}) {
-		if r.Err != nil {
-			wrong = append(wrong, r.Err.Error())
-		}
-	}
-	return wrong
 }
