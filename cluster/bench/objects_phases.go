@@ -31,6 +31,7 @@ func (b *objectsBench) steps() []step {
 		{"restart", b.restart},
 		{"deletion of all Objects", b.deleteAll},
 		{"the floor again", b.secondFloor},
+		{"the chart of the documentation", b.drawChart},
 	}
 	if b.options.poll == 0 {
 		return steps

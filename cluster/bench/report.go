@@ -76,6 +76,7 @@ func (t table) rest(r rested) {
 	t.tally("", r.requests)
 	t.none("requests beside watches and leases", r.requests.sum())
 	t.row("CPU", seconds(r.cpu), "", "")
+	t.row("RSS, MB", fmt.Sprintf("%.0f", float64(r.rss)/mega), "", "")
 }
 
 // restart prints what a start with everything standing has asked, beside what is about the new object.

@@ -37,6 +37,7 @@ type rested struct {
 	lasted   time.Duration
 	requests tally
 	cpu      time.Duration
+	rss      int64 // bytes, at its end
 }
 
 // restarted is a start of the provider with everything standing.

@@ -71,8 +71,12 @@ func (b *bed) rest(ctx context.Context, d time.Duration) (r rested, err error) {
 	if err != nil {
 		return r, err
 	}
+	rss, err := b.provider.RSS()
+	if err != nil {
+		return r, err
+	}
 	t, err := b.since(begin)
-	return rested{lasted: d, cpu: after - before, requests: requests(slices.Concat(t...))}, err
+	return rested{lasted: d, cpu: after - before, requests: requests(slices.Concat(t...)), rss: rss}, err
 }
 
 // loadAverage is what other programs have to do with the numbers.

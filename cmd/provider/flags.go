@@ -179,7 +179,8 @@ func (f *flags) addFeatures(app *kingpin.Application) {
 }
 
 func (f *flags) addChangeLogs(app *kingpin.Application) {
-	app.Flag("enable-changelogs", "Send each change of a target to the change log service.").
+	app.Flag("enable-changelogs",
+		"Send each create, update and delete by Objects and PublishedResources to the change log service.").
 		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
 	app.Flag("changelogs-socket-path",
 		"Path of the Unix socket of the change log service.").

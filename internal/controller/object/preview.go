@@ -155,9 +155,14 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	return nil
 }
 
-// wanted returns what an apply can change of the resource, as it would be after one.
+// wanted returns what an apply can change of the resource, as it would be after one. If the resource has our label, it
+// keeps it: a server sets labels of a resource without any, as those of a Job from its template.
 func (e *remote) wanted(ctx context.Context) (map[string]any, error) {
-	u, err := e.ignored.Payload(e.live, e.Manifest, e.manager)
+	m := e.Manifest.DeepCopy()
+	if e.live != nil && targetresource.IsLabelled(e.live) {
+		_ = label(m) // Of labels that are not a map the target tells.
+	}
+	u, err := e.ignored.Payload(e.live, m, e.manager)
 	if err == nil {
 		u, err = e.Client(e.manager).DryRun(ctx, u)
 	}

@@ -244,6 +244,19 @@ func TestDryRunChangesNothing(t *testing.T) {
 	})
 }
 
+// TestDryRunOfJob shows that a dry run of a Job which is as it should be would change nothing, although a server gives a
+// Job without labels those of its template.
+func TestDryRunOfJob(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world) {
+		o := w.object(parse(t, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"`+w.target+`","name":"once"},
+			"spec":{"suspend":true,"template":{"metadata":{"labels":{"app":"once"}},
+				"spec":{"restartPolicy":"Never","containers":[{"name":"once","image":"once"}]}}}}`).Object)
+		createReady(t, w.c, o)
+		setDryRun(t, w.c, o, `"true"`)
+		awaitMessage(t, w.c, o, noDifference, "Applying the manifest would change nothing")
+	})
+}
+
 // TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names
 // another on a dry run, and that it still deletes that one when the manifest names it again.
 func TestDryRunForAnotherResource(t *testing.T) {

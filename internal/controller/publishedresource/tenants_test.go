@@ -44,8 +44,15 @@ func claims() []apisv1alpha2.PermissionClaim {
 // consumer makes a workspace that binds an APIExport and accepts some claims.
 func (s *shop) consumer(t *testing.T, export string, accepted ...apisv1alpha2.PermissionClaim) tenant {
 	t.Helper()
+	in := newTenant(t)
+	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, export, accepted...))
+	return in
+}
+
+// newTenant makes a workspace that has bound nothing yet.
+func newTenant(t *testing.T) tenant {
+	t.Helper()
 	path, cfg := workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, export, accepted...))
 	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
 	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	return tenant{Client: c, cfg: cfg, path: path, cluster: ns.Annotations["kcp.io/cluster"]}

@@ -123,10 +123,11 @@ type PublishedResourceSpec struct {
 	Projection *ResourceProjection `json:"projection,omitempty"`
 
 	// schemaUpdates decides which changes of the API on the service cluster are published. All (the default) publishes
-	// each change. Compatible publishes a change if the new schema accepts every object that the published schema
-	// accepts. It holds back any other change as a whole: the APIExport keeps its schema, objects are synced by it, and
-	// condition SchemaPublished has reason IncompatibleChange until the change is reverted or All is set. Changes of
-	// projection and resource.versions are always published.
+	// each change. Compatible publishes only a change after which every object that the published schema accepts is
+	// certainly accepted, for example a new optional field. It holds back any other change as a whole, for example
+	// another type, even a wider one: the APIExport keeps its schema, objects are synced by it, and condition
+	// SchemaPublished has reason IncompatibleChange until the change is reverted or All is set. Changes of projection
+	// and resource.versions are always published.
 	// +optional
 	// +kubebuilder:default=All
 	// +kubebuilder:validation:Enum=All;Compatible
