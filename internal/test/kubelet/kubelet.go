@@ -22,6 +22,7 @@ import (
 	"github.com/pkg/errors"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -118,7 +119,11 @@ func (k *Kubelet) sync(ctx context.Context) error {
 func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if p.Spec.NodeName == "" {
 		b := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
-		return errors.Wrap(k.c.SubResource("binding").Create(ctx, p, b), "cannot bind pod")
+		err := k.c.SubResource("binding").Create(ctx, p, b)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // It has gone, or goes.
+			return nil
+		}
+		return errors.Wrap(err, "cannot bind pod")
 	}
 	if running := k.running[p.GetUID()]; running != nil {
 		select {
