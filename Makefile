@@ -128,14 +128,10 @@ xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabiliti
 chart: tools.chart ## Build the Helm chart, which installs the provider without Crossplane: make chart VERSION=v1.2.3
 	@hack/chart.sh $(VERSION) $(CHART)
 
-# A registry of this machine has no certificate. Helm writes the time of the chart in the zone of the machine.
 .PHONY: release
 release: tools.xpkg tools.chart ## Build all that a release consists of, and push it: make release VERSION=v1.2.3 REGISTRY=host/organisation
 	@hack/release.sh $(VERSION) $(RELEASE)
-ifdef REGISTRY
-	crank xpkg push --package-files=$(subst $() ,$(COMMA),$(ARCHES:%=$(RELEASE)/provider-kcp-$(VERSION)-%.xpkg)) $(REGISTRY)/provider-kcp:$(VERSION)
-	TZ=UTC helm push $(if $(filter 127.0.0.1:%,$(REGISTRY)),--plain-http) $(RELEASE)/provider-kcp-$(VERSION:v%=%).tgz oci://$(REGISTRY)/charts
-endif
+	$(if $(REGISTRY),REGISTRY=$(REGISTRY) hack/push.sh $(VERSION) $(RELEASE))
 
 .PHONY: bench
 bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work.

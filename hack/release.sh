@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what a release consists of, in a new folder: for each architecture the package, the program, also for macOS, and its bill of
-# materials (SPDX); the Helm chart, the CustomResourceDefinitions in one file, the notes from CHANGELOG.md, and SHA256SUMS of all of
-# them. The same sources make the same files, to the byte.
+# materials (SPDX); the Helm chart, the CustomResourceDefinitions in one file, the digests of what is pushed, the notes from CHANGELOG.md,
+# and SHA256SUMS of all of them. The same sources make the same files, to the byte.
 #
 # Usage: hack/release.sh VERSION FOLDER     VERSION is v1.2.3, and has a section in CHANGELOG.md
 set -euo pipefail
@@ -50,6 +50,8 @@ for built_program in "$built"/provider-linux-* "$built"/provider-darwin-*; do
 	bill "$program" >"$program.spdx.json" || die "cannot write the bill of materials of $program"
 done
 touch -d @0 "$out"/* # Helm writes the time of the chart into the registry.
+(cd "$top" && go run ./hack/registry hack/push.sh "$version" "$out") >"$built/images.txt"
+mv "$built/images.txt" "$out/provider-kcp-$version-images.txt"
 cd "$out"
 sha256sum -- * >"$built/SHA256SUMS"
 mv "$built/SHA256SUMS" .

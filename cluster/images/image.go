@@ -15,8 +15,8 @@ import (
 const (
 	// programName is the one file of the image, in its root.
 	programName = "provider"
-	// nobody is the user of images without users. Crossplane runs the provider as 2000, which is nobody here either.
-	nobody = "65532"
+	// nobody is the user and the group of images without users. A cluster may run the provider as any other.
+	nobody = "65532:65532"
 	source = "https://github.com/crossplane-contrib/provider-kcp"
 )
 

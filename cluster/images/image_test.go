@@ -34,7 +34,7 @@ func TestImage(t *testing.T) {
 		Timeless                bool
 	}
 	want := facts{
-		Platform: "linux/arm64", User: "65532", Version: "v1.2.3", Entrypoint: []string{"/provider"}, Timeless: true,
+		Platform: "linux/arm64", User: "65532:65532", Version: "v1.2.3", Entrypoint: []string{"/provider"}, Timeless: true,
 	}
 	got := facts{
 		Platform: cf.Platform().String(), User: cf.Config.User,

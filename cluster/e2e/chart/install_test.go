@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,6 +29,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/openshift"
 )
 
 // Names of the guide.
@@ -79,12 +81,9 @@ func TestChart(t *testing.T) {
 	})
 }
 
-// installs shows that the commands of the guide publish an API, in a namespace that refuses pods with privileges.
+// installs shows that the commands of the guide publish an API, also in a project of OpenShift.
 func (s *stage) installs(t *testing.T) {
-	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}
-	kube.Create(t, s.c, restricted)
+	openshift.Project(t, s.c, namespace)
 	s.follow(t, "## Install")
 	for name := range packaged(t) {
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
@@ -208,6 +207,11 @@ func (s *stage) takesOn(t *testing.T) {
 	}
 	s.Run(t, strings.Replace(command, "helm install", "helm install --take-ownership", 1))
 	awaitField(t, s.c, true)
+	// A provider that loses its permissions while it starts ends with an error.
+	lease := &coordinationv1.Lease{ObjectMeta: build.Meta(namespace, "crossplane-leader-election-provider-kubernetes")}
+	kube.Await(t, s.c, lease, "the provider to run", func() (bool, string) {
+		return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", fmt.Sprint(lease.Spec)
+	})
 	s.remove(t)
 }
 

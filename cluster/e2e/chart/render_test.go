@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/openshift"
 )
 
 // rendered holds the resources that the chart renders, by kind, namespace and name.
@@ -162,15 +164,44 @@ func packaged(t *testing.T) map[string]*unstructured.Unstructured {
 
 // TestRights shows that with all kinds enabled the chart grants no right on kinds of ours that is not documented.
 func TestRights(t *testing.T) {
-	documented, file := &rbacv1.ClusterRole{}, filepath.Join(top, "examples", "rbac", "control-plane.yaml")
-	if err := yaml.Unmarshal(read(t, file), documented); err != nil {
-		t.Fatal(err)
+	var documented []string
+	for _, name := range []string{"control-plane.yaml", "service-cluster.yaml"} {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal(read(t, filepath.Join(top, "examples", "rbac", name)), role); err != nil {
+			t.Fatal(err)
+		}
+		documented = append(documented, build.Rights(role.Rules)...)
 	}
 	all := render(t, buildChart(t, "v0.1.0", t.TempDir()), "--set", "objects.enabled=true,applications.enabled=true")
 	for _, r := range build.Rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules) {
-		if !slices.Contains(build.Rights(documented.Rules), r) {
-			t.Errorf("the chart grants %q, and examples/rbac/control-plane.yaml does not", r)
+		if !slices.Contains(documented, r) {
+			t.Errorf("the chart grants %q, and neither control-plane.yaml nor service-cluster.yaml of examples/rbac does", r)
 		}
+	}
+}
+
+// TestOpenShift shows that OpenShift admits the pod of the chart as it is, and refuses those of values that lack what it
+// wants.
+func TestOpenShift(t *testing.T) {
+	c, chart := service.Client(t), buildChart(t, "v0.1.0", t.TempDir())
+	openshift.Project(t, c, "restricted")
+	for set, want := range map[string]string{
+		"replicas=2":                                             "",
+		"securityContext.runAsUser=65532":                        "must be in the range of the namespace",
+		"podSecurityContext.fsGroup=65532":                       "must be in the range of the namespace",
+		"podSecurityContext.runAsNonRoot=null":                   "runAsNonRoot != true",
+		"podSecurityContext.seccompProfile=null":                 "seccompProfile",
+		"securityContext.capabilities=null":                      "unrestricted capabilities",
+		"securityContext.allowPrivilegeEscalation=true":          "allowPrivilegeEscalation != false",
+		"extraVolumes[0].name=a,extraVolumes[0].hostPath.path=/": "restricted volume types",
+	} {
+		t.Run(set, func(t *testing.T) {
+			d := as[appsv1.Deployment](t, render(t, chart, "--set", set), "Deployment/kcp-sync/sync")
+			_, err := openshift.Admit(t, c, "restricted", d.Spec.Template.Spec)
+			if want == "" && err != nil || want != "" && !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("want %q, got %v", want, err)
+			}
+		})
 	}
 }
 

@@ -59,7 +59,7 @@ func TestRelease(t *testing.T) {
 		"SHA256SUMS", "notes.md", "provider-kcp-1.2.3.tgz", "provider-kcp-v1.2.3-amd64.xpkg",
 		"provider-kcp-v1.2.3-arm64.xpkg", "provider-kcp-v1.2.3-crds.yaml",
 		"provider-kcp-v1.2.3-darwin-amd64", "provider-kcp-v1.2.3-darwin-amd64.spdx.json",
-		"provider-kcp-v1.2.3-darwin-arm64", "provider-kcp-v1.2.3-darwin-arm64.spdx.json",
+		"provider-kcp-v1.2.3-darwin-arm64", "provider-kcp-v1.2.3-darwin-arm64.spdx.json", "provider-kcp-v1.2.3-images.txt",
 		"provider-kcp-v1.2.3-linux-amd64", "provider-kcp-v1.2.3-linux-amd64.spdx.json",
 		"provider-kcp-v1.2.3-linux-arm64", "provider-kcp-v1.2.3-linux-arm64.spdx.json",
 	}
@@ -76,6 +76,13 @@ func TestRelease(t *testing.T) {
 	if got := strings.Count(string(content["provider-kcp-v1.2.3-crds.yaml"]),
 		"\nkind: CustomResourceDefinition\n"); got != len(packagedKinds(t)) {
 		t.Errorf("kinds in one file: want %d, got %d", len(packagedKinds(t)), got)
+	}
+	listed := ""
+	for _, name := range slices.Sorted(maps.Keys(digests)) {
+		listed += name + "@" + digests[name] + "\n"
+	}
+	if diff := cmp.Diff(listed, string(content["provider-kcp-v1.2.3-images.txt"])); diff != "" {
+		t.Errorf("images: -in the registry, +in the list:\n%s", diff)
 	}
 	program := "provider-kcp-v1.2.3-linux-" + runtime.GOARCH
 	listsModules(t, content[program+".spdx.json"], content[program])

@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/pkg/errors"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -119,7 +119,11 @@ func (k *Kubelet) sync(ctx context.Context) error {
 func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if p.Spec.NodeName == "" {
 		b := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
-		return errors.Wrap(k.c.SubResource("binding").Create(ctx, p, b), "cannot bind pod")
+		err := k.c.SubResource("binding").Create(ctx, p, b)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // It has gone, or goes.
+			return nil
+		}
+		return errors.Wrap(err, "cannot bind pod")
 	}
 	if running := k.running[p.GetUID()]; running != nil {
 		select {
@@ -145,7 +149,12 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 		return client.IgnoreNotFound(err)
 	}
 	container := p.Spec.Containers[0]
-	entrypoint, err := unpack(container.Image, root)
+	image, err := k.unpack(ctx, p, root)
+	if err != nil {
+		return err
+	}
+	entrypoint := image.Entrypoint[0]
+	user, err := user(p, image)
 	if err != nil {
 		return err
 	}
@@ -161,7 +170,7 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	process, err := provider.Start(provider.Options{
 		Binary: entrypoint, Dir: filepath.Join(k.logs, string(p.GetUID())), Args: append(container.Args, "--debug"),
 		Env:       append(environment(p), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
-		Container: &provider.Container{Root: root, User: uint32(*container.SecurityContext.RunAsUser)},
+		Container: &provider.Container{Root: root, User: user},
 	})
 	if err != nil {
 		return err
@@ -177,24 +186,17 @@ func (k *Kubelet) Processes() int {
 	return len(k.running)
 }
 
-// unpack writes the files of an image to a folder, and returns its entrypoint.
-func unpack(image, dir string) (entrypoint string, err error) {
-	ref, err := name.ParseReference(image)
-	if err != nil {
-		return "", errors.Wrapf(err, "cannot parse %q", image)
+// user returns the user of a container: that of its security context, that of its pod, or that of its image.
+func user(p *corev1.Pod, image v1.Config) (uint32, error) {
+	if c := p.Spec.Containers[0].SecurityContext; c != nil && c.RunAsUser != nil {
+		return uint32(*c.RunAsUser), nil
 	}
-	img, err := remote.Image(ref)
-	if err != nil {
-		return "", errors.Wrapf(err, "cannot pull %q", image)
+	if c := p.Spec.SecurityContext; c != nil && c.RunAsUser != nil {
+		return uint32(*c.RunAsUser), nil
 	}
-	cf, err := img.ConfigFile()
-	if err != nil {
-		return "", errors.Wrap(err, "cannot read configuration of image")
-	}
-	if len(cf.Config.Entrypoint) != 1 {
-		return "", errors.Errorf("want an image that needs no arguments, got entrypoint %v", cf.Config.Entrypoint)
-	}
-	return cf.Config.Entrypoint[0], extract(img, dir)
+	id, _, _ := strings.Cut(image.User, ":")
+	n, err := strconv.ParseUint(id, 10, 32)
+	return uint32(n), errors.Wrap(err, "cannot see that the user of the image is not root")
 }
 
 // mount writes the volumes of a pod.
