@@ -103,6 +103,10 @@ func (m *migration) installFormer(t *testing.T) {
 	}
 	manifests := strings.NewReplacer("IMAGE", image, "REGISTRY", registry()).Replace(string(former))
 	m.shell.Run(t, "kubectl apply -f - <<'END'\n"+manifests+"END\n")
+	m.shell.Run(t, "kubectl wait provider.pkg.crossplane.io/provider-kubernetes --for=condition=Healthy --timeout=60s")
+	platform := build.Resource("pkg.crossplane.io/v1", "Configuration", "", "platform")
+	platform.Object["spec"] = map[string]any{"package": registry() + "/platform:v1.0.0"}
+	kube.Create(t, m.c, platform) // Before, Crossplane would install what it depends on.
 	m.shell.Run(t, "kubectl wait configuration.pkg.crossplane.io/platform --for=condition=Healthy --timeout=60s")
 }
 
