@@ -36,9 +36,7 @@ func goBack(t *testing.T, c, tc client.Client, former []*subject, at bed, shell 
 	all := append(slices.Clone(former), meanwhile...)
 	awaitSynced(t, c, all)
 
-	back := guide.Commands(t, page, "## Go back")
-	shell.Run(t, back[0])
-	shell.Run(t, back[1])
+	shell.RunAll(t, guide.Commands(t, page, "## Go back"))
 	awaitSilence(t)
 	forget(t, c, meanwhile)
 	awaitSilence(t)
@@ -46,7 +44,7 @@ func goBack(t *testing.T, c, tc client.Client, former []*subject, at bed, shell 
 		t.Error(err)
 	}
 	before, m := snapshot(t, tc, all), mark(t)
-	shell.Run(t, back[2])
+	shell.RunAll(t, guide.Commands(t, page, "### Back without Crossplane"))
 	p.run(t, "--certs-dir=", "--poll=2s")
 	awaitBack(t, c, tc, all)
 	for name, is := range snapshot(t, tc, all) {

@@ -30,6 +30,7 @@ var (
 	runtimes    = schema.GroupVersionResource{
 		Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "deploymentruntimeconfigs",
 	}
+	locks   = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "locks"}
 	secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 )
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	pkgv1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,21 @@ func (w *workloads) addPackage(from string, u *unstructured.Unstructured) {
 	if config != "" && strings.HasPrefix(repository(of), from) {
 		w.used[config] = struct{}{}
 	}
+}
+
+// judgeDependents adds the packages in Crossplane's Lock that depend on the former provider.
+func judgeDependents(t *tally, from string, u *unstructured.Unstructured) error {
+	lock := pkgv1beta1.Lock{}
+	if err := decode(u, &lock); err != nil {
+		return err
+	}
+	for _, p := range lock.Packages {
+		if slices.ContainsFunc(p.Dependencies, func(d pkgv1beta1.Dependency) bool { return repository(d.Package) == from }) {
+			t.add(refused("package that depends on "+from, "Crossplane would install "+from+" again",
+				"take the dependency out: docs/how-to/migrate-from-provider-kubernetes.md, step 3"), p.Name)
+		}
+	}
+	return nil
 }
 
 // judge adds which providers run that are to be stopped first.

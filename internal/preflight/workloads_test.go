@@ -178,3 +178,30 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 		})
 	}
 }
+
+func TestJudgeDependents(t *testing.T) {
+	const lock = `
+apiVersion: pkg.crossplane.io/v1beta1
+kind: Lock
+metadata: {name: lock}
+packages:
+  - {name: peer-1, apiVersion: pkg.crossplane.io/v1, kind: Provider, version: v1.4.1, dependencies: [],
+     source: example.org/crossplane-contrib/provider-kubernetes}
+  - {name: platform-1, apiVersion: pkg.crossplane.io/v1, kind: Configuration, version: v1.0.0,
+     source: example.org/platform, dependencies: [
+       {package: example.org/crossplane-contrib/provider-helm, constraints: ">=v0"},
+       {package: example.org/crossplane-contrib/provider-kubernetes, constraints: ">=v0"}]}
+  - {name: other-1, apiVersion: pkg.crossplane.io/v1, kind: Configuration, version: v1.0.0, source: example.org/other,
+     dependencies: [{package: example.org/provider-kubernetes-extras, constraints: ">=v0"}]}
+`
+	tally := newTally()
+	if err := judgeDependents(tally, ProviderKubernetes, read(t, lock)); err != nil {
+		t.Fatal(err)
+	}
+	want := []Finding{one("platform-1", refused("package that depends on provider-kubernetes",
+		"Crossplane would install provider-kubernetes again",
+		"take the dependency out: docs/how-to/migrate-from-provider-kubernetes.md, step 3"))}
+	if diff := cmp.Diff(want, tallied(tally)); diff != "" {
+		t.Errorf("packages that depend on the former provider: -want, +got:\n%s", diff)
+	}
+}
