@@ -138,7 +138,7 @@ ifdef REGISTRY
 endif
 
 .PHONY: bench
-bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work.
+bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work, BENCH="-stages 5000x10x1 memory" memory.
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
