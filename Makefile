@@ -134,7 +134,7 @@ release: tools.xpkg tools.chart ## Build all that a release consists of, and pus
 	$(if $(REGISTRY),REGISTRY=$(REGISTRY) hack/push.sh $(VERSION) $(RELEASE))
 
 .PHONY: bench
-bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work.
+bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=shards measures replicas that share the work, BENCH="-stages 5000x10x1 memory" memory.
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools

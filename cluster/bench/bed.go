@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -56,6 +57,24 @@ func newBed(o options, control *server, servers ...*server) (*bed, error) {
 		return nil, errors.Wrap(err, "cannot make folder")
 	}
 	return &bed{options: o, dir: dir, servers: servers, control: control, end: func() error { return nil }}, nil
+}
+
+// newFleet starts a control plane and the targets. Callers stop the bed, also beside an error, unless it is nil.
+func newFleet(ctx context.Context, o options) (*bed, []*server, error) {
+	control := &server{name: "control plane"}
+	b, err := newBed(o, control, control)
+	if err != nil {
+		return nil, nil, err
+	}
+	starters := []local.Starter{b.cluster(control)}
+	for i := range o.targets {
+		target := &server{name: fmt.Sprintf("target %d", i+1)}
+		b.servers, starters = append(b.servers, target), append(starters, b.cluster(target))
+	}
+	if err := b.start(ctx, starters...); err != nil {
+		return b, b.servers[1:], err
+	}
+	return b, b.servers[1:], b.prepare(ctx)
 }
 
 // start starts the servers.

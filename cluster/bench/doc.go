@@ -1,8 +1,9 @@
 // Command bench measures what the provider costs, on real servers:
 //
-//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] [-targets 1] PART...
+//	bench -provider _output/bin/provider [-n 1000] [-watch] [-poll 30s] [-configs 40] [-targets 1]
+//	      [-stages 1000x1x1] PART...
 //
-// A part is objects, sync or shards.
+// A part is objects, sync, shards or memory.
 //
 // Each part starts its servers with audit logs and runs everything one after the other, in one run, so that it meets
 // the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual
@@ -49,6 +50,14 @@
 // A replica that starts in place of one that was stopped does not wait for a Lease. Each user may read all of its
 // target, so that each connection shows the ConfigMaps of all Objects there. All replicas and all servers are on one
 // machine, so that times of three replicas are not those of three machines.
+//
+// # Memory
+//
+// A control plane, and targets with several users each, so that each user has a connection and watches of its own. Each
+// stage adds Objects of a size, spread over all users, or more users: 1000x1x1,100x100x1,0x0x3 are 1,000 Objects of 1 KB,
+// then 100 more of 100 KB, and then three users in place of one for each target. Measured are a process that creates
+// the Objects of a stage, and one that is started with all of them standing: peak, memory at the end of a rest, how much
+// of it lives, and CPU.
 //
 // A target that is missed is marked as such and no failure: the exit code is 0 unless something did not work at all.
 package main

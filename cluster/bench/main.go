@@ -15,7 +15,8 @@ import (
 )
 
 const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] [-watch] " +
-	"[-poll DURATION] [-configs PROVIDERCONFIGS] [-targets CLUSTERS] objects|sync|shards ...\n"
+	"[-poll DURATION] [-configs PROVIDERCONFIGS] [-targets CLUSTERS] [-stages STAGES] " +
+	"objects|sync|shards|memory ...\n"
 
 // Exit codes.
 const (
@@ -32,7 +33,8 @@ type options struct {
 	watch    bool          // whether Objects ask for a watch, without which provider-kubernetes keeps none
 	poll     time.Duration // how often the provider polls, if that is measured in place of drift and rest
 	configs  int           // ProviderConfigs that replicas share
-	targets  int           // clusters that these lead to
+	targets  int           // clusters that the ProviderConfigs lead to
+	stages   stages        // what the memory is measured of
 }
 
 // A part is one thing to measure, on servers of its own.
@@ -53,11 +55,11 @@ type step struct {
 
 // parts start what measures each part. What they return is to be stopped, also beside an error, unless it is nil.
 var parts = map[string]func(context.Context, options) (part, error){
-	"objects": newObjectsBench, "sync": newSyncBench, "shards": newShardsBench,
+	"objects": newObjectsBench, "sync": newSyncBench, "shards": newShardsBench, "memory": newMemoryBench,
 }
 
 func main() {
-	o := options{}
+	o := options{stages: stages{{objects: 1000, size: 1, sets: 1}}}
 	flag.StringVar(&o.provider, "provider", "_output/bin/provider", "path of the built provider")
 	flag.StringVar(&o.crds, "crds", "package/crds", "folder of the CustomResourceDefinitions")
 	flag.IntVar(&o.n, "n", 1000, "how many objects")
@@ -65,7 +67,9 @@ func main() {
 	flag.BoolVar(&o.watch, "watch", false, "let Objects have spec.watch: true")
 	flag.DurationVar(&o.poll, "poll", 0, "measure a poll at this interval in place of drift and rest")
 	flag.IntVar(&o.configs, "configs", 40, "how many ProviderConfigs replicas share")
-	flag.IntVar(&o.targets, "targets", 1, "how many clusters the ProviderConfigs lead to that replicas share")
+	flag.IntVar(&o.targets, "targets", 1, "how many clusters the ProviderConfigs lead to, for shards and memory")
+	flag.Var(&o.stages, "stages", "what memory measures, one after the other: new Objects x KB of each manifest x "+
+		"sets of credentials for each cluster, such as 1000x1x1,100x100x1,0x0x3")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
 	known := flag.NArg() > 0 && o.n > 0 && o.configs > 0 && o.targets > 0

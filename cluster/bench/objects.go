@@ -44,13 +44,18 @@ func newConfigMap(name string) *corev1.ConfigMap {
 
 // newObject returns an Object that keeps a ConfigMap of its own name through a ProviderConfig.
 func (b *bed) newObject(name, providerConfig string) (*objectv1alpha2.Object, error) {
-	manifest, err := json.Marshal(newConfigMap(name))
+	return b.newObjectOf(newConfigMap(name), providerConfig)
+}
+
+// newObjectOf returns an Object of the same name as the ConfigMap that it keeps.
+func (b *bed) newObjectOf(cm *corev1.ConfigMap, providerConfig string) (*objectv1alpha2.Object, error) {
+	manifest, err := json.Marshal(cm)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode manifest")
 	}
 	o := &objectv1alpha2.Object{
 		TypeMeta:   metav1.TypeMeta{APIVersion: objectv1alpha2.GroupVersion.String(), Kind: commonv1.ObjectKind},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: cm.Name},
 	}
 	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: providerConfig}
 	o.Spec.Watch = b.options.watch

@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
-	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
 
 // shards is how many replicas share the work.
@@ -38,22 +37,11 @@ type replica struct {
 
 // newShardsBench starts a control plane and the targets.
 func newShardsBench(ctx context.Context, o options) (part, error) {
-	control := &server{name: "control plane"}
-	b, err := newBed(o, control, control)
-	if err != nil {
+	b, targets, err := newFleet(ctx, o)
+	if b == nil {
 		return nil, err
 	}
-	p := &shardsBench{bed: b}
-	starters := []local.Starter{b.cluster(control)}
-	for i := range o.targets {
-		target := &server{name: fmt.Sprintf("target %d", i+1)}
-		p.targets, starters = append(p.targets, target), append(starters, b.cluster(target))
-	}
-	b.servers = append(b.servers, p.targets...)
-	if err := p.start(ctx, starters...); err != nil {
-		return p, err
-	}
-	return p, p.prepare(ctx)
+	return &shardsBench{bed: b, targets: targets}, err
 }
 
 // steps measure one process and then several.

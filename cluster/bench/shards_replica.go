@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
@@ -88,32 +82,11 @@ func (b *shardsBench) takeRest(ctx context.Context, got *sharing) error {
 		if r.got.rss, err = r.RSS(); err != nil {
 			return err
 		}
-		if r.got.heap, err = r.liveHeap(ctx); err != nil {
+		if r.got.heap, err = liveHeap(ctx, r.Process); err != nil {
 			return err
 		}
 	}
 	t, err := b.since(begin)
 	got.requests = requests(slices.Concat(t...))
 	return err
-}
-
-// liveHeap returns how many bytes the last garbage collection has left.
-func (r *replica) liveHeap(ctx context.Context) (int64, error) {
-	const metric = "go_gc_heap_live_bytes "
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Metrics(), nil)
-	if err != nil {
-		return 0, errors.Wrap(err, "cannot make request")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, errors.Wrap(err, "cannot read metrics")
-	}
-	defer func() { _ = res.Body.Close() }()
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if v, ok := strings.CutPrefix(lines.Text(), metric); ok {
-			n, err := strconv.ParseFloat(v, 64)
-			return int64(n), errors.Wrap(err, "cannot read "+metric)
-		}
-	}
-	return 0, errors.New("cannot find " + metric)
 }
