@@ -54,10 +54,10 @@
 // # Memory
 //
 // A control plane, and targets with several users each, so that each user has a connection and watches of its own. Each
-// stage adds Objects of a size, spread over all users, or more users: 1000x1x1,100x100x1,0x0x3 are 1,000 Objects of 1 KB,
-// then 100 more of 100 KB, and then three users in place of one for each target. Measured are a process that creates
-// the Objects of a stage, and one that is started with all of them standing: peak, memory at the end of a rest, how much
-// of it lives, and CPU.
+// stage adds Objects of a size, spread over all users, or more users: 1000x1x1,100x100x1,0x0x3 are 1,000 Objects of 1
+// KB, then 100 more of 100 KB, and then three users in place of one for each target. Measured are a process that
+// creates the Objects of a stage, and one that is started with all of them standing: peak, memory at the end of a rest,
+// how much of it lives, and CPU.
 //
 // A target that is missed is marked as such and no failure: the exit code is 0 unless something did not work at all.
 package main

@@ -209,15 +209,15 @@ func HideSecret(err error, content map[string]any, secretFields ...string) error
 		s.Details = &d
 	}
 	s.Message = fmt.Sprintf("the server responds with reason %s%s; its message is omitted, because it may repeat "+
-		"values of Secrets", s.Reason, inOurWords(s))
+		"values of Secrets", s.Reason, withoutValues(s))
 	if slices.Sort(fields); len(fields) > 0 {
 		s.Message += ": " + strings.Join(slices.Compact(fields), ", ")
 	}
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-// inOurWords returns what we know of an answer beyond its reason.
-func inOurWords(s metav1.Status) string {
+// withoutValues returns what we know of an answer beyond its reason.
+func withoutValues(s metav1.Status) string {
 	err := &apierrors.StatusError{ErrStatus: s}
 	switch {
 	case IsQuotaExceeded(err):

@@ -143,7 +143,7 @@ func (o Options) credentials(
 	}
 	return o.resolve(ctx, c, reader{
 		namespace: by.Namespace, tenant: c.Tenant,
-		get: func(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
+		get: func(ctx context.Context, i informer.WatchRequest) (*unstructured.Unstructured, error) {
 			return local.Get(ctx, by, purposeCredentials, i)
 		},
 	})

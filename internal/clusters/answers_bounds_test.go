@@ -88,7 +88,7 @@ func TestPages(t *testing.T) {
 			strings.TrimSuffix(strings.Repeat(item+",", perPage), ","))
 	})
 	owner := informer.Owner{Controller: "c"}
-	i := informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
+	i := informer.WatchRequest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
 	var err error
 	eventually(t, "a refusal", func() bool {
 		_, err = c.Watches().Get(t.Context(), owner, "test", i)
@@ -146,7 +146,7 @@ func TestFlood(t *testing.T) {
 	const most = maxTenantList + 16*mebibyte // with what is on its way
 	f := &flood{}
 	c := serve(t, f.ServeHTTP)
-	_, err := c.Watches().Get(t.Context(), informer.Owner{Controller: "c"}, "test", informer.Interest{
+	_, err := c.Watches().Get(t.Context(), informer.Owner{Controller: "c"}, "test", informer.WatchRequest{
 		Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
 	})
 	if !informer.IsNotSynced(err) {

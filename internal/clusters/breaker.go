@@ -40,8 +40,8 @@ const (
 	connectPatience = 250 * time.Millisecond
 )
 
-// A sight is what is known of a target.
-type sight struct {
+// A targetHealth is what is known of a target.
+type targetHealth struct {
 	err     error     // why no request may pass: errConnecting, or what the last probe died of
 	since   time.Time // when the target was last found not to answer
 	version string    // what the target reported last, empty for nothing
@@ -51,10 +51,10 @@ type sight struct {
 }
 
 // isKnown reports whether the target has been probed.
-func (s sight) isKnown() bool { return !errors.Is(s.err, errConnecting) }
+func (s targetHealth) isKnown() bool { return !errors.Is(s.err, errConnecting) }
 
-// A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
-// through while the target answers.
+// A breaker stands between a cluster's clients and its response guard. It gives each request a deadline, and lets
+// requests through while the target answers.
 type breaker struct {
 	next   http.RoundTripper // set before the first request
 	url    string            // what a probe asks for
@@ -66,7 +66,7 @@ type breaker struct {
 	probes *rate.Limiter   // of repeated ones, which connections to one address may share
 
 	mu      sync.Mutex
-	seen    sight
+	seen    targetHealth
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
 	// spell is the time for which the target answers. Its end gives up all requests that wait.
 	spell    context.Context //nolint:containedctx // Each request has one of its own, too.
@@ -75,7 +75,7 @@ type breaker struct {
 
 func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
 	b := &breaker{
-		seen: sight{err: errConnecting},
+		seen: targetHealth{err: errConnecting},
 		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
 		probes: rate.NewLimiter(rate.Inf, 1),
 	}
@@ -85,7 +85,7 @@ func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *
 }
 
 // look returns what is known of the target.
-func (b *breaker) look() sight {
+func (b *breaker) look() targetHealth {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seen
@@ -115,7 +115,7 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := b.paths.call(req)
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer context.AfterFunc(spell, func() { cancel(context.Cause(spell)) })()
-	defer time.AfterFunc(slowAfter, func() { b.suspect() }).Stop()
+	defer time.AfterFunc(slowAfter, func() { b.startProbing() }).Stop()
 	defer time.AfterFunc(c.timeout(req.Method), func() { cancel(unreachableError{cause: errSlow}) }).Stop()
 	res, err := b.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
@@ -230,8 +230,9 @@ func (b *breaker) noteCredentials(accepted bool) {
 	}
 }
 
-// suspect has the target probed until it answers, by one goroutine. The channel is closed when the first probe is over.
-func (b *breaker) suspect() <-chan struct{} {
+// startProbing has the target probed until it answers, by one goroutine. The channel is closed when the first probe is
+// over.
+func (b *breaker) startProbing() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.decided == nil {
@@ -244,7 +245,7 @@ func (b *breaker) suspect() <-chan struct{} {
 // await waits until it is known whether the target answers.
 func (b *breaker) await(ctx context.Context) {
 	select {
-	case <-b.suspect():
+	case <-b.startProbing():
 	case <-ctx.Done():
 	}
 }

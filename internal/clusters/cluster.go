@@ -110,7 +110,7 @@ func (c *Cluster) In(logical string) (dynamic.Interface, error) {
 // Get returns a resource, nil if it does not exist: from the watch, which wakes the owner from then on, or by a request
 // if the cluster refuses that. The result is shared and must not be changed. The error satisfies informer.IsNotSynced
 // as long as the watch has not begun.
-func (c *Cluster) Get(ctx context.Context, o informer.Owner, p informer.Purpose, i informer.Interest,
+func (c *Cluster) Get(ctx context.Context, o informer.Owner, p informer.Purpose, i informer.WatchRequest,
 ) (*unstructured.Unstructured, error) {
 	u, err := c.watches.Get(ctx, o, p, i)
 	if !informer.IsDenied(err) {
@@ -120,7 +120,7 @@ func (c *Cluster) Get(ctx context.Context, o informer.Owner, p informer.Purpose,
 }
 
 // Read asks the cluster for a resource, and returns nil if it does not exist.
-func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
+func (c *Cluster) Read(ctx context.Context, i informer.WatchRequest) (*unstructured.Unstructured, error) {
 	u, err := c.Resource(i.Resource, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !IsUnserved(err) {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.

@@ -87,7 +87,7 @@ type reader struct {
 	namespace string // of the owner
 	tenant    string // empty for an operator
 	// get reads from the control plane.
-	get func(context.Context, informer.Interest) (*unstructured.Unstructured, error)
+	get func(context.Context, informer.WatchRequest) (*unstructured.Unstructured, error)
 }
 
 // read fills in credentials.
@@ -138,11 +138,11 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
 }
 
-// interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is
-// in its own.
-func (r reader) interest(ref *xpv2.SecretKeySelector) informer.Interest {
+// watchRequest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a
+// namespace is in its own.
+func (r reader) watchRequest(ref *xpv2.SecretKeySelector) informer.WatchRequest {
 	n := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, r.tenant), Name: ref.Name}
-	return informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
+	return informer.WatchRequest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
 }
 
 // document returns what a source holds.
@@ -197,7 +197,7 @@ func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte
 	if ref == nil {
 		return nil, errors.New("credentials source Secret needs secretRef")
 	}
-	i := r.interest(ref)
+	i := r.watchRequest(ref)
 	u, err := r.get(ctx, i)
 	if err != nil {
 		return nil, err

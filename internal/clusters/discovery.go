@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// lookAgain is how long it counts as known that a target does not serve a kind.
-	lookAgain = 2 * time.Second
+	// unservedFor is how long it counts as known that a target does not serve a kind.
+	unservedFor = 2 * time.Second
 	// forgetAfter is when that is forgotten.
 	forgetAfter = 2 * time.Minute
 )
@@ -129,8 +129,8 @@ func (k *kinds) Authorized(ctx context.Context, o informer.Owner) error {
 func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	if a := k.known[gvk]; time.Since(a.at) >= lookAgain {
-		k.known[gvk] = answer{at: time.Now().Add(-lookAgain)}
+	if a := k.known[gvk]; time.Since(a.at) >= unservedFor {
+		k.known[gvk] = answer{at: time.Now().Add(-unservedFor)}
 	}
 }
 
@@ -139,7 +139,7 @@ func (k *kinds) mapping(gvk schema.GroupVersionKind) (m Mapping, settled bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	a := k.known[gvk]
-	return a.Mapping, a.Mapping != (Mapping{}) || time.Since(a.at) < lookAgain
+	return a.Mapping, a.Mapping != (Mapping{}) || time.Since(a.at) < unservedFor
 }
 
 // ask returns how the target serves a kind, which it asks for unless that is known when its turn comes. Of other kinds

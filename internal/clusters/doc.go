@@ -35,7 +35,7 @@
 //
 // # Layers of a connection
 //
-// A request passes, in this order, the deadline and the breaker, which are one layer, the wall and the fence:
+// A request passes, in this order, the deadline and the breaker, which are one layer, the response guard and the fence:
 //
 //   - A read has 10 seconds, a list 60, a write 35, and the headers of a watch 10. Each request ends with the context
 //     of its pass, but for those of Discovery, whose methods take none.

@@ -28,7 +28,7 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 	}
 	t.Cleanup(r.Close)
 	clusters := []*Cluster{r.Local()}
-	<-r.Local().breaker.suspect() // One connection after the other: what dials at the same time does not share.
+	<-r.Local().breaker.startProbing() // One connection after the other: what dials at the same time does not share.
 	for i, url := range []string{"", s.URL + "/services/x" + AllClusters} {
 		name := strconv.Itoa(i)
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
@@ -36,7 +36,7 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 		if c == nil {
 			t.Fatal(err)
 		}
-		<-c.breaker.suspect()
+		<-c.breaker.startProbing()
 		clusters = append(clusters, c)
 	}
 	return clusters[0], clusters[1], clusters[2]

@@ -91,7 +91,7 @@ func TestOutageWakesUsersLate(t *testing.T) {
 
 	s.CloseClientConnections()
 	s.Close()
-	c.breaker.suspect()
+	c.breaker.startProbing()
 	awaitHealth(t, r, config, "the target to be lost", func(h Health) bool { return IsUnreachable(h.Err) })
 	if n := woken.Load(); n > users {
 		t.Errorf("users woken by an outage that begins: want none, got %d", n-users)
@@ -169,7 +169,7 @@ func TestBreakerTellsOfTLS(t *testing.T) {
 	defer s.Close()
 	plain := strings.Replace(s.URL, "https://", "http://", 1)
 	b, _, _ := newTestBreaker(t, plain)
-	b.next = newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths, b.next)
+	b.next = newRoutes(Addresses{}, nil)[identity.WriterTenant].responseGuard(b.paths, b.next)
 	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "write https://") {
 		t.Errorf("want an error that names https://, got %v", err)
 	}
@@ -184,7 +184,7 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, down := newTestBreaker(t, s.URL)
-	b.suspect()
+	b.startProbing()
 	await(t, "the first probe", up)
 	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
 	defer timer.Stop()

@@ -35,7 +35,7 @@ func TestOneAddressIsProbedInTurn(t *testing.T) {
 				return httptest.NewRecorder().Result(), nil
 			})
 			breakers = append(breakers, b)
-			b.suspect()
+			b.startProbing()
 		}
 		synctest.Wait()
 		if n := probes.Swap(0); n != many {

@@ -269,7 +269,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 	a.config.Wrap(limitHeaders)
 	a.config.Wrap(a.route.fence.Wrap) // Behind all that waits.
 	a.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		c.breaker.next = a.route.wall(c.breaker.paths, next)
+		c.breaker.next = a.route.responseGuard(c.breaker.paths, next)
 		return c.breaker
 	})
 	if a.tokens != nil {
@@ -283,7 +283,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 	if err := c.dial(ctx, a.route, r); err != nil {
 		return nil, errors.Wrap(err, "cannot create a client from the kubeconfig")
 	}
-	c.breaker.suspect()
+	c.breaker.startProbing()
 	return c, nil
 }
 

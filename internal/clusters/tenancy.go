@@ -234,7 +234,7 @@ func (o Options) admitNamespace(ctx context.Context, local *Cluster, by informer
 	if len(selectors) == 0 {
 		return err
 	}
-	i := informer.Interest{
+	i := informer.WatchRequest{
 		Resource: namespaces, NamespacedName: types.NamespacedName{Name: by.Namespace}, Stream: informer.StreamByName,
 	}
 	// It is not asked for where it cannot be watched: nobody would notice that a label goes.

@@ -40,7 +40,7 @@ const (
 	StreamLabelledInNamespace
 	// StreamByName is the stream of the one resource, labelled or not.
 	StreamByName
-	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects,
+	// StreamBySelector is the stream of the resources in the namespace that the request's own selector selects,
 	// labelled or not. An empty one selects all.
 	StreamBySelector
 	// StreamNames is the stream of the names of all resources that a selector selects. See Names.
@@ -54,9 +54,9 @@ const (
 	StreamAllWorkspacesMetadata
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
+// An WatchRequest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
 // StreamNames and those of all workspaces, which have no name, all resources of that stream.
-type Interest struct {
+type WatchRequest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
 	Resource schema.GroupVersionResource
@@ -65,8 +65,8 @@ type Interest struct {
 	Selector string
 }
 
-// key returns what all interests in a stream have in common.
-func (i Interest) key() Interest {
+// key returns what all watch requests in a stream have in common.
+func (i WatchRequest) key() WatchRequest {
 	switch i.Stream {
 	case StreamLabelled:
 		i.NamespacedName = types.NamespacedName{}
@@ -78,7 +78,7 @@ func (i Interest) key() Interest {
 }
 
 // of returns what the owners of a resource of a stream are registered for: the resource itself, or all of the stream.
-func (i Interest) of(n types.NamespacedName) types.NamespacedName {
+func (i WatchRequest) of(n types.NamespacedName) types.NamespacedName {
 	if i.Stream <= StreamByName {
 		return n
 	}
@@ -104,7 +104,7 @@ type Options struct {
 	PageSize int64
 }
 
-// A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
+// A Purpose tells the watch requests of one owner apart, so that each can be replaced without the others.
 type Purpose string
 
 // notSyncedError is what Get returns until the first list has arrived.

@@ -30,9 +30,9 @@ func TestLooks(t *testing.T) {
 		name := func() types.NamespacedName { return types.NamespacedName{Name: string(rune('a' + random.IntN(4)))} }
 		woken, s := sync.Map{}, &script{}
 		set := NewSet(scriptClient{script: s}, Options{Wake: func(o Owner) { woken.Store(o, true) }})
-		looks := map[looker]map[Interest]bool{} // true since the last Done
-		streams := func() map[Interest]int {
-			all := map[Interest]int{}
+		looks := map[looker]map[WatchRequest]bool{} // true since the last Done
+		streams := func() map[WatchRequest]int {
+			all := map[WatchRequest]int{}
 			for _, by := range looks {
 				for i := range by {
 					all[i.key()]++
@@ -47,14 +47,14 @@ func TestLooks(t *testing.T) {
 			switch random.IntN(8) {
 			case 0:
 				set.Done(o, l.purpose)
-				maps.DeleteFunc(looks[l], func(_ Interest, looked bool) bool { return !looked })
+				maps.DeleteFunc(looks[l], func(_ WatchRequest, looked bool) bool { return !looked })
 				for i := range looks[l] {
 					looks[l][i] = false
 				}
 			case 1, 2, 3:
 				n, want, got := name(), map[Owner]bool{}, map[Owner]bool{}
 				for l, by := range looks {
-					of := func(i Interest) bool { return i.NamespacedName == n }
+					of := func(i WatchRequest) bool { return i.NamespacedName == n }
 					if l.Owner != o && slices.ContainsFunc(slices.Collect(maps.Keys(by)), of) {
 						want[l.Owner] = true
 					}
@@ -66,12 +66,12 @@ func TestLooks(t *testing.T) {
 					t.Fatalf("step %d: a change of %s wakes: -want, +got:\n%s", step, n, diff)
 				}
 			default:
-				i := Interest{NamespacedName: name(), Stream: Stream(random.IntN(3))}
+				i := WatchRequest{NamespacedName: name(), Stream: Stream(random.IntN(3))}
 				if streams()[i.key()] == 0 {
 					starts++
 				}
 				if looks[l] == nil {
-					looks[l] = map[Interest]bool{}
+					looks[l] = map[WatchRequest]bool{}
 				}
 				looks[l][i] = true
 				if _, err := set.Get(t.Context(), o, l.purpose, i); err != nil {
@@ -80,7 +80,7 @@ func TestLooks(t *testing.T) {
 			}
 			if random.IntN(50) == 0 {
 				set.Forget(o)
-				maps.DeleteFunc(looks, func(l looker, _ map[Interest]bool) bool { return l.Owner == o })
+				maps.DeleteFunc(looks, func(l looker, _ map[WatchRequest]bool) bool { return l.Owner == o })
 			}
 			if got, want := len(set.streams), len(streams()); got != want {
 				t.Fatalf("step %d: want %d streams, got %d", step, want, got)
@@ -99,7 +99,7 @@ func TestLooksWaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, began := NewSet(scriptClient{script: &script{streams: true}}, Options{Wake: func(Owner) {}}), time.Now()
 		for _, n := range []string{"a", "b", "c"} {
-			i := Interest{NamespacedName: types.NamespacedName{Name: n}, Stream: StreamByName}
+			i := WatchRequest{NamespacedName: types.NamespacedName{Name: n}, Stream: StreamByName}
 			if _, err := set.Get(t.Context(), Owner{}, "test", i); !IsNotSynced(err) {
 				t.Errorf("want no list, got %v", err)
 			}

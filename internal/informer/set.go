@@ -22,9 +22,9 @@ type Set struct {
 	cancel   context.CancelFunc
 	restored rate.Sometimes
 
-	mu       sync.Mutex           // guards who looks at streams, too
-	kicked   time.Time            // when the Set was kicked last
-	streams  map[Interest]*stream // by what all of their interests have in common
+	mu       sync.Mutex               // guards who looks at streams, too
+	kicked   time.Time                // when the Set was kicked last
+	streams  map[WatchRequest]*stream // by what all of their watch requests have in common
 	watchers map[Owner]*watcher
 }
 
@@ -35,15 +35,15 @@ type watcher struct {
 	tracked []tracked
 }
 
-// tracked are the interests of an owner for one purpose: first those that it has looked at since the last Done.
+// tracked are the watch requests of an owner for one purpose: first those that it has looked at since the last Done.
 type tracked struct {
-	purpose   Purpose
-	interests []Interest
-	looked    int
-	early     bool // since then it has waited in vain for a first list
+	purpose       Purpose
+	watchRequests []WatchRequest
+	looked        int
+	early         bool // since then it has waited in vain for a first list
 }
 
-// of returns the interests for a purpose, which may be none.
+// of returns the watch requests for a purpose, which may be none.
 func (w *watcher) of(p Purpose) *tracked {
 	i := slices.IndexFunc(w.tracked, func(t tracked) bool { return t.purpose == p })
 	if i < 0 {
@@ -56,15 +56,15 @@ func (w *watcher) of(p Purpose) *tracked {
 func NewSet(c dynamic.Interface, o Options) *Set {
 	s := &Set{
 		client: c, options: o, restored: rate.Sometimes{Interval: restoreMost},
-		streams: map[Interest]*stream{}, watchers: map[Owner]*watcher{},
+		streams: map[WatchRequest]*stream{}, watchers: map[Owner]*watcher{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
-// track has an owner woken when what an interest shows changes, and returns its stream and whether to wait for that.
-// Streams start when they get their first owner and stop when they lose their last.
-func (s *Set) track(o Owner, p Purpose, i Interest) (st *stream, wait bool) {
+// track has an owner woken when what a watch request shows changes, and returns its stream and whether to wait for
+// that. Streams start when they get their first owner and stop when they lose their last.
+func (s *Set) track(o Owner, p Purpose, i WatchRequest) (st *stream, wait bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watchers[o]
@@ -73,13 +73,13 @@ func (s *Set) track(o Owner, p Purpose, i Interest) (st *stream, wait bool) {
 		s.watchers[o] = w
 	}
 	t, st := w.of(p), s.stream(i)
-	at := slices.Index(t.interests, i)
+	at := slices.Index(t.watchRequests, i)
 	if at < 0 {
-		at, t.interests = len(t.interests), append(t.interests, i)
+		at, t.watchRequests = len(t.watchRequests), append(t.watchRequests, i)
 		st.count(i, w, 1)
 	}
 	if at >= t.looked {
-		t.interests[at], t.interests[t.looked] = t.interests[t.looked], t.interests[at]
+		t.watchRequests[at], t.watchRequests[t.looked] = t.watchRequests[t.looked], t.watchRequests[at]
 		t.looked++
 	}
 	return st, !t.early
@@ -92,27 +92,27 @@ func (s *Set) Done(o Owner, p Purpose) {
 	defer s.mu.Unlock()
 	if w := s.watchers[o]; w != nil {
 		t := w.of(p)
-		s.release(w, t.interests[t.looked:])
-		t.interests = slices.Delete(t.interests, t.looked, len(t.interests))
+		s.release(w, t.watchRequests[t.looked:])
+		t.watchRequests = slices.Delete(t.watchRequests, t.looked, len(t.watchRequests))
 		t.looked, t.early = 0, false
 	}
 }
 
-// Wakes reports whether an owner is woken when what an interest shows changes, for a purpose.
-func (s *Set) Wakes(o Owner, p Purpose, i Interest) bool {
+// Wakes reports whether an owner is woken when what a watch request shows changes, for a purpose.
+func (s *Set) Wakes(o Owner, p Purpose, i WatchRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watchers[o]
-	return w != nil && slices.Contains(w.of(p).interests, i)
+	return w != nil && slices.Contains(w.of(p).watchRequests, i)
 }
 
-// Forget drops all interests of an owner.
+// Forget drops all watch requests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.watchers[o]; w != nil {
 		for _, t := range w.tracked {
-			s.release(w, t.interests)
+			s.release(w, t.watchRequests)
 		}
 	}
 	delete(s.watchers, o)
@@ -121,7 +121,7 @@ func (s *Set) Forget(o Owner) {
 // Get returns the resource an owner is interested in, nil if the cluster does not hold it. From then on the owner is
 // woken when that changes, see Done. The result is shared: it must not be changed. An error satisfies IsNotSynced or
 // IsDenied, or is that of Unreadable.
-func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i Interest) (u *unstructured.Unstructured, err error) {
+func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i WatchRequest) (u *unstructured.Unstructured, err error) {
 	err = s.look(ctx, o, p, i, func(st *store) { u = unpacked(st.get(i.NamespacedName)) })
 	if u != nil && err == nil {
 		err = Unreadable(u)
@@ -129,9 +129,10 @@ func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i Interest) (u *unstr
 	return u, err
 }
 
-// List returns all resources of the stream of an interest, sorted by namespace and name, under the conditions of Get.
-// Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
-func (s *Set) List(ctx context.Context, o Owner, p Purpose, i Interest) (all []*unstructured.Unstructured, err error) {
+// List returns all resources of the stream of a watch request, sorted by namespace and name, under the conditions of
+// Get. Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
+func (s *Set) List(ctx context.Context, o Owner, p Purpose, i WatchRequest,
+) (all []*unstructured.Unstructured, err error) {
 	read := func(st *store) { all = allUnpacked(st.find("", "")) }
 	if err = s.look(ctx, o, p, i, read); IsFailing(err) {
 		s.mu.Lock()
@@ -145,15 +146,15 @@ func (s *Set) List(ctx context.Context, o Owner, p Purpose, i Interest) (all []*
 
 // Names returns the names of the resources of a selection, sorted by namespace and name. All who are interested in the
 // selection are woken when a name comes or goes, and not when a resource changes otherwise. Errors are those of Get.
-func (s *Set) Names(ctx context.Context, o Owner, p Purpose, i Interest) (names []types.NamespacedName, err error) {
+func (s *Set) Names(ctx context.Context, o Owner, p Purpose, i WatchRequest) (names []types.NamespacedName, err error) {
 	err = s.look(ctx, o, p, i, func(st *store) { names = st.names() })
 	return names, err
 }
 
-// look waits a little for the first list of the stream of an interest, and reads what it shows. If the list arrives
+// look waits a little for the first list of the stream of a watch request, and reads what it shows. If the list arrives
 // later, the owner is woken, and until Done does not wait for others. The lock is held while it reads: a stream that is
 // denied is emptied after that is known.
-func (s *Set) look(ctx context.Context, o Owner, p Purpose, i Interest, read func(*store)) error {
+func (s *Set) look(ctx context.Context, o Owner, p Purpose, i WatchRequest, read func(*store)) error {
 	st, wait := s.track(o, p, i)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -204,7 +205,7 @@ func (s *Set) carriers(r schema.GroupVersionResource, n types.NamespacedName) (s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, kind := range []Stream{StreamLabelled, StreamLabelledInNamespace, StreamByName} {
-		if st := s.streams[Interest{Resource: r, NamespacedName: n, Stream: kind}.key()]; st != nil {
+		if st := s.streams[WatchRequest{Resource: r, NamespacedName: n, Stream: kind}.key()]; st != nil {
 			stores = append(stores, st.store)
 		}
 	}
@@ -225,8 +226,8 @@ func (s *Set) Kick() {
 // Close stops all streams.
 func (s *Set) Close() { s.cancel() }
 
-// stream returns the stream of an interest, started if need be. The caller holds the lock.
-func (s *Set) stream(i Interest) *stream {
+// stream returns the stream of a watch request, started if need be. The caller holds the lock.
+func (s *Set) stream(i WatchRequest) *stream {
 	st, ok := s.streams[i.key()]
 	if !ok {
 		st = newStream(s, i.key())
@@ -235,9 +236,9 @@ func (s *Set) stream(i Interest) *stream {
 	return st
 }
 
-// release ends interests of an owner. The caller holds the lock.
-func (s *Set) release(w *watcher, interests []Interest) {
-	for _, i := range interests {
+// release ends watch requests of an owner. The caller holds the lock.
+func (s *Set) release(w *watcher, watchRequests []WatchRequest) {
+	for _, i := range watchRequests {
 		if st, ok := s.streams[i.key()]; ok {
 			st.count(i, w, -1)
 			s.leave(st)

@@ -135,7 +135,7 @@ func (s *source) canResume(ctx context.Context, version string) bool {
 }
 
 // listWatch returns what lists and watches the resources of a stream.
-func listWatch[T runtime.Object](i Interest, selector string,
+func listWatch[T runtime.Object](i WatchRequest, selector string,
 	list func(context.Context, metav1.ListOptions) (T, error),
 	begin func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) cache.ListerWatcherWithContext {

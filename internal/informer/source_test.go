@@ -200,7 +200,7 @@ func TestGuard(t *testing.T) {
 					o.IsSame = s.isSame
 				}
 				set := NewSet(scriptClient{script: s}, o)
-				set.track(Owner{}, "test", Interest{})
+				set.track(Owner{}, "test", WatchRequest{})
 				time.Sleep(time.Minute) // A watch that ends at once counts as failed.
 				tc.do(s)
 				time.Sleep(10 * retryFailed)
@@ -220,7 +220,7 @@ func TestStalledList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{streams: true}
 		set := NewSet(scriptClient{script: s}, Options{Wake: func(Owner) {}})
-		set.track(Owner{}, "test", Interest{})
+		set.track(Owner{}, "test", WatchRequest{})
 		time.Sleep(listMost + retryFailed)
 		set.Close()
 		synctest.Wait()

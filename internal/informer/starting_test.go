@@ -43,9 +43,9 @@ func TestRefusedAtStart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, set := refusing()
 				tc.begin(set, func() {
-					set.track(Owner{}, "test", Interest{})
+					set.track(Owner{}, "test", WatchRequest{})
 					synctest.Wait()
-					if _, err := set.Get(t.Context(), Owner{}, "test", Interest{}); !IsDenied(err) {
+					if _, err := set.Get(t.Context(), Owner{}, "test", WatchRequest{}); !IsDenied(err) {
 						t.Errorf("want a refusal, got %v", err)
 					}
 				})
@@ -54,7 +54,7 @@ func TestRefusedAtStart(t *testing.T) {
 				s.fails = nil
 				s.mu.Unlock()
 				time.Sleep(retryDenied / 2) // Before a stream that is denied for good would be tried again.
-				if u, err := set.Get(t.Context(), Owner{}, "test", Interest{}); err != nil {
+				if u, err := set.Get(t.Context(), Owner{}, "test", WatchRequest{}); err != nil {
 					t.Errorf("%s Got %v, %v", tc.reason, u, err)
 				}
 				set.Close()
@@ -69,7 +69,7 @@ func TestRefusedAtStart(t *testing.T) {
 func TestLookInsistsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, set := refusing()
-		i := Interest{Stream: StreamAllWorkspaces}
+		i := WatchRequest{Stream: StreamAllWorkspaces}
 		set.track(Owner{}, "test", i)
 		time.Sleep(2 * retryFailed)
 		once := s.asks()

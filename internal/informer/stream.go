@@ -44,7 +44,7 @@ type listener = atomic.Pointer[func(types.NamespacedName)]
 
 // A stream is one list and watch, and those who look at it. The lock of its Set guards the latter.
 type stream struct {
-	key    Interest
+	key    WatchRequest
 	set    *Set
 	store  *store
 	source *source
@@ -55,7 +55,7 @@ type stream struct {
 	kick   chan struct{} // ends a rest
 	synced chan struct{} // closed when the first list has arrived or the server has refused
 
-	owners map[types.NamespacedName]map[*watcher]int // how many interests they have, by what these are registered for
+	owners map[types.NamespacedName]map[*watcher]int // how many watch requests they have, by what these are registered for
 	missed map[*watcher]int                          // owners that looked before the first list
 	tables map[*listener]struct{}
 	lists  int // how many lists have arrived
@@ -65,7 +65,7 @@ type stream struct {
 }
 
 // newStream starts a stream. The caller holds the lock.
-func newStream(set *Set, key Interest) *stream {
+func newStream(set *Set, key WatchRequest) *stream {
 	s := &stream{
 		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
 		owners: map[types.NamespacedName]map[*watcher]int{}, missed: map[*watcher]int{},
@@ -245,8 +245,8 @@ func (s *stream) wake(owners map[*watcher]int, but Owner) {
 	}
 }
 
-// count counts an interest of an owner, or one less. The caller holds the lock.
-func (s *stream) count(i Interest, w *watcher, more int) {
+// count counts a watch request of an owner, or one less. The caller holds the lock.
+func (s *stream) count(i WatchRequest, w *watcher, more int) {
 	n := s.key.of(i.NamespacedName)
 	if s.owners[n] == nil {
 		s.owners[n] = map[*watcher]int{}

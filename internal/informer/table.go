@@ -27,9 +27,9 @@ type Table struct {
 	listener listener
 }
 
-// Table joins the stream of an interest, or starts it. Close leaves it again. All Tables of one stream have the same
-// key, which may be nil.
-func (s *Set) Table(i Interest, key Key) *Table {
+// Table joins the stream of a watch request, or starts it. Close leaves it again. All Tables of one stream have the
+// same key, which may be nil.
+func (s *Set) Table(i WatchRequest, key Key) *Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stream(i)

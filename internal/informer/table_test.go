@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	changed := make(chan types.NamespacedName, 100)
 	open := func(tell chan types.NamespacedName) *Table {
-		table := s.Table(Interest{
+		table := s.Table(WatchRequest{
 			Resource: secrets, Stream: StreamBySelector, NamespacedName: types.NamespacedName{Namespace: ns},
 		},
 			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
@@ -89,7 +89,7 @@ func TestTableEndsWithSet(t *testing.T) {
 	}
 	s := NewSet(d, Options{Wake: func(Owner) {}})
 	open := func(resource string) *Table {
-		return s.Table(Interest{
+		return s.Table(WatchRequest{
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Stream: StreamBySelector,
 		}, nil)
 	}

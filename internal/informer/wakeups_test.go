@@ -75,8 +75,8 @@ type believer struct {
 	writes   map[Owner]int // writes that an owner is to do in its next pass
 }
 
-func (b *believer) interest(o Owner) Interest {
-	i := Interest{
+func (b *believer) watchRequest(o Owner) WatchRequest {
+	i := WatchRequest{
 		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		NamespacedName: types.NamespacedName{Namespace: b.namespace, Name: o.Name},
 	}
@@ -99,7 +99,7 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 	writes := b.writes[o]
 	b.writes[o] = 0
 	b.mu.Unlock()
-	i := b.interest(o)
+	i := b.watchRequest(o)
 	for n := range writes {
 		answer, err := b.client.Apply(ctx, o.Name, configMapOf(o.Name, "true", fmt.Sprint(time.Now(), n)),
 			metav1.ApplyOptions{FieldManager: "test", Force: true})
@@ -127,7 +127,7 @@ func (b *believer) pass(ctx context.Context, o Owner) error {
 }
 
 // selected returns what a stream of a selection shows of it: names, or versions.
-func (b *believer) selected(ctx context.Context, o Owner, i Interest) (any, error) {
+func (b *believer) selected(ctx context.Context, o Owner, i WatchRequest) (any, error) {
 	if i.Stream == StreamNames {
 		return b.set.Names(ctx, o, "test", i)
 	}
@@ -177,7 +177,7 @@ func TestNoWakeUpIsMissed(t *testing.T) {
 	b := &believer{
 		namespace: ns, queue: workqueue.NewTyped[Owner](), believes: map[Owner]string{}, writes: map[Owner]int{},
 	}
-	b.client = live.Resource(b.interest(Owner{}).Resource).Namespace(ns)
+	b.client = live.Resource(b.watchRequest(Owner{}).Resource).Namespace(ns)
 	b.set = NewSet(d, Options{Selector: "managed=true", Metadata: m, Wake: b.queue.Add})
 	t.Cleanup(b.set.Close)
 	owners := []Owner{{Controller: "names"}, {Controller: "selected"}}

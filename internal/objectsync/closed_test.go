@@ -64,7 +64,7 @@ func TestClosedDestinations(t *testing.T) {
 					looked = looked || n.Name == "tls"
 					return u, nil
 				})
-			w.input.MayLook = func(namespace string) bool {
+			w.input.MayRead = func(namespace string) bool {
 				if namespace == w.cluster {
 					t.Error("the namespace of the copy is no matter")
 				}

@@ -74,7 +74,7 @@ func newFinder(p *pass, both related.View) *finder {
 // hasOthers reports whether a namespace of the service cluster has, or was made for, copies of other workspaces alone,
 // as its label tells. To look at it is a watch.
 func (p *pass) hasOthers(namespace string) (bool, error) {
-	if p.in.MayLook != nil && !p.in.MayLook(namespace) {
+	if p.in.MayRead != nil && !p.in.MayRead(namespace) {
 		return false, ErrTooManyNamespaces
 	}
 	u, err := p.in.Service.Cache(Namespaces).Get(types.NamespacedName{Name: namespace})
@@ -243,7 +243,7 @@ func (f *finder) checkNamespace(r *copyRule, namespace string) (refused, err err
 		return nil, err
 	case refused != nil:
 		return errors.Wrap(ErrClosed, refused.Error()), nil
-	case f.in.MayLook != nil && !f.in.MayLook(namespace):
+	case f.in.MayRead != nil && !f.in.MayRead(namespace):
 		return ErrTooManyNamespaces, nil
 	}
 	return nil, nil

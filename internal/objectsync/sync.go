@@ -24,9 +24,9 @@ type Input struct {
 	Holders   Holders
 	// Object is the name of the object in the workspace.
 	Object types.NamespacedName
-	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows
+	// MayRead asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows
 	// all.
-	MayLook func(namespace string) bool
+	MayRead func(namespace string) bool
 	// Claimed is what is known of LabelCopiesOf on namespaces of the service cluster, by their names. Nil knows none.
 	Claimed *sync.Map
 	// InStep are the related objects that the last pass has left in step with their copies. A pass keeps them up to date,

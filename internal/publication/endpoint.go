@@ -65,11 +65,11 @@ type streams struct {
 // open opens the streams of copies and states.
 func (s *streams) open() {
 	c := s.config
-	s.copies = c.Service.Watches().Table(informer.Interest{
+	s.copies = c.Service.Watches().Table(informer.WatchRequest{
 		Resource: c.Sync.Primary.Service.GroupVersionResource, Stream: informer.StreamBySelector,
 		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
 	}, objectsync.KeyOf)
-	s.states = c.Service.Watches().Table(informer.Interest{
+	s.states = c.Service.Watches().Table(informer.WatchRequest{
 		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
 	}, objectsync.KeyOf)
@@ -106,7 +106,7 @@ func (s *streams) allEndpoints() []*endpoint {
 // join opens the streams of an endpoint. Changed is called with the name in them of each object that changes there.
 func (s *streams) join(url string, cluster *clusters.Cluster, changed func(*endpoint, types.NamespacedName)) *endpoint {
 	e := &endpoint{url: url, cluster: cluster}
-	e.objects = cluster.Watches().Table(informer.Interest{
+	e.objects = cluster.Watches().Table(informer.WatchRequest{
 		Resource: s.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
 	}, nil)
 	e.objects.Listen(func(n types.NamespacedName) { changed(e, n) })
@@ -155,7 +155,7 @@ func (s *streams) relatedBy(k need) (*informer.Table, error) {
 	}
 	cluster := s.config.Service
 	r := k.resource.Value()
-	i := informer.Interest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamMetadata}
+	i := informer.WatchRequest{Resource: r, NamespacedName: k.NamespacedName, Stream: informer.StreamMetadata}
 	if k.Name != "" {
 		i.Stream = informer.StreamByName
 	}

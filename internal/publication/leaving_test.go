@@ -177,7 +177,7 @@ func (m *leaving) isSeen(o *tenant) (*unstructured.Unstructured, bool) {
 func (m *leaving) isKnown() bool {
 	return !m.told.Untold && !slices.ContainsFunc(m.shards, func(s *shard) bool {
 		return slices.Contains(m.told.Endpoints, s.Endpoint) &&
-			(!s.Listed || s.denied && time.Since(s.since) >= lookAgain)
+			(!s.Listed || s.denied && time.Since(s.since) >= recheckAfter)
 	})
 }
 

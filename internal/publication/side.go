@@ -23,9 +23,9 @@ import (
 const (
 	// echoMax is how long a deletion is waited for to be seen.
 	echoMax = 5 * time.Second
-	// lookAgain is how long an answer holds whether a resource is served, and when an object is looked for again of which
-	// nothing is known.
-	lookAgain = 10 * time.Second
+	// recheckAfter is how long an answer holds whether a resource is served, and when an object is looked for again of
+	// which nothing is known.
+	recheckAfter = 10 * time.Second
 )
 
 // compositeFinalizer is what Crossplane has on each composite resource that it has composed.
@@ -207,8 +207,8 @@ func (rd reader) ready(t *informer.Table) error {
 	return gone
 }
 
-// A servedLook is whether the service cluster has served a resource.
-type servedLook struct {
+// A discoveryResult is whether the service cluster has served a resource.
+type discoveryResult struct {
 	is bool
 	at time.Time
 }
@@ -216,12 +216,12 @@ type servedLook struct {
 // serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
 func (w *syncWorker) serves(r schema.GroupResource) bool {
 	if known, ok := w.served.Load(r); ok {
-		if last, _ := known.(servedLook); time.Since(last.at) < lookAgain {
+		if last, _ := known.(discoveryResult); time.Since(last.at) < recheckAfter {
 			return last.is
 		}
 	}
 	is, err := serves(w.config.Service, r)
-	w.served.Store(r, servedLook{is: is || err != nil, at: time.Now()})
+	w.served.Store(r, discoveryResult{is: is || err != nil, at: time.Now()})
 	return is || err != nil
 }
 

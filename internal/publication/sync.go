@@ -31,7 +31,7 @@ type syncWorker struct {
 	streams    *streams
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
-	served     sync.Map          // schema.GroupResource to servedLook
+	served     sync.Map          // schema.GroupResource to discoveryResult
 	inStep     sync.Map          // objectsync.Primary to what objectsync.Input has of it
 }
 
@@ -42,7 +42,7 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 	synced, err := p.run()
 	switch {
 	case errors.Is(err, errUnknown):
-		w.objects.queue.AddAfter(item, lookAgain)
+		w.objects.queue.AddAfter(item, recheckAfter)
 		return
 	case p.gone:
 		p.forget()
@@ -212,7 +212,7 @@ func recoverPanic(err *error) {
 func (p *pass) load() (source *unstructured.Unstructured, err error) {
 	w := p.worker
 	p.input = objectsync.Input{
-		MayLook: p.mayLook,
+		MayRead: p.mayRead,
 		Workspace: objectsync.Workspace{
 			Side: emptySide, Workspace: gotemplate.Workspace{Cluster: p.item.Cluster, Path: p.home.Path},
 		},
@@ -319,8 +319,8 @@ func (p *pass) need(k need) {
 	p.worker.needs.add(p.item, k)
 }
 
-// mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
-func (p *pass) mayLook(namespace string) bool {
+// mayRead reports whether a namespace of the service cluster may be looked at for the workspace.
+func (p *pass) mayRead(namespace string) bool {
 	k, ok := p.worker.needs.claim(p.item, namespace)
 	if ok {
 		p.needs[k] = struct{}{}

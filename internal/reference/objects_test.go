@@ -196,12 +196,12 @@ func TestHandler(t *testing.T) {
 			want:   all,
 		},
 		"Finalizer": {
-			reason: "A finalizer is of interest for the one it is of.",
+			reason: "A finalizer is of watchRequest for the one it is of.",
 			change: bump(func(o client.Object) { o.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "reading"}) }),
 			want:   []string{"reading"},
 		},
 		"ForeignFinalizer": {
-			reason: "One of somebody else is of interest for nobody.",
+			reason: "One of somebody else is of watchRequest for nobody.",
 			change: bump(func(o client.Object) { o.SetFinalizers([]string{"example.org/theirs"}) }),
 		},
 	} {

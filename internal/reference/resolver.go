@@ -202,7 +202,7 @@ func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map
 	is, _ := r.others.Load(o.node())
 	known, _ := is.(*unstructured.Unstructured)
 	if known == nil || known.GetUID() != o.GetUID() || known.GetResourceVersion() != o.GetResourceVersion() {
-		i := ref.interest()
+		i := ref.watchRequest()
 		i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
 		u, err := r.options.Cluster.Read(ctx, i)
 		if err != nil || u == nil {
@@ -316,9 +316,9 @@ func mayHaveStatus(gvk schema.GroupVersionKind) bool {
 // purposeReferences are the resources an Object refers to.
 const purposeReferences informer.Purpose = "references"
 
-// interest says through which stream the resource of a reference is seen.
-func (r *Reference) interest() informer.Interest {
-	i := informer.Interest{
+// watchRequest says through which stream the resource of a reference is seen.
+func (r *Reference) watchRequest() informer.WatchRequest {
+	i := informer.WatchRequest{
 		Resource: r.mapping.Resource, NamespacedName: r.NamespacedName, Stream: informer.StreamByName,
 	}
 	if r.Selector != "" {
@@ -331,7 +331,7 @@ func (r *Reference) interest() informer.Interest {
 // those, from itself.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable {
-		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.interest())
+		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.watchRequest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot read the resource of a reference")
 		}
@@ -346,7 +346,7 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 // ask reads the resources that a reference names from the control plane.
 func (r *Resolver) ask(ctx context.Context, ref *Reference) (us []*unstructured.Unstructured, err error) {
 	if ref.Selector == "" {
-		u, err := r.options.Cluster.Read(ctx, ref.interest())
+		u, err := r.options.Cluster.Read(ctx, ref.watchRequest())
 		if u != nil {
 			us = append(us, u)
 		}

@@ -14,11 +14,12 @@
 // lists the Leases with each look, and takes one whose holder has not renewed it for its whole duration, by the clock
 // of the replica alone.
 //
-// Another number of slots. The Lease without a number is that of the one slot of K = 1. With more slots it is the gate
-// that each process passes after it has got its Lease, and before it works: it reads the gate, lists the Leases, and
-// writes to the gate unless that has changed. If it finds that a process of another number holds a Lease, it gives its
-// own up and tries again later. Of two processes the one that passes later sees the Lease of the other. A gate shows
-// that somebody has passed, so that a process of one slot for all has nothing to list before it takes the gate itself:
-// where the number never changes it makes the requests of client-go, and needs no other rights. Programs that know no
-// slots, such as provider-kubernetes, wait for the gate as for any Lease that is held.
+// Another number of slots. The Lease without a number is that of the one slot of K = 1. With more slots it is the
+// coordinator that each process passes after it has got its Lease, and before it works: it reads the coordinator, lists
+// the Leases, and writes to the coordinator unless that has changed. If it finds that a process of another number holds
+// a Lease, it gives its own up and tries again later. Of two processes the one that passes later sees the Lease of the
+// other. A coordinator shows that somebody has passed, so that a process of one slot for all has nothing to list before
+// it takes the coordinator itself: where the number never changes it makes the requests of client-go, and needs no
+// other rights. Programs that know no slots, such as provider-kubernetes, wait for the coordinator as for any Lease
+// that is held.
 package slot

@@ -165,8 +165,8 @@ func (s *Slots) Metrics() prometheus.Collector {
 
 type record = resourcelock.LeaderElectionRecord
 
-// passed begins the holder of a gate that a process has passed, which no other program takes. No identity of a process
-// begins with it.
+// passed begins the holder of a coordinator that a process has passed, which no other program takes. No identity of a
+// process begins with it.
 const passed = "slots="
 
 // Options of a Lock.
@@ -190,12 +190,12 @@ type Lock struct {
 	log   logging.Logger
 	known *observer
 
-	gate   *resourcelock.LeaseLock
-	leases []*resourcelock.LeaseLock // by slot
-	at     int                       // the slot whose Lease is held, or is about to be
-	free   bool                      // Get has found that it can be taken
-	held   bool                      // this process has got it, and works
-	waits  string                    // the Lease of another number that is waited for
+	coordinator *resourcelock.LeaseLock
+	leases      []*resourcelock.LeaseLock // by slot
+	at          int                       // the slot whose Lease is held, or is about to be
+	free        bool                      // Get has found that it can be taken
+	held        bool                      // this process has got it, and works
+	waits       string                    // the Lease of another number that is waited for
 }
 
 // NewLock returns the Lock of a process that has none of the slots yet.
@@ -206,9 +206,9 @@ func NewLock(s *Slots, o Options) *Lock {
 			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name}, Client: o.Client, LockConfig: o.Config,
 		}
 	}
-	l.gate = lease(o.ID)
+	l.coordinator = lease(o.ID)
 	if s == nil {
-		l.leases = append(l.leases, l.gate)
+		l.leases = append(l.leases, l.coordinator)
 		return l
 	}
 	for slot := range s.number {
@@ -218,7 +218,7 @@ func NewLock(s *Slots, o Options) *Lock {
 }
 
 // Identity returns the name of this process.
-func (l *Lock) Identity() string { return l.gate.Identity() }
+func (l *Lock) Identity() string { return l.coordinator.Identity() }
 
 // Describe names the Lease for logs.
 func (l *Lock) Describe() string { return l.leases[l.at].Describe() }
@@ -233,7 +233,7 @@ func (l *Lock) Get(ctx context.Context) (*record, []byte, error) {
 		return l.leases[l.at].Get(ctx)
 	}
 	if l.slots == nil {
-		r, raw, err := l.gate.Get(ctx)
+		r, raw, err := l.coordinator.Get(ctx)
 		if l.free = true; err != nil || !strings.HasPrefix(r.HolderIdentity, passed) {
 			return r, raw, err // client-go knows whether it can be taken.
 		}
@@ -271,7 +271,7 @@ func (l *Lock) Update(ctx context.Context, r record) error {
 	return l.write(ctx, r, l.leases[l.at].Update)
 }
 
-// write writes the Lease. A process that gets it passes the gate, or gives it up.
+// write writes the Lease. A process that gets it passes the coordinator, or gives it up.
 func (l *Lock) write(ctx context.Context, r record, write func(context.Context, record) error) error {
 	if !l.held && !l.free {
 		return errors.New("no Lease is free") // Get has given none, and client-go may have another clock.
@@ -293,12 +293,13 @@ func (l *Lock) write(ctx context.Context, r record, write func(context.Context, 
 	return nil
 }
 
-// pass passes the gate, or returns an error: a process of another number of slots works, or has passed it meanwhile.
+// pass passes the coordinator, or returns an error: a process of another number of slots works, or has passed it
+// meanwhile.
 func (l *Lock) pass(ctx context.Context, r record) error {
-	gate, _, err := l.gate.Get(ctx)
-	write := l.gate.Update
+	coordinator, _, err := l.coordinator.Get(ctx)
+	write := l.coordinator.Update
 	if apierrors.IsNotFound(err) {
-		gate, err, write = &record{}, nil, l.gate.Create
+		coordinator, err, write = &record{}, nil, l.coordinator.Create
 	}
 	if err != nil {
 		return errors.Wrap(err, "cannot read the Lease that coordinates shards")
@@ -311,7 +312,7 @@ func (l *Lock) pass(ctx context.Context, r record) error {
 		return errors.Errorf("Lease %s is held by a replica with another --shards", other.name)
 	}
 	r.HolderIdentity, r.LeaseDurationSeconds = passed+strconv.Itoa(l.slots.number), math.MaxInt32
-	r.LeaderTransitions = gate.LeaderTransitions + 1 // Each passage is a change.
+	r.LeaderTransitions = coordinator.LeaderTransitions + 1 // Each passage is a change.
 	return errors.Wrap(write(ctx, r), "cannot write the Lease that coordinates shards")
 }
 

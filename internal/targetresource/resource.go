@@ -80,7 +80,7 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 func (r Resource) through(ctx context.Context, scopes []informer.Stream) (live *unstructured.Unstructured, err error) {
 	defer r.Cluster.Watches().Done(r.Owner, r.Purpose)
 	for _, s := range scopes {
-		live, err = r.Cluster.Watches().Get(ctx, r.Owner, r.Purpose, r.interest(s))
+		live, err = r.Cluster.Watches().Get(ctx, r.Owner, r.Purpose, r.watchRequest(s))
 		if !informer.IsDenied(err) {
 			break
 		}
@@ -88,13 +88,13 @@ func (r Resource) through(ctx context.Context, scopes []informer.Stream) (live *
 	return live, err
 }
 
-func (r Resource) interest(s informer.Stream) informer.Interest {
-	return informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s}
+func (r Resource) watchRequest(s informer.Stream) informer.WatchRequest {
+	return informer.WatchRequest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s}
 }
 
 // follows reports whether the resource is watched by its name.
 func (r Resource) follows() bool {
-	return r.Cluster.Watches().Wakes(r.Owner, r.Purpose, r.interest(informer.StreamByName))
+	return r.Cluster.Watches().Wakes(r.Owner, r.Purpose, r.watchRequest(informer.StreamByName))
 }
 
 // Follow watches a resource by its name as long as it lacks our label although it is written, and reports whether so.
@@ -127,7 +127,7 @@ func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstruc
 
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
-	u, err := r.Cluster.Read(ctx, r.interest(informer.StreamByName))
+	u, err := r.Cluster.Read(ctx, r.watchRequest(informer.StreamByName))
 	r.Distrust(err)
 	return u, answer(err)
 }

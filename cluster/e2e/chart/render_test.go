@@ -180,8 +180,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestOpenShift shows that OpenShift admits the pod of the chart as it is, and refuses those of values that lack what it
-// wants.
+// TestOpenShift shows that OpenShift admits the pod of the chart as it is, and refuses those of values that lack what
+// it wants.
 func TestOpenShift(t *testing.T) {
 	c, chart := service.Client(t), buildChart(t, "v0.1.0", t.TempDir())
 	openshift.Project(t, c, "restricted")

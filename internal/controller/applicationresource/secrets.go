@@ -90,7 +90,7 @@ func (r *Reconciler) copyOf(ctx context.Context, p *pass, secret string) (target
 
 // copy keeps the copy of a Secret.
 func (r *Reconciler) copy(ctx context.Context, p *pass, n string) error {
-	source, err := r.Registry.Local().Get(ctx, p.owner, purposeSources, informer.Interest{
+	source, err := r.Registry.Local().Get(ctx, p.owner, purposeSources, informer.WatchRequest{
 		Resource: secretResource, Stream: informer.StreamByName,
 		NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: n},
 	})

@@ -59,7 +59,7 @@ func (r *Reconciler[T]) selectResources(ctx context.Context, p *pass[T]) error {
 		// There would be no end of members of members.
 		selector = strings.TrimPrefix(selector+",!"+commonv1.LabelKeyCollection, ",")
 	}
-	names, err := namesOn(ctx, p.cluster, p.owner, gvk, informer.Interest{
+	names, err := namesOn(ctx, p.cluster, p.owner, gvk, informer.WatchRequest{
 		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Stream: informer.StreamNames, Selector: selector,
 	})
 	if err != nil {
@@ -85,10 +85,10 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 	return gv.WithKind(of.Kind), selector.String(), nil
 }
 
-// namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled
-// in.
+// namesOn returns the names of the resources of a kind on a cluster that a watch request selects. Its resource is
+// filled in.
 func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk schema.GroupVersionKind,
-	i informer.Interest,
+	i informer.WatchRequest,
 ) ([]types.NamespacedName, error) {
 	defer c.Watches().Done(o, purposeSelection)
 	m, err := c.Mapping(ctx, o, gvk)
@@ -125,7 +125,7 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 	p.template.gvk, p.template.ref = r.kind.Member, scope.ConfigRef(p.collection)
 	p.template.renew = p.collection.Observed().TemplateHash != p.hash
 	p.plan = planFor(assign(p.collection.GetName(), p.selected, held), held, p.template)
-	return r.setAside(ctx, p)
+	return r.dropTakenNames(ctx, p)
 }
 
 // members returns the members there are, by name.
@@ -151,8 +151,8 @@ func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]mem
 	return held, err
 }
 
-// setAside takes from the plan the members whose names other Objects have.
-func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
+// dropTakenNames takes from the plan the members whose names other Objects have.
+func (r *Reconciler[T]) dropTakenNames(ctx context.Context, p *pass[T]) error {
 	kept := p.plan.apply[:0]
 	for _, a := range p.plan.apply {
 		if a.uid != "" {

@@ -187,7 +187,7 @@ func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKin
 	case s.mapping.Namespaced && s.ref.Namespace == "":
 		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
 	}
-	s.own = s.lack == "" && s.mapping == e.Mapping && s.interest().NamespacedName == targetresource.Name(e.Manifest)
+	s.own = s.lack == "" && s.mapping == e.Mapping && s.watchRequest().NamespacedName == targetresource.Name(e.Manifest)
 }
 
 // lackOf returns what a detail does not say of its origin.
@@ -213,9 +213,9 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 	case s.own:
 		s.live = e.live
 	case s.mapping.Watchable:
-		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, s.interest())
+		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, s.watchRequest())
 	default:
-		s.live, err = e.Cluster.Read(ctx, s.interest())
+		s.live, err = e.Cluster.Read(ctx, s.watchRequest())
 	}
 	if apierrors.IsForbidden(err) {
 		s.lack, err = fmt.Sprintf("the target denies to get %s: grant permission get", s), nil
@@ -237,12 +237,12 @@ func originOf(d commonv1.ConnectionDetail) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
 }
 
-func (s *origin) interest() informer.Interest {
+func (s *origin) watchRequest() informer.WatchRequest {
 	n := types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
 	if !s.mapping.Namespaced {
 		n.Namespace = ""
 	}
-	return informer.Interest{Resource: s.mapping.Resource, NamespacedName: n, Stream: informer.StreamByName}
+	return informer.WatchRequest{Resource: s.mapping.Resource, NamespacedName: n, Stream: informer.StreamByName}
 }
 
 // String names the resource for users.

@@ -170,9 +170,10 @@ func (e *external) missingAccount(ctx context.Context) (string, error) {
 	if t != string(corev1.SecretTypeServiceAccountToken) {
 		return "", nil
 	}
-	i := informer.Interest{Resource: serviceAccounts, Stream: informer.StreamByName, NamespacedName: types.NamespacedName{
+	i := informer.WatchRequest{Resource: serviceAccounts, Stream: informer.StreamByName}
+	i.NamespacedName = types.NamespacedName{
 		Namespace: e.Manifest.GetNamespace(), Name: e.Manifest.GetAnnotations()[corev1.ServiceAccountNameKey],
-	}}
+	}
 	account, err := e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
 	e.Cluster.Watches().Done(e.Owner, purposeDetails)
 	if account == nil && !apierrors.IsForbidden(err) {

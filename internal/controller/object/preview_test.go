@@ -244,8 +244,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	})
 }
 
-// TestDryRunOfJob shows that a dry run of a Job which is as it should be would change nothing, although a server gives a
-// Job without labels those of its template.
+// TestDryRunOfJob shows that a dry run of a Job which is as it should be would change nothing, although a server gives
+// a Job without labels those of its template.
 func TestDryRunOfJob(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world) {
 		o := w.object(parse(t, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"`+w.target+`","name":"once"},

@@ -52,7 +52,7 @@ type replacement struct{ *remote }
 func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
 	if seen == nil || !e.moved && sameResource(seen, e.Manifest) {
-		e.arrive()
+		e.forgetPreviousTarget()
 		return true, nil
 	}
 	same, err := e.holds(ctx, o, seen)
@@ -60,7 +60,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 		return false, err
 	}
 	if same {
-		e.arrive()
+		e.forgetPreviousTarget()
 		return true, nil
 	}
 	done, err := e.dispose(ctx, o, seen)
@@ -76,7 +76,7 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 			describe(seen), err)
 	}
 	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
-	e.arrive()
+	e.forgetPreviousTarget()
 	return true, nil
 }
 
@@ -100,8 +100,8 @@ func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Uns
 	return err == nil && e.live != nil && e.live.GetUID() == seen.GetUID(), err
 }
 
-// arrive ends what an Object has of the target that it has left.
-func (e replacement) arrive() {
+// forgetPreviousTarget ends what an Object has of the target that it has left.
+func (e replacement) forgetPreviousTarget() {
 	if e.moved {
 		e.forgetPrevious()
 	}

@@ -20,8 +20,8 @@ import (
 // agentUser is whom a publisher is in kcp.
 const agentUser = "system:serviceaccount:default:agent"
 
-// lookAgain has PublishedResources reconciled once more, by a change that means nothing.
-func lookAgain(t *testing.T, c client.Client, all ...*v1alpha1.PublishedResource) {
+// requeueAfter has PublishedResources reconciled once more, by a change that means nothing.
+func requeueAfter(t *testing.T, c client.Client, all ...*v1alpha1.PublishedResource) {
 	t.Helper()
 	before := reconciles(t)
 	kube.AtOnce(all, func(o *v1alpha1.PublishedResource) {
@@ -143,7 +143,7 @@ func TestSyncRequests(t *testing.T) {
 		below, inKCP := a.requests()
 		more := syncs() - before
 		return len(below)+len(inKCP) == 0 && more == 0, fmt.Sprintf("%v syncs, %s%s", more, below, inKCP)
-	}, func() { lookAgain(t, s.c, o) })
+	}, func() { requeueAfter(t, s.c, o) })
 }
 
 // metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the

@@ -161,7 +161,7 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 	if e.err != nil {
 		return nil, e.err
 	}
-	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
+	i := informer.WatchRequest{Resource: r, Stream: informer.StreamAllWorkspaces}
 	purpose := informer.Purpose(r.GroupResource().String())
 	list, err := e.Cluster.Watches().List(ctx, e.owner, purpose, i)
 	e.Cluster.Watches().Done(e.owner, purpose)
@@ -198,7 +198,7 @@ func (v *consumerView) checkServed(ctx context.Context, p *pass) {
 		if _, err := e.Cluster.Mapping(ctx, e.owner, p.wanted.kind); err != nil {
 			v.check(e, err)
 			e.Listed = false
-			p.lookAgain(unservedPoll)
+			p.requeueAfter(unservedPoll)
 		}
 	}
 }

@@ -88,8 +88,8 @@ func (p *pass) fail(err error) error {
 	return err
 }
 
-// lookAgain has the PublishedResource looked at again after some time at the latest. Zero asks for nothing.
-func (p *pass) lookAgain(after time.Duration) {
+// requeueAfter has the PublishedResource looked at again after some time at the latest. Zero asks for nothing.
+func (p *pass) requeueAfter(after time.Duration) {
 	if after > 0 {
 		p.again = min(cmp.Or(p.again, after), after)
 	}
@@ -101,7 +101,7 @@ func (p *pass) postpone(_, is client.Object) bool {
 		return false
 	}
 	wait := p.memory.wait(time.Now())
-	p.lookAgain(wait)
+	p.requeueAfter(wait)
 	return wait > 0
 }
 

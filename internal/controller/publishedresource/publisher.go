@@ -44,7 +44,7 @@ func (u *publisher) find(ctx context.Context, p *pass) error {
 	stays := r == v1alpha1.ReasonSourceMissing || r == v1alpha1.ReasonInvalidSpec
 	if stays && p.resource.Status.ResourceSchemaName != "" {
 		p.report(r, p.refusal)
-		p.lookAgain(wokenPoll)
+		p.requeueAfter(wokenPoll)
 		return nil
 	}
 	if p.refusal == nil && p.wanted.held != "" {

@@ -174,15 +174,15 @@ func (w *workspace) followSlice(ctx context.Context) error {
 	return nil
 }
 
-// byName returns the interest in a resource of a name.
-func byName(r schema.GroupVersionResource, name string) informer.Interest {
-	return informer.Interest{
+// byName returns the watch request for a resource of a name.
+func byName(r schema.GroupVersionResource, name string) informer.WatchRequest {
+	return informer.WatchRequest{
 		Resource: r, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
 	}
 }
 
 // allSchemas are the APIResourceSchemas of a workspace.
-var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.StreamNames}
+var allSchemas = informer.WatchRequest{Resource: kcp.Schemas, Stream: informer.StreamNames}
 
 func (w *workspace) readExport(ctx context.Context) (*unstructured.Unstructured, error) {
 	return w.cluster.Get(ctx, w.owner, purposeWorkspace, byName(kcp.Exports, w.plan.export))

@@ -23,9 +23,9 @@ const (
 	maxMember = 2 << 20
 )
 
-// A sieve lets JSON pass resource by resource: of a list, of the events of a watch, or one alone. In the place of a
-// resource beyond the bounds passes what is left of it, so that it is not missing, and nothing else fails with it.
-type sieve struct {
+// A responseFilter lets JSON pass resource by resource: of a list, of the events of a watch, or one alone. In the place
+// of a resource beyond the bounds passes what is left of it, so that it is not missing, and nothing else fails with it.
+type responseFilter struct {
 	level     int    // of the brackets of a resource: 1, 2 in events, 3 in lists; 0 if there is none
 	holder    string // the member of an event or a list with resources
 	maxLevels int
@@ -43,9 +43,9 @@ type sieve struct {
 	out             bytes.Buffer
 }
 
-// newSieve returns the sieve for the answer to a call.
-func newSieve(c call, maxLevels int, maxSize int64) sieve {
-	s := sieve{maxLevels: maxLevels, maxSize: maxSize, level: 1, held: true}
+// newResponseFilter returns the responseFilter for the answer to a call.
+func newResponseFilter(c call, maxLevels int, maxSize int64) responseFilter {
+	s := responseFilter{maxLevels: maxLevels, maxSize: maxSize, level: 1, held: true}
 	switch {
 	case !c.resource:
 		s.level = 0
@@ -58,7 +58,7 @@ func newSieve(c call, maxLevels int, maxSize int64) sieve {
 }
 
 // sift takes what is read. It returns how much of that comes after the last event, negative if none ends.
-func (s *sieve) sift(p []byte) (after int, err error) {
+func (s *responseFilter) sift(p []byte) (after int, err error) {
 	from, after := 0, -1
 	for i, c := range p {
 		switch {
@@ -98,7 +98,7 @@ func (s *sieve) sift(p []byte) (after int, err error) {
 }
 
 // next takes the end of a value that another follows, and returns from where on nothing is taken yet.
-func (s *sieve) next(p []byte, from, to int) int {
+func (s *responseFilter) next(p []byte, from, to int) int {
 	s.values++
 	if !s.within || s.depth != s.level {
 		return from
@@ -109,7 +109,7 @@ func (s *sieve) next(p []byte, from, to int) int {
 }
 
 // ascend takes the end of an object or a list, and returns from where on nothing is taken yet.
-func (s *sieve) ascend(p []byte, from, to int) (int, error) {
+func (s *responseFilter) ascend(p []byte, from, to int) (int, error) {
 	s.depth = max(0, s.depth-1)
 	if !s.within || s.depth >= s.level {
 		return from, nil
@@ -119,7 +119,7 @@ func (s *sieve) ascend(p []byte, from, to int) (int, error) {
 }
 
 // take takes a part of a resource, or of what is around.
-func (s *sieve) take(p []byte) {
+func (s *responseFilter) take(p []byte) {
 	switch {
 	case !s.within:
 		s.out.Write(p)
@@ -137,7 +137,7 @@ func (s *sieve) take(p []byte) {
 }
 
 // end lets the resource under way pass, or what is left of it.
-func (s *sieve) end() (err error) {
+func (s *responseFilter) end() (err error) {
 	if s.skips {
 		s.item = append(s.item, '}')
 	}
@@ -221,7 +221,7 @@ const (
 // anything that is no resource.
 type meter struct {
 	io.ReadCloser
-	sieve
+	responseFilter
 
 	ctx     context.Context    //nolint:containedctx // The request's, which bounds the wait for a slot.
 	large   chan struct{}      // bounds how many large bodies are read at a time; nil for no bound

@@ -62,8 +62,9 @@ func TestSieve(t *testing.T) {
 			} {
 				t.Run(name+"/"+why+"/"+cut, func(t *testing.T) {
 					m := &meter{
-						ReadCloser: io.NopCloser(reader(strings.NewReader(fmt.Sprintf(tc.format, good, bad)))),
-						sieve:      newSieve(tc.call, 100, 1<<20), json: true, watch: tc.call.watch, max: 1 << 20, skip: skipMost,
+						ReadCloser:     io.NopCloser(reader(strings.NewReader(fmt.Sprintf(tc.format, good, bad)))),
+						responseFilter: newResponseFilter(tc.call, 100, 1<<20),
+						json:           true, watch: tc.call.watch, max: 1 << 20, skip: skipMost,
 					}
 					got, err := io.ReadAll(m)
 					if err != nil {
@@ -135,7 +136,7 @@ func FuzzSieve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, kind uint8, levels, cut int) {
 		c := []call{{}, {resource: true}, {resource: true, watch: true}, {resource: true, list: true}}[kind%4]
 		pass := func(levels, cut int) ([]byte, error) {
-			s, rest := newSieve(c, levels, 1<<20), content
+			s, rest := newResponseFilter(c, levels, 1<<20), content
 			for len(rest) > 0 {
 				n := min(max(cut, 1), len(rest))
 				if _, err := s.sift(rest[:n]); err != nil {

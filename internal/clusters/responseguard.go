@@ -36,10 +36,10 @@ const (
 // errNoTLS is the error of a request without TLS to a server with TLS.
 var errNoTLS = errors.New("the server requires TLS: write https:// instead of http:// in the kubeconfig")
 
-// wall returns a transport that stands between a cluster's breaker and its connections. What passes is an answer of a
-// Kubernetes API server, of bounded size: anything else becomes an error that holds nothing of it. An answer is read
-// before it passes, unless it is that of a watch.
-func (r route) wall(p paths, next http.RoundTripper) http.RoundTripper {
+// responseGuard returns a transport that stands between a cluster's breaker and its connections. What passes is an
+// answer of a Kubernetes API server, of bounded size: anything else becomes an error that holds nothing of it. An
+// answer is read before it passes, unless it is that of a watch.
+func (r route) responseGuard(p paths, next http.RoundTripper) http.RoundTripper {
 	if r.large == nil {
 		r.large = make(chan struct{}, largeBodies)
 	}
@@ -56,7 +56,7 @@ func (r route) wall(p paths, next http.RoundTripper) http.RoundTripper {
 func (r route) check(c call, req *http.Request, res *http.Response) (*http.Response, error) {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	m := &meter{
-		ReadCloser: res.Body, sieve: newSieve(c, maxLevels, r.maxObject),
+		ReadCloser: res.Body, responseFilter: newResponseFilter(c, maxLevels, r.maxObject),
 		ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
 		maxList: r.maxList, max: r.maxPage, skip: r.skip, watch: c.watch, json: media == runtime.ContentTypeJSON,
 	}
@@ -104,7 +104,7 @@ func Sifted(cfg *rest.Config) (*rest.Config, error) {
 			c := p.call(req)
 			res.ContentLength = -1 // It may be less.
 			res.Body = &meter{
-				ReadCloser: res.Body, sieve: newSieve(c, 2*maxLevels, maxObject), watch: c.watch,
+				ReadCloser: res.Body, responseFilter: newResponseFilter(c, 2*maxLevels, maxObject), watch: c.watch,
 				json: true, max: math.MaxInt64, skip: 1,
 			}
 			return res, nil
@@ -152,8 +152,8 @@ func refusal(c call, req *http.Request, res *http.Response) (*http.Response, err
 	case ok && (res.StatusCode != http.StatusNotFound || c.isMissing(status)):
 	case ok:
 		return nil, foreignError{code: res.StatusCode, message: status.Message}
-	case slices.Contains(anybodys, res.StatusCode):
-		content = inOurWords(req.Method, res.StatusCode)
+	case slices.Contains(genericStatusCodes, res.StatusCode):
+		content = genericStatus(req.Method, res.StatusCode)
 		res.Header.Set("Content-Type", runtime.ContentTypeJSON)
 	case bytes.Contains(content, []byte(answerOfTLS)):
 		return nil, errNoTLS
@@ -163,9 +163,9 @@ func refusal(c call, req *http.Request, res *http.Response) (*http.Response, err
 	return withContent(res, content), nil
 }
 
-// anybodys are the codes that mean what they say, no matter who answers with them. None of them says that something
-// does not exist.
-var anybodys = []int{
+// genericStatusCodes are the codes that mean what they say, no matter who answers with them. None of them says that
+// something does not exist.
+var genericStatusCodes = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
 	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
 	http.StatusGatewayTimeout,
@@ -188,8 +188,8 @@ func statusIn(content []byte) (*metav1.Status, bool) {
 	return status, err == nil && status.Kind == "Status" && status.APIVersion == "v1"
 }
 
-// inOurWords returns the Status of a code.
-func inOurWords(method string, code int) []byte {
+// genericStatus returns the Status of a code.
+func genericStatus(method string, code int) []byte {
 	refused := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0,
 		false)
 	s := refused.ErrStatus
