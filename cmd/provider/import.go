@@ -21,8 +21,8 @@ type importFlags struct {
 }
 
 func (f *importFlags) addTo(app *kingpin.Application) {
-	c := app.Command(commandImport, "Print an Object for each resource of a cluster that has no controller "+
-		"and no Object has. What is left out is said on the standard error. "+
+	c := app.Command(commandImport, "Print an Object for each resource of a cluster that has neither a controller "+
+		"nor an Object. What is left out is reported on the standard error. "+
 		"Exit code: 0, or 2 if something could not be read.")
 	c.Arg("kind", "Kinds of resources as kubectl takes them: deploy, deployments.apps, Deployment.").Required().
 		StringsVar(&f.options.Kinds)

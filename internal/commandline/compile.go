@@ -62,7 +62,7 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 	case o != nil && decodes(o):
 		return o, d.compileObject(o)
 	case o != nil: // The error quotes values.
-		wrong = append(wrong, "it is not an Object of "+u.GetAPIVersion())
+		wrong = append(wrong, "the manifest is not an Object of "+u.GetAPIVersion())
 	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
 		if all := publishedresource.Compile(pr); all != nil {
 			for _, err := range all.Errors() {

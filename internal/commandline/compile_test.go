@@ -78,11 +78,11 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		},
 		"NoYAML": {
 			reason: "What is no YAML is not quoted.", text: "a: *hunter2", want: "-, document 1: invalid: " +
-				"it is not YAML of a resource, or has a duplicate key",
+				"the document is not YAML of a resource, or has a duplicate key",
 		},
 		"KeyTwice": {
 			reason: "Of a key that is given twice the server would drop one.", text: "a: hunter2\na: b",
-			want: "-, document 1: invalid: it is not YAML of a resource, or has a duplicate key",
+			want: "-, document 1: invalid: the document is not YAML of a resource, or has a duplicate key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

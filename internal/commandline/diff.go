@@ -196,14 +196,14 @@ func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured
 	case d.local == nil:
 		return Result{Effect: None, Resource: name}
 	case d.target == nil:
-		return Result{Effect: Unknown, Resource: name, Message: "it is not an Object: set --target-kubeconfig to the " +
-			"cluster to compare with"}
+		return Result{Effect: Unknown, Resource: name, Message: "the manifest is not an Object: set --target-kubeconfig " +
+			"to the cluster to compare with"}
 	case u.GetNamespace() == "":
 		u.SetNamespace(d.options.TargetNamespace) // What is not namespaced loses it again.
 	}
 	raw, err := u.MarshalJSON()
 	if err != nil {
-		return Result{Effect: Invalid, Resource: name, Message: "it has no kind"}
+		return Result{Effect: Invalid, Resource: name, Message: "the manifest has no kind"}
 	}
 	o := &objectv1alpha2.Object{}
 	o.SetName(u.GetName())

@@ -58,7 +58,7 @@ func parse(at string, text []byte) []document {
 	case err == nil && bytes.Equal(raw, []byte("null")):
 		return nil
 	case err != nil, utiljson.Unmarshal(raw, &content) != nil:
-		return []document{{at: at, err: errors.New("it is not YAML of a resource, or has a duplicate key")}}
+		return []document{{at: at, err: errors.New("the document is not YAML of a resource, or has a duplicate key")}}
 	}
 	u := &unstructured.Unstructured{Object: content}
 	if !u.IsList() {
@@ -71,7 +71,7 @@ func parse(at string, text []byte) []document {
 		return nil
 	})
 	if err != nil {
-		all = append(all, document{at: at, err: errors.New("its items are not resources")})
+		all = append(all, document{at: at, err: errors.New("the items of the list are not resources")})
 	}
 	return all
 }
