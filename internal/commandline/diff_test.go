@@ -181,7 +181,7 @@ var rows = map[string]row{
 	},
 	"OnlyCreatable": {
 		manifest: `{apiVersion: authentication.k8s.io/v1, kind: SelfSubjectReview, metadata: {name: x}}`,
-		effect:   commandline.Invalid, want: `kind SelfSubjectReview can only be created`,
+		effect:   commandline.Invalid, want: `kind SelfSubjectReview cannot be read`,
 	},
 	"FieldsOfTheServer": {
 		live: configMap + `data: {color: blue}}`,
