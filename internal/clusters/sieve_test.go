@@ -25,7 +25,7 @@ func nested(levels int) string {
 var spoiled = map[string]string{
 	"nests deeper than 100 levels": `{"apiVersion":"v1","data":` + nested(10001) +
 		`,"kind":"Thing","metadata":{"name":"x"}}`,
-	"nests deeper than 100 levels, including its managed fields": `{"kind":"Thing","apiVersion":"v1","metadata":{"managedFields":[` +
+	"nests deeper than 100 levels, its managed fields": `{"kind":"Thing","apiVersion":"v1","metadata":{"managedFields":[` +
 		nested(100) + `],"name":"x","ownerReferences":[]}}`,
 	"longer than 1 MiB": `{"kind":"Thing","apiVersion":"v1","metadata":{"name":"x"},"data":{"a\"metadata\"":"` +
 		strings.Repeat(`\u003c`, 200000) + `"}}`,

@@ -47,8 +47,8 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 				`{dependsOn: {name: x, namespace: other}}], ` + manifest + `}`,
 			want: `Object team-a/web: invalid: ` +
 				`spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4; ` +
-				`spec.references[1].dependsOn: namespace "other" is not the namespace of the Object, and other namespaces need the ` +
-				`provider's flag --allow-cross-namespace-references`,
+				`spec.references[1].dependsOn: namespace "other" is not the namespace of the Object, and other namespaces ` +
+				`need the provider's flag --allow-cross-namespace-references`,
 		},
 		"IgnoredField": {
 			reason: "So must the path of a field that is left to others.",
