@@ -77,8 +77,8 @@ func newArguments(app *kingpin.Application) *arguments {
 	c.Flag("no-target", "Only check fields, queries and paths, without a connection.").BoolVar(&a.noTarget)
 	output(c, outputText)
 
-	c = app.Command(commandImport, "Print an Object for each resource of a cluster that has no controller "+
-		"and no Object has. What is left out is said on the standard error. "+
+	c = app.Command(commandImport, "Print an Object for each resource of a cluster that has neither a controller "+
+		"nor an Object. What is left out is reported on the standard error. "+
 		"Exit code: 0, or 2 if something could not be read.")
 	c.Arg("kind", "Kinds of resources as kubectl takes them: deploy, deployments.apps, Deployment.").Required().
 		StringsVar(&a.imports.Kinds)

@@ -68,7 +68,7 @@ func runPlugin(ctx context.Context, stdout io.Writer, args []string) (int, error
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		err = errors.Errorf("it did not stop within %s", identity.Timeout)
+		err = errors.Errorf("the plugin did not stop within %s", identity.Timeout)
 	}
 	return cmd.ProcessState.ExitCode(), errors.Wrapf(err, "credential plugin %q", args[0])
 }

@@ -89,7 +89,7 @@ func TestPluginThatHangs(t *testing.T) {
 		return len(started) == 2, string(content)
 	})
 	cancel() // As when its time is over.
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), `plugin "sh": it did not stop within 15s`) {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), `plugin "sh": the plugin did not stop within 15s`) {
 		t.Errorf("want it to be told that the plugin did not end, got %v", err)
 	}
 	for _, pid := range started {

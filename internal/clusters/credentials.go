@@ -100,7 +100,7 @@ func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, cre
 	}
 	creds.kubeconfig, err = r.document(ctx, spec.Credentials)
 	if err == nil && creds.kubeconfig.source == xpv2.CredentialsSourceNone {
-		err = errors.New("spec.credentials.source None gives no kubeconfig: name another source")
+		err = errors.New("spec.credentials.source None provides no kubeconfig: set another source")
 	}
 	if spec.Identity == nil {
 		return err

@@ -173,11 +173,9 @@ func TestSourceOfIdentity(t *testing.T) {
 			"A ServiceAccount is no identity.", commonv1.IdentityGoogle, commonv1.CredentialsSourceServiceAccount,
 			"spec.identity.source ServiceAccount cannot be used with type GoogleApplicationCredentials",
 		},
-		"AzureOwn": {
-			"Azure's must be given.", commonv1.IdentityAzureServicePrincipal, own, "cannot be used with type Azure",
-		},
-		"AzureNone":     {"They are needed.", commonv1.IdentityAzureServicePrincipal, none, "cannot be used with type Azure"},
-		"AzureWorkload": {"Also those of workloads.", commonv1.IdentityAzureWorkload, own, "cannot be used with type Azure"},
+		"AzureOwn":      {"Azure's must be given.", commonv1.IdentityAzureServicePrincipal, own, "used with type Azure"},
+		"AzureNone":     {"They are needed.", commonv1.IdentityAzureServicePrincipal, none, "used with type Azure"},
+		"AzureWorkload": {"Also those of workloads.", commonv1.IdentityAzureWorkload, own, "used with type Azure"},
 		"UpboundOwn":    {"So are Upbound's.", commonv1.IdentityUpbound, own, "cannot be used with type UpboundTokens"},
 		"Nebius":        {"It is not built in.", commonv1.IdentityNebius, secret, "type NebiusServiceAccountCredentials is"},
 	} {

@@ -52,8 +52,8 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 				`{dependsOn: {name: x, namespace: other}}], ` + manifest + `}`,
 			want: `Object team-a/web: invalid: ` +
 				`spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4; ` +
-				`spec.references[1].dependsOn: namespace "other" is not that of the Object, and references to others need the ` +
-				`provider's flag --allow-cross-namespace-references`,
+				`spec.references[1].dependsOn: namespace "other" is not the namespace of the Object, and other namespaces ` +
+				`need the provider's flag --allow-cross-namespace-references`,
 		},
 		"IgnoredField": {
 			reason: "So must the path of a field that is left to others.",
@@ -83,11 +83,11 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		},
 		"NoYAML": {
 			reason: "What is no YAML is not quoted.", text: "a: *hunter2", want: "-, document 1: invalid: " +
-				"it is not YAML of a resource, or has a duplicate key",
+				"the document is not YAML of a resource, or has a duplicate key",
 		},
 		"KeyTwice": {
 			reason: "Of a key that is given twice the server would drop one.", text: "a: hunter2\na: b",
-			want: "-, document 1: invalid: it is not YAML of a resource, or has a duplicate key",
+			want: "-, document 1: invalid: the document is not YAML of a resource, or has a duplicate key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -189,7 +189,9 @@ func (d *differ) judgeResource(ctx context.Context, u *unstructured.Unstructured
 		return r
 	case d.target == nil:
 		r.Effect = Unknown
-		r.Messages = []string{"it is not an Object: set --target-kubeconfig to the cluster to compare with"}
+		r.Messages = []string{
+			"the manifest is not an Object: set --target-kubeconfig to the cluster to compare with",
+		}
 		return r
 	case u.GetNamespace() == "":
 		u.SetNamespace(d.options.TargetNamespace) // What is not namespaced loses it again.

@@ -181,7 +181,7 @@ var rows = map[string]row{
 	},
 	"OnlyCreatable": {
 		manifest: `{apiVersion: authentication.k8s.io/v1, kind: SelfSubjectReview, metadata: {name: x}}`,
-		effect:   commandline.Invalid, want: `kind SelfSubjectReview can only be created`,
+		effect:   commandline.Invalid, want: `kind SelfSubjectReview cannot be read`,
 	},
 	"FieldsOfTheServer": {
 		live: configMap + `data: {color: blue}}`,
@@ -469,7 +469,7 @@ func TestDiffWithTarget(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 	}
-	needed := `: unknown: it is not an Object: set --target-kubeconfig to the cluster to compare with`
+	needed := `: unknown: the manifest is not an Object: set --target-kubeconfig to the cluster to compare with`
 	says(`ConfigMap $T/settings`+needed, `ConfigMap other`+needed,
 		`Object $L/web → ConfigMap $T/settings on none: unknown: `+
 			`cannot use ProviderConfig: cannot get ProviderConfig "none": `+

@@ -69,7 +69,7 @@ func parse(at string, text []byte) (all []document) {
 	case err == nil && bytes.Equal(raw, []byte("null")):
 		return nil
 	case err != nil, u.UnmarshalJSON(raw) != nil:
-		return []document{{at: at, err: errors.New("it is not YAML of a resource, or has a duplicate key")}}
+		return []document{{at: at, err: errors.New("the document is not YAML of a resource, or has a duplicate key")}}
 	case !u.IsList():
 		return []document{{Unstructured: u, at: at}}
 	}
@@ -79,7 +79,7 @@ func parse(at string, text []byte) (all []document) {
 		return nil
 	})
 	if err != nil {
-		all = append(all, document{at: at, err: errors.New("its items are not resources")})
+		all = append(all, document{at: at, err: errors.New("the items of the list are not resources")})
 	}
 	return all
 }
@@ -126,7 +126,7 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 	case o != nil && decodes(o):
 		return o, object.Compile(o, d.options.Connections.AllowCrossNamespace)
 	case o != nil: // The error quotes values.
-		wrong = append(wrong, "it is not an Object of "+u.GetAPIVersion())
+		wrong = append(wrong, "the manifest is not an Object of "+u.GetAPIVersion())
 	case gk == publishedv1alpha1.PublishedResourceGroupVersionKind.GroupKind() && decodes(pr):
 		if all := publishedresource.Compile(pr); all != nil {
 			for _, err := range all.Errors() {

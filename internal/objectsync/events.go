@@ -111,7 +111,7 @@ var warnings = []warning{
 	},
 	{
 		gotemplate.ErrFailed, ReasonCannotMutate,
-		"This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the " +
+		"A field that the provider of the service needs is missing or wrong in this object. Correct it, or ask the " +
 			"provider of the service",
 	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},

@@ -31,7 +31,8 @@ const (
 )
 
 // ErrTooLarge means that what has to be remembered of an object and its related objects does not fit into a Secret.
-var ErrTooLarge = errors.New("the object and its related objects are too large for their sync-state Secret")
+var ErrTooLarge = errors.New("the object and its related objects are too large for their " +
+	"sync-state Secret: make them smaller")
 
 // StateName returns the name of the Secret with the state of an object, as api-syncagent has it.
 func (i Identity) StateName(version string) string {

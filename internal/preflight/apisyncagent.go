@@ -114,7 +114,7 @@ func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *common
 	}
 	p.t.add(refused(whatConfig+" that is missing",
 		"PublishedResources without providerConfigRef use that of --default-provider-config",
-		"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent+
+		"create it from the kubeconfig and flags of the agent, with its definition from package/crds: "+guideOfAgent+
 			configFields(w.former...)), name)
 }
 

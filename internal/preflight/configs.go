@@ -39,8 +39,8 @@ func (p *pass) judgeCredentials(ctx context.Context, what, name string, c common
 		p.t.add(kept(what), name)
 	case errors.Is(err, clusters.ErrNotHere):
 		p.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
-			"it was not read, as the provider alone sees it: "+
-				"give the provider the variables and files that the former one has"), name)
+			"only the provider can read these credentials: "+
+				"give it the variables and files of the former provider"), name)
 	case clusters.IsInvalidConnection(err):
 		p.t.add(refused(what+" that is refused", err.Error(), p.cure(ctx, c)), name)
 	case apierrors.IsForbidden(err):

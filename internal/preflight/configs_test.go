@@ -47,8 +47,8 @@ func TestJudgeConfig(t *testing.T) {
 				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem},
 			},
 			want: one("a", differs(what+", source Filesystem",
-				"it was not read, as the provider alone sees it: give the provider the variables and files that the "+
-					"former one has")),
+				"only the provider can read these credentials: give it the variables and files of the "+
+					"former provider")),
 		},
 		"ServiceAccount": {
 			reason: "What Crossplane does not grant is told.",

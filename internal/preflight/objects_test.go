@@ -115,8 +115,8 @@ func TestJudgeObjects(t *testing.T) {
 			object: read(t, clusterScoped,
 				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`),
 			want: []verdict{differs(ofCluster+" that was applied client-side",
-				"one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before "+
-					"leaves the resource")},
+				"one patch transfers its fields to manager provider-kubernetes/<name>. This removes "+
+					"fields that are no longer in the manifest")},
 		},
 		"ObservesWhatKubectlApplied": {
 			reason: "An Object that only observes takes over no fields.",

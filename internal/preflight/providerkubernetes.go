@@ -152,8 +152,8 @@ func (p *pass) judgeObject(ctx context.Context, u *unstructured.Unstructured, s 
 	p.judgeState(what, o)
 	if object.AppliedByClient(o) {
 		p.t.add(differs(what+" that was applied client-side",
-			"one patch makes its fields those of provider-kubernetes/<name>. "+
-				"A field that has left the manifest before leaves the resource"), name)
+			"one patch transfers its fields to manager provider-kubernetes/<name>. "+
+				"This removes fields that are no longer in the manifest"), name)
 	}
 	if p.t.total == before {
 		p.t.add(kept(what), name)

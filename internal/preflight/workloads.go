@@ -129,7 +129,8 @@ func (w *workloads) judge(t *tally, from string) {
 		}
 	}
 	if len(w.former) == 0 {
-		t.addCount(verdict{effect: Kept, what: what, why: "none is on this control plane: stop it where it runs"}, "", 0)
+		t.addCount(verdict{effect: Kept, what: what, why: "this control plane has none: stop the former provider where it " +
+			"runs"}, "", 0)
 	}
 }
 
@@ -148,7 +149,7 @@ func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
 		}
 	}
 	t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
-		"Crossplane names it after the package, and what was bound to the former name is lost",
+		"Crossplane names it after the package, and the bindings of the former name no longer apply",
 		"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"), u.GetName())
 }
 

@@ -34,7 +34,7 @@ func TestJudgeWorkloads(t *testing.T) {
 	)
 	none := []Finding{{
 		Effect: Kept, What: "Deployment of provider-kubernetes",
-		Why: "none is on this control plane: stop it where it runs",
+		Why: "this control plane has none: stop the former provider where it runs",
 	}}
 	runs := []Finding{one(at, refused("Deployment of provider-kubernetes that runs", "both would write the same "+
 		"resources", stop))}
@@ -147,7 +147,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			reason:   "Without a name for the ServiceAccount the new package has another one.",
 			provider: former,
 			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
-				"Crossplane names it after the package, and what was bound to the former name is lost",
+				"Crossplane names it after the package, and the bindings of the former name no longer apply",
 				"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"))},
 		},
 		"Named": {

@@ -63,7 +63,7 @@ func TestContestedStatus(t *testing.T) {
 	kube.Eventually(t, "the fight to rest", func() (bool, string) {
 		c := p.status()
 		text := fmt.Sprint(statuses.Load(), c)
-		return c.Failed == 1 && statuses.Load() == want && strings.Contains(c.Failures[0].Message, "others"), text
+		return c.Failed == 1 && statuses.Load() == want && strings.Contains(c.Failures[0].Message, "another client"), text
 	})
 	kube.Holds(t, "it rests, and the consumer is told once", func() (bool, string) {
 		return statuses.Load() == want && told.Load() == 1, fmt.Sprint(statuses.Load(), told.Load())

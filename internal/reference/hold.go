@@ -30,7 +30,7 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
 	}
 	if len(res.found) > 0 && len(pins) > len(recorded) {
 		if err := record(ctx, pins); err != nil {
-			return refused(errors.Wrap(err, "cannot record references"))
+			return refused(errors.Wrap(err, "cannot record the references in the status"))
 		}
 	}
 	var worst error

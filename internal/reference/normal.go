@@ -120,7 +120,7 @@ func (r *Reference) check(rules Rules) {
 	case (r.Name == "") == (r.Selector == ""):
 		r.Err = invalid("exactly one of a name and a non-empty selector must be set")
 	case rules.Namespace != "" && r.Namespace != rules.Namespace && !rules.CrossNamespace:
-		r.Err = invalid("namespace %q is not that of the Object, and references to others need the provider's flag "+
+		r.Err = invalid("namespace %q is not the namespace of the Object, and other namespaces need the provider's flag "+
 			crossNamespaceFlag, r.Namespace)
 	case r.To != "" && r.From == "":
 		r.Err = invalid("toFieldPath needs a fieldPath")

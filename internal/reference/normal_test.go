@@ -77,7 +77,8 @@ func TestNormalise(t *testing.T) {
 		},
 		"OtherNamespace": {
 			"Other namespaces are out of reach.", team, "[{dependsOn: {name: a, namespace: other}}]",
-			`[0].dependsOn: namespace "other" is not that of the Object, and references to others need the provider's flag ` +
+			`[0].dependsOn: namespace "other" is not the namespace of the Object, and other namespaces ` +
+				"need the provider's flag " +
 				"--allow-cross-namespace-references",
 		},
 		"OtherAllowed": {

@@ -29,7 +29,7 @@ var (
 	// ErrUneven means that a reference yields more names on one side than on the other.
 	ErrUneven = errors.New("the reference finds a different number of names in the workspace than on the service cluster")
 	// ErrTooMany means that an object refers to more related objects than Max.
-	ErrTooMany = errors.Errorf("one related resource selects more than %d objects", Max)
+	ErrTooMany = errors.Errorf("one related resource selects more than %d objects: select fewer", Max)
 	// ErrInvalidName means that a rule yields what is no name.
 	ErrInvalidName = errors.New("name of a related object is invalid")
 )

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrStop is what a step returns to end a pass that has not failed, because something is waited for.
-var ErrStop = errors.New("pass ends here")
+var ErrStop = errors.New("the reconcile ends here")
 
 // A Step is a part of a pass P, and the reason of the event if it fails.
 type Step[P any] struct {

@@ -86,7 +86,7 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 		return r.create(ctx, p, t)
 	}
 	if !isOwn(p.app, held) {
-		return nil, errors.Wrap(errConflict, "it exists and is not controlled by the application")
+		return nil, errors.Wrap(errConflict, "the resource exists and is not controlled by the application")
 	}
 	if meta.WasDeleted(held) {
 		p.leaving = append(p.leaving, held.GetName())

@@ -152,7 +152,7 @@ func TestSecretWithoutNamespace(t *testing.T) {
 	kube.Create(t, w.c, app)
 	r := w.awaitResource(t, "space", workloadv1alpha1.StateFailed, "InvalidManifest")
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
-		"Secrets live in namespaces, and Namespace is cluster-scoped") {
+		"needs the namespace of the resource, but Namespace is cluster-scoped") {
 		t.Errorf("want a message that tells why, got %q", m)
 	}
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0].Spec.Secrets = nil })

@@ -209,12 +209,12 @@ func TestValidation(t *testing.T) {
 		"IdentityOfAccount": {
 			object: config(`"credentials":{"source":"InjectedIdentity"},"identity":{"type":"GoogleApplicationCredentials",` +
 				`"source":"ServiceAccount","serviceAccountRef":{"namespace":"d","name":"a"}}`),
-			want: "source ServiceAccount does not go with an identity",
+			want: "source ServiceAccount cannot be used in identity",
 		},
 		"AccountBesideIdentity": {
 			object: config(`"credentials":{"source":"ServiceAccount","serviceAccountRef":{"namespace":"d","name":"a"}},` +
 				`"identity":{"type":"GoogleApplicationCredentials","source":"None"}`),
-			want: "identity cannot be set beside credentials from source ServiceAccount",
+			want: "identity cannot be set if credentials.source is ServiceAccount",
 		},
 		"WorkspacePath": {
 			object: config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`),

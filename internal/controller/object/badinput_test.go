@@ -101,7 +101,7 @@ func sicknesses(t *testing.T) map[string]sickness {
 				"metadata": map[string]any{"name": "may-i"},
 				"spec":     map[string]any{"nonResourceAttributes": map[string]any{"path": "/version", "verb": "get"}},
 			}
-		}, "kind SelfSubjectAccessReview can only be created"),
+		}, "kind SelfSubjectAccessReview cannot be read"),
 		"NamespacedWithoutOne": wants(func(world) build.Manifest {
 			return build.Manifest{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "lost"}}
 		}, "metadata.namespace is not set, and kind ConfigMap is namespaced"),

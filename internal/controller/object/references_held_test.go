@@ -214,14 +214,14 @@ func TestReferencesStayInNamespace(t *testing.T) {
 		"OtherNamespace": {
 			ref: patches(elsewhere),
 			want: []string{
-				`spec.references[0].patchesFrom: namespace "` + foreign + `" is not that of the Object`,
+				`spec.references[0].patchesFrom: namespace "` + foreign + `" is not the namespace of the Object`,
 				"--allow-cross-namespace-references",
 			},
 			wait: commonv1.ReasonInvalidReference,
 		},
 		"Selected": {
 			ref:  patches(selectedElsewhere),
-			want: []string{"is not that of the Object"}, wait: commonv1.ReasonInvalidReference,
+			want: []string{"is not the namespace of the Object"}, wait: commonv1.ReasonInvalidReference,
 		},
 		"SelectedAnywhere": { // Labels are looked for in the own namespace.
 			ref: patches(selected), want: []string{"to exist"}, wait: commonv1.ReasonWaitingForReference,

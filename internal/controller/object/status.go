@@ -156,7 +156,7 @@ func (l discreetLogger) Log(
 			return err
 		}
 	}
-	return errors.Wrap(l.next.Log(ctx, snapshot, op, changed, d), "cannot log change")
+	return errors.Wrap(l.next.Log(ctx, snapshot, op, changed, d), "cannot write the change log")
 }
 
 // maskSecret masks the values of a manifest if it is one of a Secret, or is none that can be read.

@@ -196,7 +196,8 @@ var errTaken = errors.New("set another name in spec.projection, or delete this P
 var errRefusedSchema = targetresource.Because(xpv2.ConditionReason(projection.InvalidSchema), "kcp rejects the schema")
 
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
-var errWorkspaceDeleted = targetresource.Because(v1alpha1.ReasonWorkspaceDeleted, "the workspace is being deleted")
+var errWorkspaceDeleted = targetresource.Because(v1alpha1.ReasonWorkspaceDeleted,
+	"the workspace of the APIExport is being deleted: name another workspace")
 
 // causeOf returns what an error means to a PublishedResource.
 func causeOf(err error) targetresource.Cause {

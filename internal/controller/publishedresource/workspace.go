@@ -167,7 +167,7 @@ func (w *workspace) followSlice(ctx context.Context) error {
 	}
 	cluster, err := w.connections.registry.Connect(ctx, exporter, inWorkspace(w.connection, at))
 	if err != nil {
-		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is",
+		return errors.Wrapf(err, "cannot connect to workspace %q, which APIExportEndpointSlice %q names",
 			at, w.plan.slice)
 	}
 	w.cluster, w.owner = cluster, exporter
