@@ -69,10 +69,7 @@ func newFlags(app *kingpin.Application) *flags {
 		"Resources of each kind that are reconciled at a time for one target. Collections and applications: a tenth.").
 		Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
-	f.addIntervals(app)
-	f.addAddresses(app)
-	f.addFeatures(app)
-	f.addChangeLogs(app)
+	f.addOthers(app)
 	f.tenancy.addTo(app)
 	f.published.addTo(app)
 	f.addIgnored(app)
@@ -129,7 +126,7 @@ func changed(app *kingpin.Application) map[string]string {
 	return out
 }
 
-func (f *flags) addIntervals(app *kingpin.Application) {
+func (f *flags) addOthers(app *kingpin.Application) {
 	app.Flag("sync", "Interval at which caches are resynchronized.").Short('s').Default("1h").DurationVar(&f.sync)
 	app.Flag("poll", "Interval at which each resource is compared with the cache of its target.").
 		Default("10m").DurationVar(&f.poll)
@@ -137,6 +134,27 @@ func (f *flags) addIntervals(app *kingpin.Application) {
 		Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage",
 		"Variation of the poll interval in percent, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
+	app.Flag("metrics-bind-address", "Address that serves metrics. 0 serves none.").
+		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+	app.Flag("health-probe-bind-addr", "Address that serves /healthz and /readyz. 0 serves none.").
+		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+	app.Flag("sanitize-secrets", "Mask the data of Secrets in status.atProvider.manifest.").
+		Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
+	app.Flag("remove-managed-fields", "Omit managed fields from status.atProvider.manifest.").
+		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
+	app.Flag("allow-kubeconfig-exec",
+		"Let kubeconfigs from Secrets run credential plugins in the provider, for 15 seconds at most.").
+		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
+	app.Flag("enable-management-policies",
+		"Apply spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
+	app.Flag("legacy-csa-field-managers",
+		"Additional field manager whose client-side applied fields the provider acquires. "+
+			"Repeatable; in the variable, one per line.").
+		StringsVar(&f.legacyFieldManagers)
+	app.Flag("enable-changelogs", "Send each change of a target to the change log service.").
+		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
+	app.Flag("changelogs-socket-path", "Path of the Unix socket of the change log service.").
+		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }
 
 // check refuses intervals with which the provider would look all the time.
@@ -150,41 +168,6 @@ func (f *flags) check() error {
 		return errors.New("--sync must not be negative")
 	}
 	return nil
-}
-
-func (f *flags) addAddresses(app *kingpin.Application) {
-	app.Flag("metrics-bind-address",
-		"Address that serves metrics. 0 serves none.").
-		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
-	app.Flag("health-probe-bind-addr",
-		"Address that serves /healthz and /readyz. 0 serves none.").
-		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
-}
-
-func (f *flags) addFeatures(app *kingpin.Application) {
-	app.Flag("sanitize-secrets", "Mask the data of Secrets in status.atProvider.manifest.").
-		Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
-	app.Flag("remove-managed-fields",
-		"Omit managed fields from status.atProvider.manifest.").
-		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
-	app.Flag("allow-kubeconfig-exec",
-		"Let kubeconfigs from Secrets run credential plugins in the provider, for 15 seconds at most.").
-		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
-	app.Flag("enable-management-policies",
-		"Apply spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
-	app.Flag("legacy-csa-field-managers",
-		"Additional field manager whose client-side applied fields the provider acquires. "+
-			"Repeatable; in the variable, one per line.").
-		StringsVar(&f.legacyFieldManagers)
-}
-
-func (f *flags) addChangeLogs(app *kingpin.Application) {
-	app.Flag("enable-changelogs",
-		"Send each create, update and delete by Objects and PublishedResources to the change log service.").
-		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
-	app.Flag("changelogs-socket-path",
-		"Path of the Unix socket of the change log service.").
-		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }
 
 // tenancy says what namespaced resources, which tenants write, may use.
@@ -243,11 +226,9 @@ func (p *published) addTo(app *kingpin.Application) {
 	app.Flag("published-resource-selector",
 		"Label selector of the PublishedResources that this provider reconciles. Default: all.").
 		StringVar(&p.selector)
-	app.Flag("state-namespace",
-		"Namespace of the sync-state Secrets of PublishedResources without stateNamespace.").
+	app.Flag("state-namespace", "Namespace of the sync-state Secrets of PublishedResources without stateNamespace.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
-	app.Flag("default-provider-config",
-		"ClusterProviderConfig of PublishedResources without providerConfigRef.").
+	app.Flag("default-provider-config", "ClusterProviderConfig of PublishedResources without providerConfigRef.").
 		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
 }
 

@@ -38,7 +38,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/slot"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
@@ -159,11 +158,14 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
-	caches := cacheOptions(f, replica.slots)
-	caches.NewInformer = informer.NewInformer(func() {
-		clusters.CountRestoredControlPlane()
-		log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
-	})
+	caches := cache.Options{
+		SyncPeriod: &f.sync, ByObject: object.InSlots(replica.slots),
+		DefaultTransform: cache.TransformStripManagedFields(), // No controller reads them.
+		NewInformer: informer.NewInformer(func() {
+			clusters.CountRestoredControlPlane()
+			log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
+		}),
+	}
 	cfg, err := clusters.Sifted(cfg)
 	if err != nil {
 		return nil, err
@@ -188,13 +190,6 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 		return nil, errors.Wrap(err, "cannot create manager")
 	}
 	return mgr, addProbes(mgr)
-}
-
-// cacheOptions leaves out what no controller reads.
-func cacheOptions(f *flags, s *slot.Slots) cache.Options {
-	return cache.Options{
-		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(), ByObject: object.InSlots(s),
-	}
 }
 
 func options(f *flags, log logging.Logger, registry *clusters.Registry) object.Options {

@@ -93,11 +93,12 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	written := !own && c.identity.source != xpv2.CredentialsSourceNone
 	switch t := c.identityType; {
 	case c.identity.source == commonv1.CredentialsSourceServiceAccount: // It goes with none.
-	case t == commonv1.IdentityGoogle && written:
-		s, err := google.New(c.identity.content, c.writer)
-		return google.As(s, c.googleAccount.Name, c.googleAccount.Delegates), err
 	case t == commonv1.IdentityGoogle:
-		return google.As(google.Default(), c.googleAccount.Name, c.googleAccount.Delegates), nil
+		base, err := google.Default(), error(nil)
+		if written {
+			base, err = google.New(c.identity.content, c.writer)
+		}
+		return google.As(base, c.googleAccount.Name, c.googleAccount.Delegates), err
 	case t == commonv1.IdentityAWSWeb && own:
 		return aws.New(k.clusterName, rolesOf(c)...)
 	case t == commonv1.IdentityAzureServicePrincipal && written:

@@ -59,13 +59,6 @@ type answer struct {
 	at time.Time
 }
 
-func newKinds(ctx context.Context, c rest.Interface, found func()) *kinds {
-	return &kinds{
-		client: c, found: found, life: ctx, explain: func(_ informer.Owner, err error) error { return err },
-		known: map[schema.GroupVersionKind]answer{},
-	}
-}
-
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not.
 func (k *kinds) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	m, err := k.ask(ctx, gvk)

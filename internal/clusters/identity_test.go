@@ -8,21 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/identity/serviceaccount"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -227,42 +221,5 @@ func TestServiceAccount(t *testing.T) {
 	c.endpoint = "https://elsewhere/services/apiexport/a/b"
 	if _, err := (Options{Injected: own}).access(c); err == nil {
 		t.Error("the token may go elsewhere")
-	}
-}
-
-// TestRefusedTokenIsReplaced shows that a token which its target accepts no more, such as that of a ServiceAccount
-// which has been made again, is not used until its end.
-func TestRefusedTokenIsReplaced(t *testing.T) {
-	var minted atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/token"):
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","status":{"token":"%d",`+
-				`"expirationTimestamp":"2133-01-02T03:04:05Z"}}`, minted.Add(1))
-		case r.Header.Get("Authorization") == "Bearer 1":
-			w.WriteHeader(http.StatusUnauthorized)
-		default:
-			_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap"}`)
-		}
-	}))
-	defer s.Close()
-	control, err := dynamic.NewForConfig(&rest.Config{Host: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	account := serviceaccount.New(control, types.NamespacedName{Namespace: "team", Name: "robot"})
-	way := newRoutes(Addresses{}, nil)[identity.WriterTenant]
-	c, err := newCluster(access{config: &rest.Config{Host: s.URL}, route: way, tokens: account}, &Registry{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	awaitUp(t, c)
-	for _, refused := range []bool{true, false} {
-		_, err := c.Resource(configMaps, "n").Get(t.Context(), "c", metav1.GetOptions{})
-		if apierrors.IsUnauthorized(err) != refused || err != nil && !refused {
-			t.Errorf("refused: want %t, got %v", refused, err)
-		}
 	}
 }

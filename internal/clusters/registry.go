@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/discovery"
@@ -305,7 +306,10 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		PageSize: way.page,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, c.discovery.RESTClient(), c.watches.Kick)
+	c.kinds = &kinds{
+		client: c.discovery.RESTClient(), found: c.watches.Kick, life: ctx, known: map[schema.GroupVersionKind]answer{},
+		explain: func(_ informer.Owner, err error) error { return err },
+	}
 	return nil
 }
 

@@ -85,6 +85,12 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 			reason: "What is no YAML is not quoted.", text: "a: *hunter2", want: "-, document 1: invalid: " +
 				"the document is not YAML of a resource, or has a duplicate key",
 		},
+		"NoKind": {
+			reason: "So is what has no kind, also in a list.",
+			text:   "apiVersion: v1\nx: hunter2\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, x: hunter2}]}",
+			want: "-, document 1: invalid: it is no YAML of a resource, or has a key twice\n" +
+				"-, document 2: invalid: an item has no kind",
+		},
 		"KeyTwice": {
 			reason: "Of a key that is given twice the server would drop one.", text: "a: hunter2\na: b",
 			want: "-, document 1: invalid: the document is not YAML of a resource, or has a duplicate key",
@@ -104,7 +110,7 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 				code = ExitUnknown
 			}
 			if strings.HasSuffix(tc.want, ": ") || strings.HasSuffix(tc.want, ".") && len(got) > len(tc.want) {
-				got = got[:len(tc.want)] // The rest are words of a library.
+				got = got[:min(len(got), len(tc.want))] // The rest are words of a library.
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || r.ExitCode != code {
 				t.Errorf("%s\nexit code: want %d, got %d; -want, +got:\n%s", tc.reason, code, r.ExitCode, diff)

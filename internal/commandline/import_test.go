@@ -28,163 +28,99 @@ var release = []struct{ manager, manifest string }{
 		commonv1.LabelKeyManaged + `: "true"}}}`},
 }
 
-const (
-	skipped = `skipped: ConfigMap $T/ours: an Object or an application applies it
+const skipped = `skipped: ConfigMap $T/ours: an Object or an application applies it
 skipped: ConfigMap $T/owned: it has a controller: Deployment web
 `
-	adopted = `---
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+
+// imported returns the documents of Objects with a policy, given their names and manifests.
+func imported(policy string, all ...[2]string) string {
+	var b strings.Builder
+	for _, o := range all {
+		b.WriteString("---\napiVersion: kubernetes.m.crossplane.io/v1alpha1\nkind: Object\nmetadata:\n  name: " + o[0] +
+			"\nspec:\n  forProvider:\n    manifest:\n      " + strings.ReplaceAll(o[1], "\n", "\n      ") +
+			"\n  managementPolicies:\n  - " + policy + "\n  providerConfigRef:\n    kind: ProviderConfig\n    name: $L\n")
+	}
+	return b.String()
+}
+
+var (
+	adopted = imported("'*'",
+		[2]string{"deployment-web", `apiVersion: apps/v1
+kind: Deployment
 metadata:
-  name: deployment-web
+  name: web
+  namespace: $T
 spec:
-  forProvider:
-    manifest:
-      apiVersion: apps/v1
-      kind: Deployment
-      metadata:
-        name: web
-        namespace: $T
-      spec:
-        progressDeadlineSeconds: 600
-        revisionHistoryLimit: 10
-        selector:
-          matchLabels:
-            a: b
-        strategy:
-          rollingUpdate:
-            maxSurge: 25%
-            maxUnavailable: 25%
-          type: RollingUpdate
-        template:
-          metadata:
-            labels:
-              a: b
-          spec:
-            containers:
-            - image: i
-              imagePullPolicy: Always
-              name: c
-              resources:
-                limits:
-                  cpu: "1"
-              terminationMessagePath: /dev/termination-log
-              terminationMessagePolicy: File
-            dnsPolicy: ClusterFirst
-            restartPolicy: Always
-            schedulerName: default-scheduler
-            securityContext: {}
-            terminationGracePeriodSeconds: 30
-  managementPolicies:
-  - '*'
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
----
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+  progressDeadlineSeconds: 600
+  revisionHistoryLimit: 10
+  selector:
+    matchLabels:
+      a: b
+  strategy:
+    rollingUpdate:
+      maxSurge: 25%
+      maxUnavailable: 25%
+    type: RollingUpdate
+  template:
+    metadata:
+      labels:
+        a: b
+    spec:
+      containers:
+      - image: i
+        imagePullPolicy: Always
+        name: c
+        resources:
+          limits:
+            cpu: "1"
+        terminationMessagePath: /dev/termination-log
+        terminationMessagePolicy: File
+      dnsPolicy: ClusterFirst
+      restartPolicy: Always
+      schedulerName: default-scheduler
+      securityContext: {}
+      terminationGracePeriodSeconds: 30`},
+		[2]string{"configmap-settings", `apiVersion: v1
+data:
+  color: blue
+kind: ConfigMap
 metadata:
-  name: configmap-settings
-spec:
-  forProvider:
-    manifest:
-      apiVersion: v1
-      data:
-        color: blue
-      kind: ConfigMap
-      metadata:
-        name: settings
-        namespace: $T
-  managementPolicies:
-  - '*'
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
----
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+  name: settings
+  namespace: $T`},
+		[2]string{"service-web", `apiVersion: v1
+kind: Service
 metadata:
-  name: service-web
+  name: web
+  namespace: $T
 spec:
-  forProvider:
-    manifest:
-      apiVersion: v1
-      kind: Service
-      metadata:
-        name: web
-        namespace: $T
-      spec:
-        internalTrafficPolicy: Cluster
-        ports:
-        - name: http
-          port: 80
-          protocol: TCP
-          targetPort: 80
-        selector:
-          a: b
-        sessionAffinity: None
-        type: ClusterIP
-  managementPolicies:
-  - '*'
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
-`
-	observed = `---
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+  internalTrafficPolicy: Cluster
+  ports:
+  - name: http
+    port: 80
+    protocol: TCP
+    targetPort: 80
+  selector:
+    a: b
+  sessionAffinity: None
+  type: ClusterIP`},
+	)
+	observed = imported("Observe",
+		[2]string{"deployment-web", `apiVersion: apps/v1
+kind: Deployment
 metadata:
-  name: deployment-web
-spec:
-  forProvider:
-    manifest:
-      apiVersion: apps/v1
-      kind: Deployment
-      metadata:
-        name: web
-        namespace: $T
-  managementPolicies:
-  - Observe
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
----
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+  name: web
+  namespace: $T`},
+		[2]string{"configmap-settings", `apiVersion: v1
+kind: ConfigMap
 metadata:
-  name: configmap-settings
-spec:
-  forProvider:
-    manifest:
-      apiVersion: v1
-      kind: ConfigMap
-      metadata:
-        name: settings
-        namespace: $T
-  managementPolicies:
-  - Observe
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
----
-apiVersion: kubernetes.m.crossplane.io/v1alpha1
-kind: Object
+  name: settings
+  namespace: $T`},
+		[2]string{"secret-login", `apiVersion: v1
+kind: Secret
 metadata:
-  name: secret-login
-spec:
-  forProvider:
-    manifest:
-      apiVersion: v1
-      kind: Secret
-      metadata:
-        name: login
-        namespace: $T
-  managementPolicies:
-  - Observe
-  providerConfigRef:
-    kind: ProviderConfig
-    name: $L
-`
+  name: login
+  namespace: $T`},
+	)
 )
 
 // TestImport shows the Objects of a namespace with a Helm release: they observe, or adopt what authors have written

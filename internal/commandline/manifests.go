@@ -75,7 +75,11 @@ func parse(at string, text []byte) (all []document) {
 	}
 	err = u.EachListItem(func(o runtime.Object) error {
 		item, _ := o.(*unstructured.Unstructured) // As all items of such a list.
-		all = append(all, document{Unstructured: item, at: at})
+		doc := document{Unstructured: item, at: at}
+		if item.GetKind() == "" {
+			doc.err = errors.New("an item has no kind")
+		}
+		all = append(all, doc)
 		return nil
 	})
 	if err != nil {

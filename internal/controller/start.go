@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -167,12 +168,6 @@ func (s *starter) await(missing []part) manager.Runnable {
 	})
 }
 
-// conditioned is a resource of ours with conditions.
-type conditioned interface {
-	client.Object
-	GetCondition(t xpv2.ConditionType) xpv2.Condition
-}
-
 // loggedConditions are the types of conditions whose failures are logged.
 var loggedConditions = []xpv2.ConditionType{
 	xpv2.TypeSynced, xpv2.TypeReady, syncagentv1alpha1.TypeSchemaPublished, syncagentv1alpha1.TypeExportUpdated,
@@ -195,8 +190,8 @@ func isFailure(c xpv2.Condition) bool {
 func failureLog(log logging.Logger, kind schema.GroupKind, works func(client.Object) bool,
 ) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(old, now any) {
-		was, ok := old.(conditioned)
-		is, same := now.(conditioned)
+		was, ok := old.(managedadapter.Conditioned)
+		is, same := now.(managedadapter.Conditioned)
 		if !ok || !same || was.GetUID() != is.GetUID() || !works(is) {
 			return
 		}
@@ -216,7 +211,7 @@ func failureLog(log logging.Logger, kind schema.GroupKind, works func(client.Obj
 }
 
 // configOf returns the name of the ProviderConfig that a resource refers to, and its kind if that is chosen.
-func configOf(o conditioned) string {
+func configOf(o client.Object) string {
 	switch ref := scope.ConfigRef(o).(type) {
 	case *xpv2.Reference:
 		return ref.Name

@@ -34,7 +34,9 @@ var _ workqueue.TypedInterface[string] = &Queue[string]{}
 
 // New returns an empty Queue.
 func New[T comparable](o Options[T]) *Queue[T] {
-	q := &Queue[T]{lanes: newLanes(o.Workers, o.Lane)}
+	q := &Queue[T]{lanes: &lanes[T]{
+		workers: o.Workers, laneOf: o.Lane, all: map[Lane]*lane[T]{}, held: map[string]int{}, busy: map[T]*lane[T]{},
+	}}
 	q.ready = sync.NewCond(&q.mu)
 	q.TypedInterface = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: o.Name, Queue: q.lanes})
 	return q
@@ -149,12 +151,6 @@ func (l *lane[T]) pop() (item T) {
 	l.turn = from == &l.urgent
 	item, *from = (*from)[0], (*from)[1:]
 	return item
-}
-
-func newLanes[T comparable](workers int, laneOf func(T) (Lane, bool)) *lanes[T] {
-	return &lanes[T]{
-		workers: workers, laneOf: laneOf, all: map[Lane]*lane[T]{}, held: map[string]int{}, busy: map[T]*lane[T]{},
-	}
 }
 
 // Touch is called for an item that waits and is added again. It keeps its place, unless it has become urgent.

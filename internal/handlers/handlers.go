@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -42,14 +41,14 @@ func TargetsOf(r *clusters.Registry, controller string, gather time.Duration,
 func Users(r *clusters.Registry, c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				managedadapter.WentBack(e.ObjectOld, e.ObjectNew) {
 				r.Wake(c.Key(e.ObjectNew))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, _ queue) { r.Wake(c.Key(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 	}
 }
 

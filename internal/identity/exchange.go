@@ -55,6 +55,19 @@ func (e *Exchange) Client() *http.Client {
 	}
 }
 
+// Ask sends a request, and decodes the answer, which is JSON.
+func (e *Exchange) Ask(req *http.Request, answer any) error {
+	res, err := e.Client().Do(req)
+	if err != nil {
+		return errors.Wrap(err, "cannot send request")
+	}
+	defer res.Body.Close() //nolint:errcheck // It was only read.
+	if res.StatusCode != http.StatusOK {
+		return errors.New("the token endpoint refuses")
+	}
+	return errors.Wrap(json.NewDecoder(res.Body).Decode(answer), "cannot decode answer")
+}
+
 // RoundTrip sends a request.
 func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := e.transport.RoundTrip(req)

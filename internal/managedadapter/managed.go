@@ -65,7 +65,7 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, gvk schema.Group
 		return nil
 	}
 	count := func(ctx context.Context) {
-		var all []counted
+		var all []Conditioned
 		list, err := mgr.GetScheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err == nil {
 			//nolint:forcetypeassert // A list of one of our kinds is one.
@@ -73,7 +73,7 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, gvk schema.Group
 		}
 		if err == nil {
 			err = apimeta.EachListItem(list, func(item runtime.Object) error {
-				if r, ok := item.(counted); ok && owned(r) {
+				if r, ok := item.(Conditioned); ok && owned(r) {
 					all = append(all, r)
 				}
 				return nil
@@ -92,14 +92,14 @@ func AddStateMetrics(mgr manager.Manager, o controller.Options, gvk schema.Group
 	})), "cannot add state metrics")
 }
 
-// A counted resource has conditions.
-type counted interface {
+// A Conditioned resource has conditions.
+type Conditioned interface {
 	client.Object
 	resource.Conditioned
 }
 
 // tally sets the gauges of a kind.
-func tally(m *statemetrics.MRStateMetrics, kind string, all []counted, isManaged bool) {
+func tally(m *statemetrics.MRStateMetrics, kind string, all []Conditioned, isManaged bool) {
 	if isManaged {
 		m.Exists.WithLabelValues(kind).Set(float64(len(all)))
 	}

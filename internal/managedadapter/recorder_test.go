@@ -188,7 +188,7 @@ func TestSameMetadata(t *testing.T) {
 func TestFailingAreCounted(t *testing.T) {
 	failed := xpv2.ReconcileError(errors.New("no"))
 	m, kind := statemetrics.NewMRStateMetrics(), "kubernetes.m.crossplane.io/v1alpha1, Kind=Object"
-	var all []counted
+	var all []Conditioned
 	for _, conditions := range [][]xpv2.Condition{
 		nil,
 		{xpv2.ReconcileSuccess(), xpv2.Available()},
@@ -217,7 +217,7 @@ func TestFailingAreCounted(t *testing.T) {
 	}
 	app := &workloadv1alpha1.KubernetesApplication{}
 	app.SetConditions(failed)
-	tally(m, "KubernetesApplication", []counted{app}, false)
+	tally(m, "KubernetesApplication", []Conditioned{app}, false)
 	if got := testutil.ToFloat64(failing.WithLabelValues("KubernetesApplication", "Synced")); got != 1 {
 		t.Errorf("want the application counted as failing, got %v", got)
 	}

@@ -288,13 +288,6 @@ type dependencies struct {
 	namespaces map[string]int
 }
 
-func newDependencies(s *streams, x *objectIndex) *dependencies {
-	return &dependencies{
-		streams: s, objects: x, needs: map[objectsync.Primary]set[need]{},
-		needed: map[need][]unique.Handle[objectsync.Primary]{}, namespaces: map[string]int{},
-	}
-}
-
 // add adds to what an object needs.
 func (d *dependencies) add(item objectsync.Primary, k need) {
 	d.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
@@ -72,7 +73,10 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 		config: c, syncer: s, endpoints: map[string]*endpoint{}, related: map[need]*informer.Table{},
 	}
 	w.holders = &holders{shared: c.shared, name: name, streams: w.streams}
-	w.needs = newDependencies(w.streams, w.objects)
+	w.needs = &dependencies{
+		streams: w.streams, objects: w.objects, needs: map[objectsync.Primary]set[need]{},
+		needed: map[need][]unique.Handle[objectsync.Primary]{}, namespaces: map[string]int{},
+	}
 	w.streams.changed = w.needs.wake
 	w.namespaces = newNamespaceCleaner(c, w.streams)
 	p := &publication{worker: w}

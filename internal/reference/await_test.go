@@ -20,7 +20,10 @@ func TestAwait(t *testing.T) {
 	object := mobjectv1alpha1.ObjectGroupVersionKind
 	application := workloadv1alpha1.GroupVersion.WithKind("KubernetesApplication")
 	gadget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Gadget"}
-	const healthy = "to be healthy: "
+	const (
+		healthy = "to be healthy: "
+		ready   = "status: {conditions: [{type: Ready, status: 'True'}]}"
+	)
 	shown := func(kind, rest string) string {
 		return "status: {atProvider: {manifest: {apiVersion: " + kind + "}" + rest + "}}"
 	}
@@ -32,14 +35,12 @@ func TestAwait(t *testing.T) {
 		content string // as YAML
 		want    string // after the name, empty if nothing is waited for
 	}{
-		"Exists": {"To exist is enough.", object, commonv1.WaitForExists, "", "{}", ""},
-		"Ready": {
-			"A condition is.", object, commonv1.WaitForReady, "", "status: {conditions: [{type: Ready, status: 'True'}]}", "",
-		},
+		"Exists":   {"To exist is enough.", object, commonv1.WaitForExists, "", "{}", ""},
+		"Ready":    {"A condition is.", object, commonv1.WaitForReady, "", ready, ""},
 		"NotReady": {"It must be there.", object, commonv1.WaitForReady, "", "{}", "to be ready"},
 		"NoResource": {
-			"An Object without a resource is not healthy.", object, commonv1.WaitForHealthy, "",
-			"status: {conditions: [{type: Ready, status: 'True'}]}", healthy + "the Object has no resource yet",
+			"An Object without a resource is not healthy.", object, commonv1.WaitForHealthy, "", ready,
+			healthy + "the Object has no resource yet",
 		},
 		"TooLarge": {
 			"Nor is one that does not show it.", object, commonv1.WaitForHealthy, "",

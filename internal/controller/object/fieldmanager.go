@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,14 +36,21 @@ func (x *Index) include(mgr ctrl.Manager, kind client.Object, newList func() res
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), kind, indexName, byName); err != nil {
 		return errors.Wrap(err, "cannot index by name")
 	}
+	x.add(mgr.GetClient(), newList, client.UnsafeDisableDeepCopy) // They are only read.
+	return nil
+}
+
+func (x *Index) add(c client.Reader, newList func() resource.ManagedList, always ...client.ListOption) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.lists = append(x.lists, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
 		l := newList()
-		err := mgr.GetClient().List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...) // They are only read.
+		err := c.List(ctx, l, append(o, always...)...)
+		if apimeta.IsNoMatchError(err) { // The kind of a scope need not be installed.
+			err = nil
+		}
 		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
 	})
-	return nil
 }
 
 // others returns the Objects beside one, of all kinds. They are shared and must not be changed.

@@ -12,7 +12,6 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -237,14 +236,7 @@ type Comparison struct {
 func IndexOf(c client.Reader, newLists ...func() resource.ManagedList) *Index {
 	x := &Index{}
 	for _, newList := range newLists {
-		x.lists = append(x.lists, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
-			l := newList()
-			err := c.List(ctx, l, o...)
-			if apimeta.IsNoMatchError(err) { // The kind of a scope need not be installed.
-				err = nil
-			}
-			return l.GetItems(), errors.Wrap(err, "cannot list Objects")
-		})
+		x.add(c, newList)
 	}
 	return x
 }

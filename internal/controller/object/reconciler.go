@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -215,7 +214,7 @@ func objectOfOwner(n types.NamespacedName) types.NamespacedName {
 }
 
 // Initialize holds a deleted Object back while others refer to it: they need its resource to go themselves.
-func (c *reconciler[T]) Initialize(ctx context.Context, mg xpresource.Managed) error {
+func (c *reconciler[T]) Initialize(ctx context.Context, mg resource.Managed) error {
 	if !meta.WasDeleted(mg) {
 		return nil
 	}
@@ -224,7 +223,7 @@ func (c *reconciler[T]) Initialize(ctx context.Context, mg xpresource.Managed) e
 
 // ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer.
 // If it has none yet, it gets one first, once its target has been reached.
-func (c *reconciler[T]) ResolveReferences(ctx context.Context, mg xpresource.Managed) error {
+func (c *reconciler[T]) ResolveReferences(ctx context.Context, mg resource.Managed) error {
 	p := reconciliationOf(ctx)
 	res, err := c.options.References.Resolve(ctx, c.referrer(mg))
 	p.references = res

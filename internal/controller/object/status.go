@@ -42,7 +42,7 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 		return nil
 	}
 	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
-	if !fits(o) && !shrink(o) {
+	if len(encode(o)) > managedadapter.FitsMost && !shrink(o) {
 		return errors.New("the resource is too large for the status, and has no UID that could identify it there")
 	}
 	return nil
@@ -103,11 +103,6 @@ func decode(raw []byte, into any) error {
 func encode(v any) []byte {
 	b, _ := json.Marshal(v) //nolint:errchkjson // What comes from JSON can be encoded.
 	return b
-}
-
-// fits reports whether the control plane can be expected to store an Object.
-func fits(o Object) bool {
-	return len(encode(o)) <= managedadapter.FitsMost
 }
 
 // shrink leaves all of the resource out of the status but what identifies it, if it is in there. Conditions and the

@@ -167,42 +167,25 @@ func (i impersonation) Token(ctx context.Context) (*oauth2.Token, error) {
 	for n, d := range i.delegates {
 		delegates[n] = "projects/-/serviceAccounts/" + d
 	}
-	e := identity.NewExchange(ctx)
-	t, err := ask(ctx, e.Client(), own, accounts+i.account+":generateAccessToken",
-		map[string]any{"scope": scopes(), "delegates": delegates})
-	if err != nil {
-		return nil, errors.Errorf("cannot impersonate Google service account %s: %s", i.account,
-			e.Reason("the token endpoint responds without a token"))
-	}
-	return t, nil
-}
-
-// ask asks for a token with another one.
-func ask(ctx context.Context, c *http.Client, with *oauth2.Token, url string, asked any) (*oauth2.Token, error) {
-	body, err := json.Marshal(asked)
+	body, err := json.Marshal(map[string]any{"scope": scopes(), "delegates": delegates})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode request")
 	}
+	url := accounts + i.account + ":generateAccessToken"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot create the request")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	with.SetAuthHeader(req)
-	res, err := c.Do(req)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot request a token")
-	}
-	defer res.Body.Close() //nolint:errcheck // It was only read.
+	own.SetAuthHeader(req)
 	var answer struct {
 		AccessToken string    `json:"accessToken"`
 		ExpireTime  time.Time `json:"expireTime"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return nil, errors.Wrap(err, "cannot decode the response")
-	}
-	if answer.AccessToken == "" || answer.ExpireTime.IsZero() {
-		return nil, errors.New("the response has no token")
+	e := identity.NewExchange(ctx)
+	if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" || answer.ExpireTime.IsZero() {
+		return nil, errors.Errorf("cannot impersonate Google service account %s: %s", i.account,
+			e.Reason("the token endpoint responds without a token"))
 	}
 	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
 }

@@ -7,7 +7,6 @@ package upbound
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -88,31 +87,14 @@ func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+s.token)
-	e := identity.NewExchange(ctx)
-	answer, err := ask(e.Client(), req)
-	if err != nil {
-		return nil, errors.New("cannot use Upbound credentials: " +
-			e.Reason("the token endpoint responds without a token"))
-	}
-	return answer, nil
-}
-
-func ask(c *http.Client, req *http.Request) (*oauth2.Token, error) {
-	asked := time.Now()
-	res, err := c.Do(req)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot exchange token")
-	}
-	defer res.Body.Close() //nolint:errcheck // It was only read.
 	var answer struct {
 		AccessToken string `json:"access_token"`
 		ExpiresIn   int    `json:"expires_in"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return nil, errors.Wrap(err, "cannot decode the response")
-	}
-	if res.StatusCode != http.StatusOK || answer.AccessToken == "" {
-		return nil, errors.New("the response has no token")
+	e, asked := identity.NewExchange(ctx), time.Now()
+	if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" {
+		return nil, errors.New("cannot use Upbound credentials: " +
+			e.Reason("the token endpoint responds without a token"))
 	}
 	return &oauth2.Token{
 		AccessToken: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second),
