@@ -32,12 +32,15 @@ import (
 
 // TestPackage goes through the life of an installation, in order.
 func TestPackage(t *testing.T) {
-	s := newStage(t, local.StartCrossplane)
+	s, host := newStage(t, local.StartCrossplane), mirror(t)
 	kube.RunSteps(t, []kube.Step{
+		{Name: "IsMirrored", Run: func(t *testing.T) { s.mirrors(t, host) }},
 		{Name: "Installs", Run: s.installs},
 		{Name: "StartsWhenAKindIsActive", Run: s.starts},
 		{Name: "DeniesTenantsTheLoopbackOfItsPod", Run: s.denies},
 		{Name: "KeepsTheFirstObjectOfREADME", Run: s.keepsFirstObject},
+		{Name: "ReachesTargetsThroughAProxy", Run: s.throughProxy},
+		{Name: "RunsTwoReplicas", Run: s.runsTwo},
 		{Name: "WorksWithWhatCrossplaneGrants", Run: s.works},
 		{Name: "NeedsRightsForLocalObjects", Run: s.local},
 		{Name: "NeedsRightsForReferences", Run: s.references},
@@ -53,7 +56,6 @@ func TestPackage(t *testing.T) {
 // installs shows that Crossplane accepts the package by the command of docs/how-to/install.md, and does not run it
 // before one of its kinds is active.
 func (s *stage) installs(t *testing.T) {
-	push(t, "v0.1.0")
 	install, _, _ := strings.Cut(commands(t, "## Install")[0], "\n") // The others come with other tests.
 	s.shell.Run(t, install)
 	s.awaitProvider(t, "Installed", "Healthy")
