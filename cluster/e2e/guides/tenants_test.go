@@ -16,7 +16,9 @@ func TestIsolateTenants(t *testing.T) {
 	d.Write(t, "connection", kube.Kubeconfig(t, target.User(t, "USER")))
 	d.Run(t, "kubectl create namespace crossplane-system")
 	d.Run(t, "kubectl create secret generic remote-kubeconfig -n crossplane-system --from-file=kubeconfig=connection")
-	for _, heading := range []string{"List namespaces", "Impersonate tenants", "Limit kinds by policy", "Verify"} {
+	for _, heading := range []string{
+		"Before you begin", "List namespaces", "Impersonate tenants", "Limit kinds by policy", "Verify",
+	} {
 		d.follow(t, page, "## "+heading)
 	}
 	d.Run(t, "! sed 's/ConfigMap/Secret/' examples/tenancy/object.yaml | kubectl apply --dry-run=server -f -")
