@@ -151,7 +151,8 @@ func (f *flags) addOthers(app *kingpin.Application) {
 		"Additional field manager whose client-side applied fields the provider acquires. "+
 			"Repeatable; in the variable, one per line.").
 		StringsVar(&f.legacyFieldManagers)
-	app.Flag("enable-changelogs", "Send each change of a target to the change log service.").
+	app.Flag("enable-changelogs",
+		"Send each create, update and delete by Objects and PublishedResources to the change log service.").
 		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
 	app.Flag("changelogs-socket-path", "Path of the Unix socket of the change log service.").
 		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
