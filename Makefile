@@ -47,6 +47,15 @@ AREA  ?= $(AREAS)
 e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync applications package failover guides versions"
 	@hack/test.sh $(AREA)
 
+# Until there are releases, the older build is one whose CRDs lack fields of ours and have no others that matter.
+FORMER ?= 449d2b57
+
+.PHONY: downgrade
+downgrade: build tools ## Go back to an older build and forth again, on real servers: make downgrade FORMER=v0.1.0. It needs the history.
+	@hack/tools/build.sh crossplane crossplane-cli function-auto-ready
+	set -e; former=$$(mktemp -d); trap 'rm -rf "$$former"' EXIT; git archive $(FORMER) | tar -x -C "$$former"; \
+		(cd "$$former" && $(GOBUILD) -o provider ./cmd/provider); FORMER=$$former $(GOTEST) -tags=history -run='^TestDowngrade$$' ./cluster/e2e/guides
+
 # How tests are run that need a detector, or that measure: one package at a time. Without the symbols that only debuggers read a test is linked in
 # less time. make lint vets.
 GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=60m

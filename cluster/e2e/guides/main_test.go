@@ -43,12 +43,25 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
+	d := idleDesk(t)
+	d.start(t, provider.Options{})
+	return d
+}
+
+// start starts a provider.
+func (d *desk) start(t *testing.T, o provider.Options) *provider.Process {
+	t.Helper()
+	return program.Start(t, d.control.User(t, "administrator", admins), o)
+}
+
+// idleDesk returns a desk whose provider is not running yet.
+func idleDesk(t *testing.T) *desk {
+	t.Helper()
 	control := &kube.Server{ControllerManager: true}
 	kube.StartServer(t, control)
 	d := &desk{control: control, c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
 	d.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join(top, "package"))
 	d.Write(t, "remote.kubeconfig", kube.Kubeconfig(t, target.User(t, user, admins)))
 	d.Run(t, "kubectl apply -f package/crds")
-	program.Start(t, control.User(t, "administrator", admins), provider.Options{})
 	return d
 }
