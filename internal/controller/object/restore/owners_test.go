@@ -19,8 +19,8 @@ import (
 )
 
 // TestOwnersOfFormerControlPlane shows why docs/how-to/operate-a-fleet.md restores no ownerReferences and no finalizers
-// into a new control plane, and starts the provider last. Kubernetes deletes an Object whose owner does not exist, and a
-// deleted Object deletes its resource, also one that has never made it: it has the field manager of its name.
+// into a new control plane, and starts the provider last. Kubernetes deletes an Object whose owner does not exist, and
+// a deleted Object deletes its resource, also one that has never made it: it has the field manager of its name.
 func TestOwnersOfFormerControlPlane(t *testing.T) {
 	fresh := kube.Server{ControllerManager: true}
 	kube.StartServer(t, &fresh)
