@@ -47,7 +47,8 @@ func TestDowngrade(t *testing.T) {
 	d.Run(t, newerFields)
 	steps := guide.Commands(t, filepath.Join(top, "docs", "how-to", "operate-a-fleet.md"), "## Downgrade")
 	// The namespace of a process is that of its kubeconfig.
-	if holder := d.Run(t, strings.Replace(steps[0], "-n crossplane-system", "-n default", 1)); strings.HasPrefix(holder, "slots=") {
+	holder := d.Run(t, strings.Replace(steps[0], "-n crossplane-system", "-n default", 1))
+	if strings.HasPrefix(holder, "slots=") {
 		t.Errorf("holder of the Lease: want none of a shard, got %s", holder)
 	}
 	specs, resources, m := d.specs(t), shop.resources(t), target.Audit(t).Mark()
@@ -67,8 +68,10 @@ func TestDowngrade(t *testing.T) {
 		p = d.start(t, to.Options)
 		d.Run(t, `kubectl patch configmap site -n default --type=merge -p '{"data":{"region":"`+to.region+`"}}'
 kubectl patch greetings.platform.example.org morning --type=merge -p '{"spec":{"message":"`+to.message+`"}}'
-kubectl --kubeconfig remote.kubeconfig wait --for=jsonpath='{.data.region}'=`+to.region+` configmap/settings -n shop --timeout=2m
-kubectl --kubeconfig remote.kubeconfig wait --for=jsonpath='{.data.message}'='`+to.message+`' configmap/morning --timeout=2m`)
+kubectl --kubeconfig remote.kubeconfig wait configmap/settings -n shop --timeout=2m \
+  --for=jsonpath='{.data.region}'=`+to.region+`
+kubectl --kubeconfig remote.kubeconfig wait configmap/morning --timeout=2m \
+  --for=jsonpath='{.data.message}'='`+to.message+`'`)
 		shop.awaitSynced(t, to.size)
 		d.awaitRestored(t)
 		if diff := cmp.Diff(resources, shop.resources(t)); diff != "" {

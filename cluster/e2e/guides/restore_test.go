@@ -194,7 +194,8 @@ func madeAgain(t *testing.T, m kube.Mark) kube.Requests {
 func (d *desk) wantOwned(t *testing.T) {
 	t.Helper()
 	d.Run(t, `kubectl patch greetings.platform.example.org morning --type=merge -p '{"spec":{"message":"good evening"}}'
-kubectl --kubeconfig remote.kubeconfig wait --for=jsonpath='{.data.message}'='good evening' configmap/morning --timeout=1m
+kubectl --kubeconfig remote.kubeconfig wait configmap/morning --timeout=1m \
+  --for=jsonpath='{.data.message}'='good evening'
 kubectl delete greetings.platform.example.org morning --cascade=foreground --timeout=2m
 kubectl --kubeconfig remote.kubeconfig wait --for=delete configmap/morning --timeout=10s
 kubectl delete objects.kubernetes.crossplane.io shop-settings shop-web shop --timeout=2m
