@@ -33,8 +33,10 @@ func TestChart(t *testing.T) {
 	if diff := cmp.Diff(draw(all), text(t, svg)); diff != "" {
 		t.Errorf("%s: run this test with -update: -want, +got:\n%s", svg, diff)
 	}
-	rows := []string{"| Objects on one target |", "| memory in steady state |", "| new Object Ready, median |",
-		"| restart, until a new Object is Ready |"}
+	rows := []string{
+		"| Objects on one target |", "| memory in steady state |", "| new Object Ready, median |",
+		"| restart, until a new Object is Ready |",
+	}
 	for _, f := range all {
 		if f.Program == ours {
 			thousands := fmt.Sprintf(" %d,%03d |", f.Objects/1000, f.Objects%1000)

@@ -57,7 +57,7 @@ func (e *Exchange) Client() *http.Client {
 
 // Ask sends a request, and decodes the answer, which is JSON.
 func (e *Exchange) Ask(req *http.Request, answer any) error {
-	res, err := e.Client().Do(req)
+	res, err := e.Client().Do(req) //nolint:gosec // The dialer checks whose addresses a tenant may name.
 	if err != nil {
 		return errors.Wrap(err, "cannot send request")
 	}

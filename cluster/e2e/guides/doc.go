@@ -7,8 +7,8 @@
 // installation, of Helm and of migrations in packages xpkg, chart and e2e, the Composition and examples/README.md in
 // package olm, and the tutorial of the platform in package platform.
 //
-// The downgrade needs a build of an older commit. A clone without history does not have it, so that its test has a build
-// tag and runs by make downgrade only.
+// The downgrade needs a build of an older commit. A clone without history does not have it, so that its test has a
+// build tag and runs by make downgrade only.
 //
 // # Decisions
 //

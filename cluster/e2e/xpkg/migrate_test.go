@@ -247,8 +247,8 @@ func (m *migration) awaitApplied(t *testing.T, wave string) {
 // adds makes use of what provider-kubernetes does not have: three shards and a flag.
 func (m *migration) adds(t *testing.T) {
 	t.Helper()
-	m.shell.Run(t, `kubectl patch deploymentruntimeconfig provider-kcp --type=merge -p '{"spec":{"deploymentTemplate":{"spec":{
-		"replicas":3,"template":{"spec":{"containers":[{"name":"package-runtime","args":["--leader-election","--shards=3",
+	m.shell.Run(t, `kubectl patch deploymentruntimeconfig provider-kcp --type=merge -p '{
+		"spec":{"deploymentTemplate":{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"package-runtime","args":["--leader-election","--shards=3",
 		"--allow-cross-namespace-references"]}]}}}}}}'`)
 	m.awaitHolder(t, "slots=3")
 	o := m.waves["first"][0]

@@ -77,11 +77,11 @@ func TestRelease(t *testing.T) {
 		"\nkind: CustomResourceDefinition\n"); got != len(packagedKinds(t)) {
 		t.Errorf("kinds in one file: want %d, got %d", len(packagedKinds(t)), got)
 	}
-	listed := ""
+	var listed strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(digests)) {
-		listed += name + "@" + digests[name] + "\n"
+		listed.WriteString(name + "@" + digests[name] + "\n")
 	}
-	if diff := cmp.Diff(listed, string(content["provider-kcp-v1.2.3-images.txt"])); diff != "" {
+	if diff := cmp.Diff(listed.String(), string(content["provider-kcp-v1.2.3-images.txt"])); diff != "" {
 		t.Errorf("images: -in the registry, +in the list:\n%s", diff)
 	}
 	program := "provider-kcp-v1.2.3-linux-" + runtime.GOARCH
