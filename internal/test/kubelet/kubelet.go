@@ -49,7 +49,7 @@ type Kubelet struct {
 
 	mu      sync.Mutex
 	running map[types.UID]*provider.Process
-	ended   map[types.UID]bool // by themselves
+	ended   map[types.UID]bool // by themselves, which is told once, or may be
 }
 
 // Start runs the pods of a namespace of a server until the test ends. It may be called once for each server.
@@ -107,7 +107,7 @@ func (k *Kubelet) sync(ctx context.Context) error {
 			continue
 		}
 		delete(k.running, uid)
-		if err := process.Stop(); err != nil { // The test goes on, as what the other pods do may tell why.
+		if err := process.Stop(); err != nil && !k.ended[uid] { // The test goes on, as what the other pods do may tell why.
 			k.t.Errorf("kubelet: %v", err)
 			kube.ShowLog(k.t, "a provider", process.Log())
 		}
@@ -128,7 +128,10 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if running := k.running[p.GetUID()]; running != nil {
 		select {
 		case <-running.Exited():
-			if !k.ended[p.GetUID()] {
+			switch {
+			case isFormer(p):
+				delete(k.running, p.GetUID()) // It starts again.
+			case !k.ended[p.GetUID()]:
 				k.ended[p.GetUID()] = true
 				k.t.Errorf("a provider has ended with %d", running.ExitCode())
 			}
@@ -176,7 +179,14 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 		return err
 	}
 	k.running[p.GetUID()] = process
+	k.ended[p.GetUID()] = isFormer(p)
 	return nil
+}
+
+// isFormer reports whether a pod is of provider-kubernetes, which ends if Crossplane has not granted its permissions
+// yet.
+func isFormer(p *corev1.Pod) bool {
+	return strings.Contains(p.Spec.Containers[0].Image, "/provider-kubernetes:")
 }
 
 // Processes returns how many programs run.
