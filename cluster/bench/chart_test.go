@@ -40,8 +40,10 @@ func TestChart(t *testing.T) {
 	for _, f := range all {
 		if f.Program == ours {
 			thousands := fmt.Sprintf(" %d,%03d |", f.Objects/1000, f.Objects%1000)
-			for i, cell := range []string{thousands, fmt.Sprintf(" %g MB |", f.MemoryMB), fmt.Sprintf(" %g ms |", f.ReadyMS),
-				fmt.Sprintf(" %g s |", f.RestartS)} {
+			for i, cell := range []string{
+				thousands, fmt.Sprintf(" %g MB |", f.MemoryMB), fmt.Sprintf(" %g ms |", f.ReadyMS),
+				fmt.Sprintf(" %g s |", f.RestartS),
+			} {
 				rows[i] += cell
 			}
 		}

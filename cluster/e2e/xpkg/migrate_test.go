@@ -250,7 +250,8 @@ func (m *migration) awaitApplied(t *testing.T, wave string) {
 func (m *migration) adds(t *testing.T) {
 	t.Helper()
 	m.shell.Run(t, `kubectl patch deploymentruntimeconfig provider-kcp --type=merge -p '{
-		"spec":{"deploymentTemplate":{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"package-runtime","args":["--leader-election","--shards=3",
+		"spec":{"deploymentTemplate":{"spec":{"replicas":3,"template":{"spec":{"containers":[{
+		"name":"package-runtime","args":["--leader-election","--shards=3",
 		"--allow-cross-namespace-references"]}]}}}}}}'`)
 	m.awaitHolder(t, "slots=3")
 	o := m.waves["first"][0]
