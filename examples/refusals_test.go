@@ -18,11 +18,11 @@ var mistakes = map[string]struct {
 	value any
 	field []string
 }{
-	"a field path is not JSONPath": {
+	"a field path must not be JSONPath": {
 		value: []any{map[string]any{"patchesFrom": map[string]any{"name": "x", "fieldPath": "{.data.x}"}}},
 		field: []string{"spec", "references"},
 	},
-	"celQuery is no CEL": {
+	"celQuery is not valid CEL": {
 		value: map[string]any{"policy": "DeriveFromCelQuery", "celQuery": "object.a = 1"},
 		field: []string{"spec", "readiness"},
 	},

@@ -88,7 +88,7 @@ spec: {providerConfigRef: {kind: ProviderConfig, name: remote}, `
 		"NoKind": {
 			reason: "So is what has no kind, also in a list.",
 			text:   "apiVersion: v1\nx: hunter2\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, x: hunter2}]}",
-			want: "-, document 1: invalid: it is no YAML of a resource, or has a key twice\n" +
+			want: "-, document 1: invalid: the document is not YAML of a resource, or has a duplicate key\n" +
 				"-, document 2: invalid: an item has no kind",
 		},
 		"KeyTwice": {

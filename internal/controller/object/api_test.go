@@ -331,7 +331,7 @@ func TestRefusedAtOnce(t *testing.T) {
 	const (
 		combined = "managementPolicies must be"
 		equals   = "compare with == and not with ="
-		path     = "is not JSONPath"
+		path     = "must not be JSONPath"
 	)
 	for name, tc := range map[string]struct {
 		change func(build.Object)

@@ -71,7 +71,7 @@ func TestSchemaUpdates(t *testing.T) {
 	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) {
 		v[0].Served, v[0].Storage, v[1].Storage = false, false, true
 	})
-	s.awaitHeld(t, pr, "version v1: is no longer served")
+	s.awaitHeld(t, pr, "version v1: no longer served")
 	s.awaitHeld(t, pr, "Objects are not synced: the service cluster no longer serves version v1")
 	kcp.CreateServed(t, s.consumer, offer("four"))
 	s.redefine(t, func(v []apiextensionsv1.CustomResourceDefinitionVersion) {
