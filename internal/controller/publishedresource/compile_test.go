@@ -112,8 +112,7 @@ func TestCompile(t *testing.T) {
 			spec: "related:\n- {identifier: a, origin: kcp, group: g, version: v1, resource: rs, identityHash: abc, " +
 				"object: {reference: {path: a}}}\n- {identifier: b, origin: kcp, group: g, version: v1, resource: rs, " +
 				"identityHash: def, object: {reference: {path: a}}}",
-			want: []string{`spec.related has two identityHashes for rs.g, "abc" and "def": ` +
-				`keep one, because an APIExport can claim a resource with one identityHash only`},
+			want: []string{`spec.related has two identityHashes for rs.g, "abc" and "def"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
