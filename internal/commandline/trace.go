@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/unstructured/claim"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/unstructured/composite"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
@@ -97,9 +100,8 @@ func (s *Result) isUnknown(err error) {
 // showConditions says whether a resource is Synced and Ready. What has neither, as resources of Kubernetes have not, is
 // as ready as it can be, unless it is of Crossplane: then nobody has looked at it.
 func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool) {
-	status, content := xpv2.ConditionedStatus{}, map[string]any{}
-	content["conditions"], _, _ = unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status) // What is malformed is none.
+	of := composite.Unstructured{Unstructured: *u}
+	status := xpv2.ConditionedStatus{Conditions: of.GetConditions()} // What is malformed is none.
 	synced, ready := status.GetCondition(xpv2.TypeSynced), status.GetCondition(xpv2.TypeReady)
 	if synced.Reason == "" && ready.Reason == "" && !ofCrossplane {
 		return
@@ -116,20 +118,13 @@ func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool)
 
 // refsOf returns what a claim or a composite resource of Crossplane 1 or 2 names as its parts.
 func refsOf(u *unstructured.Unstructured) []corev1.ObjectReference {
-	type parts struct {
-		Claimed corev1.ObjectReference   `json:"resourceRef"`
-		Refs    []corev1.ObjectReference `json:"resourceRefs"`
-	}
-	s := struct {
-		parts `json:",inline"`
-
-		Crossplane parts `json:"crossplane"`
-	}{}
-	spec, _ := u.Object["spec"].(map[string]any)
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &s) // Others may use these words for something else.
-	all := slices.Concat(s.Refs, s.Crossplane.Refs)
-	if s.Claimed.Name != "" {
-		all = append(all, s.Claimed)
+	modern := composite.Unstructured{Unstructured: *u, Schema: composite.SchemaModern}
+	legacy := composite.Unstructured{Unstructured: *u, Schema: composite.SchemaLegacy}
+	all := slices.Concat(legacy.GetResourceReferences(), modern.GetResourceReferences())
+	if r := (&claim.Unstructured{Unstructured: *u}).GetResourceReference(); r != nil && r.Name != "" {
+		namespace := ptr.Deref(r.Namespace, "")
+		all = append(all,
+			corev1.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: namespace, Name: r.Name})
 	}
 	return all
 }
