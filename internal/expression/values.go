@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"github.com/pkg/errors"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 )
 
 // JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or
-// map[string]any. Bytes become base64, times and durations their texts. The cause of an error is ErrNoJSON.
+// map[string]any. Bytes become base64, times and durations their texts.
 func (p *Program) JSON(v ref.Val) (any, error) {
 	c := converter{what: p.what, left: elementsMax, bytes: bytesMax}
 	return c.convert(v, 0)
@@ -35,7 +36,9 @@ type converter struct {
 	left, bytes int // how many values and bytes of texts there may still be
 }
 
-func (c *converter) refuse(detail string) error { return Error{c.what, ErrNoJSON, detail} }
+func (c *converter) refuse(detail string) error {
+	return errors.Errorf("%s does not return a JSON value: %s", c.what, detail)
+}
 
 // text takes the length of a text from what may still be.
 func (c *converter) text(s string) (string, error) {

@@ -120,9 +120,6 @@ const programsMax = 500
 // variable is the name of the resource in a query.
 const variable = "object"
 
-// ErrNotBool means that a query has given something else than a bool.
-var ErrNotBool = errors.New("does not return a bool")
-
 // programs are the queries that were used last, compiled or found invalid, by their text.
 var programs = lru.New(programsMax)
 
@@ -135,8 +132,8 @@ type query struct {
 	err     error
 }
 
-// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The cause of an
-// error is one of package expression, or ErrNotBool; its text quotes nothing of the resource.
+// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The text of an
+// error quotes nothing of the resource.
 func Query(text string, object map[string]any) (bool, error) {
 	q := compiled(text)
 	if q.err != nil {
@@ -148,7 +145,7 @@ func Query(text string, object map[string]any) (bool, error) {
 	}
 	answer, ok := out.(types.Bool)
 	if !ok {
-		return false, q.program.Wrong(ErrNotBool, out)
+		return false, errors.Errorf("CEL query does not return a bool: it returns a value of type %s", out.Type().TypeName())
 	}
 	return bool(answer), nil
 }
