@@ -75,7 +75,7 @@ func NewEnvironment(what string, variables ...string) Environment {
 		calls, err := bounded(env)
 		// Constants are not folded: that would evaluate parts of the expression without a limit.
 		return compiler{env, []cel.ProgramOption{
-			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls, ordered(),
+			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls,
 		}}, err
 	})}
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -154,16 +153,6 @@ type sortedMap struct {
 
 // Iterator goes through the keys.
 func (m sortedMap) Iterator() traits.Iterator { return m.keys().Iterator() }
-
-// ordered returns the option by which the maps that an expression makes are sorted, too.
-func ordered() cel.ProgramOption {
-	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if c, ok := i.(interpreter.InterpretableConstructor); ok && c.Type() == types.MapType {
-			return sortedLiteral{c}, nil
-		}
-		return i, nil
-	})
-}
 
 // A sortedLiteral makes a map.
 type sortedLiteral struct {
