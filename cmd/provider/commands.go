@@ -119,7 +119,9 @@ func (a *arguments) write(ctx context.Context, w io.Writer, command string, f *f
 }
 
 func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error) {
-	o := preflight.Options{StateNamespace: f.controllers.StateNamespace, DefaultConfig: f.controllers.PublishedResourceConfig}
+	o := preflight.Options{
+		StateNamespace: f.controllers.StateNamespace, DefaultConfig: f.controllers.PublishedResourceConfig,
+	}
 	var err error
 	if o.ControlPlane, _, err = restConfig(f.kubeconfig); err != nil {
 		return nil, 0, err

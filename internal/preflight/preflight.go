@@ -54,7 +54,8 @@ type pass struct {
 	found   int                                                  // definitions of the former provider
 }
 
-// Run looks at what a takeover from a former provider would do. An error means that nothing could be looked at.
+// Run looks at what a takeover from ProviderKubernetes or APISyncAgent would do. An error means that nothing could be
+// looked at.
 func Run(ctx context.Context, from string, o Options) (Report, error) {
 	p := &pass{options: o, t: newTally()}
 	var err error
@@ -76,21 +77,17 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 		return registry.Local().Ready(ctx) == nil, nil // If it is not, the checks tell.
 	})
 	p.check = registry.Check
-	switch from {
-	case ProviderKubernetes:
-		err = p.providerKubernetes(ctx)
-	case APISyncAgent:
+	if from == APISyncAgent {
 		err = p.apiSyncAgent(ctx)
-	default:
-		err = errors.Errorf("cannot migrate from %q", from)
+	} else {
+		err = p.providerKubernetes(ctx)
 	}
 	return p.t.report(from), err
 }
 
 // judgeWorkloads adds what runs, and returns it.
 func (p *pass) judgeWorkloads(ctx context.Context, from string) (*workloads, error) {
-	w := newWorkloads()
-	var failed error
+	w, failed := &workloads{}, error(nil)
 	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) {
 		failed = cmp.Or(failed, w.addDeployment(from, u))
 	})
