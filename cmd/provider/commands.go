@@ -137,10 +137,7 @@ func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error
 }
 
 func (a *arguments) diff(ctx context.Context, f *flags) (report, int, error) {
-	o := commandline.Options{In: os.Stdin, Sanitized: f.controllers.SanitizeSecrets}
-	for _, file := range a.files {
-		o.Files = append(o.Files, cmp.Or(file, "-")) // kingpin makes "" of it.
-	}
+	o := commandline.Options{Files: a.files, In: os.Stdin, Sanitized: f.controllers.SanitizeSecrets}
 	var err error
 	if o.Connections, err = f.targets(); err != nil {
 		return nil, 0, err

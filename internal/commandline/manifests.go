@@ -3,6 +3,7 @@ package commandline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ type document struct {
 
 // read returns the manifests of a file, with those in lists one by one.
 func read(file string, in io.Reader) ([]document, error) {
-	if file != stdin {
+	if file = cmp.Or(file, stdin); file != stdin { // kingpin makes "" of it.
 		f, err := os.Open(file) //nolint:gosec // The caller names it.
 		if err != nil {
 			return nil, errors.Wrap(err, "cannot read manifests")
