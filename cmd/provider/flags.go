@@ -23,12 +23,6 @@ import (
 // provider-kubernetes, whose DeploymentRuntimeConfigs keep working.
 const envPrefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 
-// Addresses without a flag.
-const (
-	defaultMetricsAddress = ":8080"
-	defaultHealthAddress  = ":8081"
-)
-
 // flags are the settings of the provider. Names, short names and environment variables are those of
 // provider-kubernetes.
 type flags struct {
@@ -131,9 +125,9 @@ func (f *flags) addOthers(app *kingpin.Application) {
 	app.Flag("poll-jitter-percentage",
 		"Variation of the poll interval in percent, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
 	app.Flag("metrics-bind-address", "Address that serves metrics. 0 serves none.").
-		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+		Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr", "Address that serves /healthz and /readyz. 0 serves none.").
-		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+		Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
 	app.Flag("sanitize-secrets", "Mask the data of Secrets in status.atProvider.manifest.").
 		Envar("SANITIZE_SECRETS").BoolVar(&f.controllers.SanitizeSecrets)
 	app.Flag("remove-managed-fields", "Omit managed fields from status.atProvider.manifest.").
