@@ -11,8 +11,8 @@ import (
 )
 
 // cureOfConfig is what to do about a ProviderConfig that is refused.
-const cureOfConfig = "change the ProviderConfig or its Secret, or start this provider, and this check, with a flag that " +
-	"allows it: docs/reference/providerconfig.md"
+const cureOfConfig = "change the ProviderConfig or its Secret, or start this provider, and this check, with a flag " +
+	"that allows it: docs/reference/providerconfig.md"
 
 // judgeCredentials adds what becomes of a ProviderConfig of any kind.
 func (p *pass) judgeCredentials(ctx context.Context, what, name string, c commonv1.Connection) {

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
-// A published is a PublishedResource that names its ProviderConfig and the namespace of its states, with what it depends
-// on.
+// A published is a PublishedResource that names its ProviderConfig and the namespace of its states, with what it
+// depends on.
 type published struct {
 	v1alpha1.PublishedResource
 

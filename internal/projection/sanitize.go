@@ -119,13 +119,13 @@ func anyObject() *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 }
 
-// steps finds the steps of the path of a complaint, such as properties[spec] or items, each with its name and its key. A
-// key may contain dots and brackets: it ends where another step begins.
+// steps finds the steps of the path of a complaint, such as properties[spec] or items, each with its name and its key.
+// A key may contain dots and brackets: it ends where another step begins.
 var steps = regexp.MustCompile(`(?s)([^.\[]+)(?:\[(.*?)\])?(?:\.|$)`)
 
 // drop takes away what a complaint is about, and reports whether it could: a field, a rule or a keyword that a schema
-// has, or else all that describes the value, which may be anything then. The root stays an object. The path is what steps
-// finds.
+// has, or else all that describes the value, which may be anything then. The root stays an object. The path is what
+// steps finds.
 func drop(s *apiextensionsv1.JSONSchemaProps, path [][]string, isRoot bool) bool {
 	if len(path) > 0 {
 		name, key, rest := path[0][1], path[0][2], path[1:]
