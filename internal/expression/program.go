@@ -24,7 +24,7 @@ const (
 	// each of 10,000 items of a list costs half of it; an expression that runs away ends within some hundredths of a
 	// second.
 	costLimit = 100_000
-	// textMax is the length of the longest expression, in bytes.
+	// textMax is the length of the longest expression, in characters.
 	textMax = 10_000
 	// nestingMax is how deep an expression may be nested.
 	nestingMax = 50
@@ -102,9 +102,6 @@ type Program struct {
 func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if text == "" {
 		return nil, errors.Errorf("%s is invalid: the expression is empty", e.what)
-	}
-	if len(text) > textMax {
-		return nil, errors.Errorf("%s is invalid: the expression is longer than %d bytes", e.what, textMax)
 	}
 	c, err := e.env()
 	if err != nil {

@@ -12,12 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-const (
-	// textMax is the length of the longest template, in bytes.
-	textMax = 16 << 10
-	// outputMax is the length of the longest output, in bytes.
-	outputMax = 512 << 10
-)
+// outputMax is the length of the longest output, in bytes.
+const outputMax = 512 << 10
 
 // A Workspace is what templates know of the workspace of an object.
 type Workspace struct {
@@ -46,9 +42,6 @@ var (
 
 // Parse reads a template. The cause of an error is ErrInvalid.
 func Parse(text string) (*Template, error) {
-	if len(text) > textMax {
-		return nil, failure{ErrInvalid, "it is too long"}
-	}
 	if calls.MatchString(text) {
 		return nil, failure{ErrInvalid, "it calls a template"}
 	}
