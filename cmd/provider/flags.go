@@ -63,18 +63,13 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addTenancy(app)
 	f.addPublished(app)
 	f.addIgnored(app)
-	f.nameVariables(app)
-	f.addAgentFlags(app)
-	return f
-}
-
-// nameVariables gives each flag without a variable one.
-func (*flags) nameVariables(app *kingpin.Application) {
 	for _, flag := range app.Model().Flags {
 		if flag.Envar == "" && flag.Name != "help" && flag.Name != "version" {
 			app.GetFlag(flag.Name).Envar(envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")))
 		}
 	}
+	f.addAgentFlags(app)
+	return f
 }
 
 // addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig

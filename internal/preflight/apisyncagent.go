@@ -3,7 +3,6 @@ package preflight
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		o.config = configs[name]
 		o.judge(p.t)
 	}
-	for _, name := range slices.Sorted(maps.Keys(used)) {
+	for name := range used {
 		if configs[name] != nil || known {
 			p.judgePublishConfig(ctx, name, configs[name], w)
 		}
