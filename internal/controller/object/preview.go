@@ -99,7 +99,8 @@ func (e previewer) see(o Object) error {
 	elsewhere := dryRun(o) && seen != nil && (e.moved || !sameResource(seen, e.Manifest))
 	switch {
 	case e.live != nil && elsewhere && obs.Applied != nil:
-		return e.judge(o, e.live)
+		e.judge(o, e.live)
+		return nil
 	case e.live != nil:
 		return e.remote.see(o)
 	case elsewhere && obs.Applied == nil: // It was only looked at.
