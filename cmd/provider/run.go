@@ -76,15 +76,9 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	connections, err := f.targets()
+	registry, err := f.newRegistry(cfg, plugins, replica)
 	if err != nil {
 		return err
-	}
-	connections.Injected, connections.RunPlugins = cfg, plugins
-	connections.Fence, connections.Slots = replica.fence, replica.slots
-	registry, err := clusters.NewRegistry(connections)
-	if err != nil {
-		return errors.Wrap(err, "cannot create target registry")
 	}
 	defer registry.Close()
 	metrics.Registry.MustRegister(version.NewBuildInfo(), registry.Metrics(), replica.slots.Metrics())
@@ -101,6 +95,17 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot set up controllers")
 	}
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
+}
+
+// newRegistry returns the registry of connections of a replica.
+func (f *flags) newRegistry(cfg *rest.Config, plugins []string, replica candidate) (*clusters.Registry, error) {
+	o, err := f.targets()
+	if err != nil {
+		return nil, err
+	}
+	o.Injected, o.RunPlugins, o.Fence, o.Slots = cfg, plugins, replica.fence, replica.slots
+	r, err := clusters.NewRegistry(o)
+	return r, errors.Wrap(err, "cannot create target registry")
 }
 
 // pluginRunner returns the command that runs credential plugins, and has it run that of a REST configuration: it ends
