@@ -119,7 +119,9 @@ func (a *arguments) write(ctx context.Context, w io.Writer, command string, f *f
 }
 
 func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error) {
-	o := preflight.Options{StateNamespace: f.published.stateNamespace, DefaultConfig: f.published.defaultConfig}
+	o := preflight.Options{
+		StateNamespace: f.controllers.StateNamespace, DefaultConfig: f.controllers.PublishedResourceConfig,
+	}
 	var err error
 	if o.ControlPlane, _, err = restConfig(f.kubeconfig); err != nil {
 		return nil, 0, err
@@ -127,7 +129,7 @@ func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error
 	if o.Target, err = f.targets(); err != nil {
 		return nil, 0, err
 	}
-	if o.Selector, err = labels.Parse(f.published.selector); err != nil {
+	if o.Selector, err = labels.Parse(f.selector); err != nil {
 		return nil, 0, errors.Wrap(err, "--published-resource-selector")
 	}
 	r, err := preflight.Run(ctx, a.from, o)
@@ -135,10 +137,7 @@ func (a *arguments) preflight(ctx context.Context, f *flags) (report, int, error
 }
 
 func (a *arguments) diff(ctx context.Context, f *flags) (report, int, error) {
-	o := commandline.Options{In: os.Stdin, Sanitized: f.sanitizeSecrets}
-	for _, file := range a.files {
-		o.Files = append(o.Files, cmp.Or(file, "-")) // kingpin makes "" of it.
-	}
+	o := commandline.Options{Files: a.files, In: os.Stdin, Sanitized: f.controllers.SanitizeSecrets}
 	var err error
 	if o.Connections, err = f.targets(); err != nil {
 		return nil, 0, err

@@ -23,34 +23,24 @@ import (
 // provider-kubernetes, whose DeploymentRuntimeConfigs keep working.
 const envPrefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 
-// Addresses without a flag.
-const (
-	defaultMetricsAddress = ":8080"
-	defaultHealthAddress  = ":8081"
-)
-
 // flags are the settings of the provider. Names, short names and environment variables are those of
 // provider-kubernetes.
 type flags struct {
 	kubeconfig           string
 	debug                bool
 	sync                 time.Duration
-	poll                 time.Duration
 	pollStateMetric      time.Duration
 	pollJitterPercentage uint
 	election             election
-	maxReconcileRate     int
-	sanitizeSecrets      bool
-	removeManagedFields  bool
-	allowExec            bool
 	metricsAddress       string
 	healthAddress        string
 	managementPolicies   bool
 	changeLogs           bool
 	changeLogsSocket     string
-	legacyFieldManagers  []string
-	tenancy              tenancy
-	published            published
+	controllers          object.Options   // what flags set of them
+	connections          clusters.Options // what flags set of them
+	allowed, denied      []string         // CIDRs
+	selector             string           // of PublishedResources
 	logFormat            string
 	changed              map[string]string // values of flags that differ from their defaults, by name
 	ignored              map[string]*bool  // whether a flag without a meaning is set, by its name
@@ -67,24 +57,19 @@ func newFlags(app *kingpin.Application) *flags {
 		EnumVar(&f.logFormat, logJSON, logConsole, "JSON", "Console")
 	app.Flag("max-reconcile-rate",
 		"Resources of each kind that are reconciled at a time for one target. Collections and applications: a tenth.").
-		Default("100").IntVar(&f.maxReconcileRate)
+		Default("100").IntVar(&f.controllers.MaxConcurrentReconciles)
 	f.election.addTo(app)
 	f.addOthers(app)
-	f.tenancy.addTo(app)
-	f.published.addTo(app)
+	f.addTenancy(app)
+	f.addPublished(app)
 	f.addIgnored(app)
-	f.nameVariables(app)
-	f.addAgentFlags(app)
-	return f
-}
-
-// nameVariables gives each flag without a variable one.
-func (*flags) nameVariables(app *kingpin.Application) {
 	for _, flag := range app.Model().Flags {
 		if flag.Envar == "" && flag.Name != "help" && flag.Name != "version" {
 			app.GetFlag(flag.Name).Envar(envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")))
 		}
 	}
+	f.addAgentFlags(app)
+	return f
 }
 
 // addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig
@@ -129,28 +114,28 @@ func changed(app *kingpin.Application) map[string]string {
 func (f *flags) addOthers(app *kingpin.Application) {
 	app.Flag("sync", "Interval at which caches are resynchronized.").Short('s').Default("1h").DurationVar(&f.sync)
 	app.Flag("poll", "Interval at which each resource is compared with the cache of its target.").
-		Default("10m").DurationVar(&f.poll)
+		Default("10m").DurationVar(&f.controllers.PollInterval)
 	app.Flag("poll-state-metric", "Interval at which metrics of the state of resources are updated.").
 		Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage",
 		"Variation of the poll interval in percent, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
 	app.Flag("metrics-bind-address", "Address that serves metrics. 0 serves none.").
-		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+		Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr", "Address that serves /healthz and /readyz. 0 serves none.").
-		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+		Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
 	app.Flag("sanitize-secrets", "Mask the data of Secrets in status.atProvider.manifest.").
-		Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
+		Envar("SANITIZE_SECRETS").BoolVar(&f.controllers.SanitizeSecrets)
 	app.Flag("remove-managed-fields", "Omit managed fields from status.atProvider.manifest.").
-		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
+		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.controllers.RemoveManagedFields)
 	app.Flag("allow-kubeconfig-exec",
 		"Let kubeconfigs from Secrets run credential plugins in the provider, for 15 seconds at most.").
-		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
+		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.connections.AllowExec)
 	app.Flag("enable-management-policies",
 		"Apply spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("legacy-csa-field-managers",
 		"Additional field manager whose client-side applied fields the provider acquires. "+
 			"Repeatable; in the variable, one per line.").
-		StringsVar(&f.legacyFieldManagers)
+		StringsVar(&f.controllers.LegacyFieldManagers)
 	app.Flag("enable-changelogs",
 		"Send each create, update and delete by Objects and PublishedResources to the change log service.").
 		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
@@ -158,8 +143,9 @@ func (f *flags) addOthers(app *kingpin.Application) {
 		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }
 
-// check refuses intervals with which the provider would look all the time.
-func (f *flags) check() error {
+// check refuses intervals with which the provider would look all the time, and names that cannot exist.
+func (f *flags) check() (err error) {
+	o := &f.controllers
 	switch {
 	case f.pollJitterPercentage >= 100:
 		return errors.New("--poll-jitter-percentage must be below 100")
@@ -168,85 +154,61 @@ func (f *flags) check() error {
 	case f.sync < 0:
 		return errors.New("--sync must not be negative")
 	}
+	if o.PublishedResourceSelector, err = labels.Parse(f.selector); err != nil {
+		return errors.Wrap(err, "--published-resource-selector")
+	}
+	if wrong := validation.IsDNS1123Label(o.StateNamespace); len(wrong) > 0 {
+		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
+	}
+	if wrong := validation.IsDNS1123Subdomain(o.PublishedResourceConfig); len(wrong) > 0 {
+		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
+	}
 	return nil
 }
 
-// tenancy says what namespaced resources, which tenants write, may use.
-type tenancy struct {
-	crossNamespace      bool
-	providerCredentials bool
-	restrictConfigs     bool
-	allowed             []string // CIDRs
-	denied              []string // CIDRs
-}
-
-func (t *tenancy) addTo(app *kingpin.Application) {
+// addTenancy adds what namespaced resources, which tenants write, may use.
+func (f *flags) addTenancy(app *kingpin.Application) {
 	app.Flag("allow-cross-namespace-references",
 		"Let namespaced Objects refer to other namespaces and to cluster-scoped resources, "+
 			"and namespaced ProviderConfigs to Secrets of other namespaces.").
-		Envar("ALLOW_CROSS_NAMESPACE_REFERENCES").BoolVar(&t.crossNamespace)
+		Envar("ALLOW_CROSS_NAMESPACE_REFERENCES").BoolVar(&f.connections.AllowCrossNamespace)
 	app.Flag("allow-namespaced-provider-credentials",
 		"Let namespaced ProviderConfigs use the environment, files and identities of the provider.").
-		Envar("ALLOW_NAMESPACED_PROVIDER_CREDENTIALS").BoolVar(&t.providerCredentials)
+		Envar("ALLOW_NAMESPACED_PROVIDER_CREDENTIALS").BoolVar(&f.connections.AllowProviderCredentials)
 	app.Flag("restrict-cluster-provider-configs",
 		"Let no namespace use a ClusterProviderConfig without allowedNamespaces.").
-		Envar("RESTRICT_CLUSTER_PROVIDER_CONFIGS").BoolVar(&t.restrictConfigs)
+		Envar("RESTRICT_CLUSTER_PROVIDER_CONFIGS").BoolVar(&f.connections.RestrictClusterConfigs)
 	app.Flag("allowed-target-cidrs",
 		"The only networks that kubeconfigs of namespaced ProviderConfigs may refer to. Repeatable, or separated by commas.").
-		Envar("ALLOWED_TARGET_CIDRS").StringsVar(&t.allowed)
+		Envar("ALLOWED_TARGET_CIDRS").StringsVar(&f.allowed)
 	app.Flag("denied-target-cidrs",
 		"Networks that kubeconfigs of namespaced ProviderConfigs may not refer to. Metadata servers are always denied. "+
 			"Repeatable, or separated by commas.").
-		Envar("DENIED_TARGET_CIDRS").StringsVar(&t.denied)
+		Envar("DENIED_TARGET_CIDRS").StringsVar(&f.denied)
 }
 
 // targets returns the options of connections.
 func (f *flags) targets() (clusters.Options, error) {
-	t := f.tenancy
-	o := clusters.Options{
-		UserAgent: version.UserAgent(), AllowExec: f.allowExec, AllowCrossNamespace: t.crossNamespace,
-		AllowProviderCredentials: t.providerCredentials, RestrictClusterConfigs: t.restrictConfigs,
-	}
+	o := f.connections
+	o.UserAgent = version.UserAgent()
 	_, err := rest.InClusterConfig()
 	o.Addresses.Pod = err == nil
-	if o.Addresses.Allowed, err = clusters.ParseNetworks(t.allowed); err != nil {
+	if o.Addresses.Allowed, err = clusters.ParseNetworks(f.allowed); err != nil {
 		return o, errors.Wrap(err, "--allowed-target-cidrs")
 	}
-	o.Addresses.Denied, err = clusters.ParseNetworks(t.denied)
+	o.Addresses.Denied, err = clusters.ParseNetworks(f.denied)
 	return o, errors.Wrap(err, "--denied-target-cidrs")
 }
 
-// published are the settings of PublishedResources.
-type published struct {
-	selector       string
-	stateNamespace string
-	defaultConfig  string
-}
-
-func (p *published) addTo(app *kingpin.Application) {
+// addPublished adds the settings of PublishedResources.
+func (f *flags) addPublished(app *kingpin.Application) {
 	app.Flag("published-resource-selector",
 		"Label selector of the PublishedResources that this provider reconciles. Default: all.").
-		StringVar(&p.selector)
+		StringVar(&f.selector)
 	app.Flag("state-namespace", "Namespace of the sync-state Secrets of PublishedResources without stateNamespace.").
-		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
+		Default(publishedresource.DefaultStateNamespace).StringVar(&f.controllers.StateNamespace)
 	app.Flag("default-provider-config", "ClusterProviderConfig of PublishedResources without providerConfigRef.").
-		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
-}
-
-// apply sets the options of the controllers.
-func (p *published) apply(o *object.Options) error {
-	s, err := labels.Parse(p.selector)
-	if err != nil {
-		return errors.Wrap(err, "--published-resource-selector")
-	}
-	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
-		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
-	}
-	if wrong := validation.IsDNS1123Subdomain(p.defaultConfig); len(wrong) > 0 {
-		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
-	}
-	o.PublishedResourceSelector, o.StateNamespace, o.PublishedResourceConfig = s, p.stateNamespace, p.defaultConfig
-	return nil
+		Default(scope.DefaultPublisherConfig).StringVar(&f.controllers.PublishedResourceConfig)
 }
 
 // addAgentFlags adds the flags of api-syncagent, so that a Deployment that sets them does not keep the provider from
@@ -256,7 +218,7 @@ func (f *flags) addAgentFlags(app *kingpin.Application) {
 	renamed := func(name, now string) *kingpin.FlagClause {
 		return app.Flag(name, "Accepted for compatibility: --"+now+".").NoEnvar().Hidden()
 	}
-	renamed("namespace", "state-namespace").StringVar(&f.published.stateNamespace)
+	renamed("namespace", "state-namespace").StringVar(&f.controllers.StateNamespace)
 	renamed("enable-leader-election", "leader-election").BoolVar(&f.election.enabled)
 	renamed("metrics-address", "metrics-bind-address").StringVar(&f.metricsAddress)
 	renamed("health-address", "health-probe-bind-addr").StringVar(&f.healthAddress)

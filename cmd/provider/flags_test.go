@@ -11,21 +11,24 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 )
 
 // defaults are the settings without a flag.
 func defaults() flags {
-	return flags{
-		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10,
-		maxReconcileRate: 100,
-		metricsAddress:   ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
+	f := flags{
+		sync: time.Hour, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10,
+		metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
-		published:        published{stateNamespace: "crossplane-system", defaultConfig: "default"},
 		election: election{
 			id: "crossplane-leader-election-provider-kubernetes", shards: 1,
 			leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 500 * time.Millisecond,
 		},
+		controllers: object.Options{StateNamespace: "crossplane-system", PublishedResourceConfig: "default"},
 	}
+	f.controllers.PollInterval, f.controllers.MaxConcurrentReconciles = 10*time.Minute, 100
+	return f
 }
 
 // parse returns the settings of a command line.
@@ -51,15 +54,15 @@ func TestFlags(t *testing.T) {
 	}{
 		{
 			arg: "--published-resource-selector=team=a", env: prefix + "PUBLISHED_RESOURCE_SELECTOR", value: "team=a",
-			want: func(f *flags) { f.published.selector = "team=a" },
+			want: func(f *flags) { f.selector = "team=a" },
 		},
 		{
 			arg: "--state-namespace=kcp-system", env: prefix + "STATE_NAMESPACE", value: "kcp-system",
-			want: func(f *flags) { f.published.stateNamespace = "kcp-system" },
+			want: func(f *flags) { f.controllers.StateNamespace = "kcp-system" },
 		},
 		{
 			arg: "--default-provider-config=services", env: prefix + "DEFAULT_PROVIDER_CONFIG", value: "services",
-			want: func(f *flags) { f.published.defaultConfig = "services" },
+			want: func(f *flags) { f.controllers.PublishedResourceConfig = "services" },
 		},
 		{
 			arg: "--log-format=console", env: prefix + "LOG_FORMAT", value: "console",
@@ -84,31 +87,31 @@ func TestFlags(t *testing.T) {
 		},
 		{
 			arg: "--allow-kubeconfig-exec", env: "ALLOW_KUBECONFIG_EXEC", value: "true",
-			want: func(f *flags) { f.allowExec = true },
+			want: func(f *flags) { f.connections.AllowExec = true },
 		},
 		{
 			arg: "--allow-cross-namespace-references", env: "ALLOW_CROSS_NAMESPACE_REFERENCES", value: "true",
-			want: func(f *flags) { f.tenancy.crossNamespace = true },
+			want: func(f *flags) { f.connections.AllowCrossNamespace = true },
 		},
 		{
 			arg: "--allow-namespaced-provider-credentials", env: "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", value: "true",
-			want: func(f *flags) { f.tenancy.providerCredentials = true },
+			want: func(f *flags) { f.connections.AllowProviderCredentials = true },
 		},
 		{
 			arg: "--restrict-cluster-provider-configs", env: "RESTRICT_CLUSTER_PROVIDER_CONFIGS", value: "true",
-			want: func(f *flags) { f.tenancy.restrictConfigs = true },
+			want: func(f *flags) { f.connections.RestrictClusterConfigs = true },
 		},
 		{
 			arg: "--allowed-target-cidrs=10.0.0.0/8", env: "ALLOWED_TARGET_CIDRS", value: "10.0.0.0/8",
-			want: func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} },
+			want: func(f *flags) { f.allowed = []string{"10.0.0.0/8"} },
 		},
 		{
 			arg: "--denied-target-cidrs=10.0.0.0/8", env: "DENIED_TARGET_CIDRS", value: "10.0.0.0/8",
-			want: func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} },
+			want: func(f *flags) { f.denied = []string{"10.0.0.0/8"} },
 		},
 		{
 			env: prefix + "LEGACY_CSA_FIELD_MANAGERS", value: "a\nb",
-			want: func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} },
+			want: func(f *flags) { f.controllers.LegacyFieldManagers = []string{"a", "b"} },
 		},
 		{env: "WEBHOOK_TLS_CERT_DIR", value: "/tls", want: func(*flags) {}},
 		{env: "TLS_SERVER_CERTS_DIR", value: "/tls", want: func(*flags) {}},
@@ -116,7 +119,7 @@ func TestFlags(t *testing.T) {
 		{arg: "--log-format=Console", want: func(f *flags) { f.logFormat = "Console" }},
 		{arg: "--log-format=JSON", want: func(f *flags) { f.logFormat = "JSON" }},
 		{arg: "--log-debug", want: func(f *flags) { f.debug = true }},
-		{arg: "--namespace=kcp-system", want: func(f *flags) { f.published.stateNamespace = "kcp-system" }},
+		{arg: "--namespace=kcp-system", want: func(f *flags) { f.controllers.StateNamespace = "kcp-system" }},
 		{arg: "--enable-leader-election", want: func(f *flags) { f.election.enabled = true }},
 		{arg: "--metrics-address=127.0.0.1:8085", want: func(f *flags) { f.metricsAddress = "127.0.0.1:8085" }},
 		{arg: "--health-address=:1", want: func(f *flags) { f.healthAddress = ":1" }},
@@ -158,8 +161,7 @@ func TestBadNetworks(t *testing.T) {
 
 // compareFlags compares settings, without how they are logged.
 var compareFlags = cmp.Options{
-	cmp.AllowUnexported(flags{}, tenancy{}, election{},
-		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed"),
+	cmp.AllowUnexported(flags{}, election{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed"),
 }
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that

@@ -38,7 +38,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
@@ -77,18 +76,13 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	registry, err := f.newRegistry(clusters.Options{
-		Injected: cfg, Fence: replica.fence, Slots: replica.slots, RunPlugins: plugins,
-	})
+	registry, err := f.newRegistry(cfg, plugins, replica)
 	if err != nil {
 		return err
 	}
 	defer registry.Close()
 	metrics.Registry.MustRegister(version.NewBuildInfo(), registry.Metrics(), replica.slots.Metrics())
 	o := options(f, log, registry)
-	if err := f.published.apply(&o); err != nil {
-		return err
-	}
 	if f.changeLogs {
 		l, err := changelog.Dial(f.changeLogsSocket)
 		if err != nil {
@@ -103,13 +97,13 @@ func run(ctx context.Context, f *flags) error {
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
 }
 
-// newRegistry returns the registry of connections, with the options of the flags beside others.
-func (f *flags) newRegistry(others clusters.Options) (*clusters.Registry, error) {
+// newRegistry returns the registry of connections of a replica.
+func (f *flags) newRegistry(cfg *rest.Config, plugins []string, replica candidate) (*clusters.Registry, error) {
 	o, err := f.targets()
 	if err != nil {
 		return nil, err
 	}
-	o.Injected, o.Fence, o.Slots, o.RunPlugins = others.Injected, others.Fence, others.Slots, others.RunPlugins
+	o.Injected, o.RunPlugins, o.Fence, o.Slots = cfg, plugins, replica.fence, replica.slots
 	r, err := clusters.NewRegistry(o)
 	return r, errors.Wrap(err, "cannot create target registry")
 }
@@ -200,25 +194,14 @@ func options(f *flags, log logging.Logger, registry *clusters.Registry) object.O
 	recorder := managed.NewMRMetricRecorder()
 	state := statemetrics.NewMRStateMetrics()
 	metrics.Registry.MustRegister(recorder, state)
-	return object.Options{
-		Options: targetresource.Options{
-			Options: xpcontroller.Options{
-				Logger:                  log,
-				PollInterval:            f.poll,
-				MaxConcurrentReconciles: f.maxReconcileRate,
-				Features:                features,
-				MetricOptions: &xpcontroller.MetricOptions{
-					PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
-				},
-			},
-			Registry:   registry,
-			PollJitter: float64(f.pollJitterPercentage) / 100,
-		},
-		AllowCrossNamespaceReferences: f.tenancy.crossNamespace,
-		SanitizeSecrets:               f.sanitizeSecrets,
-		RemoveManagedFields:           f.removeManagedFields,
-		LegacyFieldManagers:           f.legacyFieldManagers,
+	o := f.controllers
+	o.Logger, o.Features, o.Registry = log, features, registry
+	o.MetricOptions = &xpcontroller.MetricOptions{
+		PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
 	}
+	o.PollJitter = float64(f.pollJitterPercentage) / 100
+	o.AllowCrossNamespaceReferences = f.connections.AllowCrossNamespace
+	return o
 }
 
 // Formats of the log.

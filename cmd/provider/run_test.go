@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 )
 
 // TestIntervals shows which intervals are refused: the provider would look all the time.
@@ -146,13 +145,14 @@ func TestPublished(t *testing.T) {
 		"--default-provider-config=Services_1":              {refused: true},
 		"--default-provider-config=ClusterProviderConfig/c": {refused: true}, // There is one kind, which is not written.
 	} {
-		f, o := parse(t, arg), object.Options{}
-		if err := f.published.apply(&o); (err != nil) != tc.refused {
+		f := parse(t, arg)
+		if err := f.check(); (err != nil) != tc.refused {
 			t.Errorf("%s: want an error %t, got %v", arg, tc.refused, err)
 		}
 		if tc.refused {
 			continue
 		}
+		o := f.controllers
 		if o.StateNamespace != "crossplane-system" || o.PublishedResourceConfig != "default" {
 			t.Errorf("%s: got namespace %q and ProviderConfig %q", arg, o.StateNamespace, o.PublishedResourceConfig)
 		}

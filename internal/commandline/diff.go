@@ -63,7 +63,6 @@ type differ struct {
 	local       client.Client
 	compared    object.Options
 	target      *clusters.Cluster
-	registries  []*clusters.Registry
 }
 
 // Diff returns what manifests would change. An error means that nothing could be compared.
@@ -82,10 +81,22 @@ func Diff(ctx context.Context, o Options) (*Report, error) {
 		return r, errors.Wrap(err, "cannot read the CustomResourceDefinitions of this provider")
 	}
 	if o.ControlPlane != nil {
-		defer d.close()
-		if err := d.connect(); err != nil {
+		registry, err := d.registry(o.ControlPlane)
+		if err != nil {
 			return r, err
 		}
+		defer registry.Close()
+		if err := d.connect(registry); err != nil {
+			return r, err
+		}
+	}
+	if o.ControlPlane != nil && o.Target != nil {
+		registry, err := d.registry(o.Target)
+		if err != nil {
+			return r, err
+		}
+		defer registry.Close()
+		d.target = registry.Local()
 	}
 	for _, doc := range docs {
 		r.add(d.judge(ctx, doc))
@@ -93,8 +104,8 @@ func Diff(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// connect connects to the control plane, and to the target if one was named.
-func (d *differ) connect() error {
+// connect prepares the comparison of Objects by the connections of the control plane.
+func (d *differ) connect(registry *clusters.Registry) error {
 	scheme := runtime.NewScheme()
 	err := apis.AddToScheme(scheme)
 	if err == nil {
@@ -102,10 +113,6 @@ func (d *differ) connect() error {
 	}
 	if err != nil {
 		return errors.Wrap(err, "cannot create client of the control plane")
-	}
-	registry, err := d.registry(d.options.ControlPlane)
-	if err != nil {
-		return err
 	}
 	d.compared = object.Options{
 		Options: targetresource.Options{Registry: registry},
@@ -115,14 +122,7 @@ func (d *differ) connect() error {
 		}),
 		Index: object.IndexOf(d.local, scope.ClusterObject(nil).NewList, scope.NamespacedObject(nil).NewList),
 	}
-	if d.options.Target == nil {
-		return nil
-	}
-	named, err := d.registry(d.options.Target)
-	if err == nil {
-		d.target = named.Local()
-	}
-	return err
+	return nil
 }
 
 // registry returns a registry of connections whose own cluster is that of a configuration.
@@ -130,16 +130,7 @@ func (d *differ) registry(cfg *rest.Config) (*clusters.Registry, error) {
 	o := d.options.Connections
 	o.Injected = cfg
 	r, err := clusters.NewRegistry(o)
-	if err == nil {
-		d.registries = append(d.registries, r)
-	}
 	return r, errors.Wrap(err, "cannot create the registry of connections")
-}
-
-func (d *differ) close() {
-	for _, r := range d.registries {
-		r.Close()
-	}
 }
 
 // judge returns what becomes of a manifest.

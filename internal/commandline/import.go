@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -182,6 +183,9 @@ func (m *importer) manifest(u *unstructured.Unstructured) (manifest *unstructure
 // nameMost is how long the name of an Object may be.
 const nameMost = 253
 
+// notInName is a character that the name of an Object may not have.
+var notInName = regexp.MustCompile(`[^a-z0-9.-]`)
+
 // objectFor returns the Object of a resource. Its name is that of the resource, with a hash where that is no name of an
 // Object, or the name of another.
 func (m *importer) objectFor(u, manifest *unstructured.Unstructured) unstructured.Unstructured {
@@ -190,12 +194,7 @@ func (m *importer) objectFor(u, manifest *unstructured.Unstructured) unstructure
 		parts = []string{u.GetKind(), u.GetName()}
 	}
 	full := strings.ToLower(strings.Join(parts, "-"))
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
-		}
-		return '-'
-	}, full)
+	name := notInName.ReplaceAllString(full, "-")
 	if name != full || len(name) > nameMost || m.names[name] {
 		sum := sha256.Sum256(fmt.Append(nil, u.GroupVersionKind().GroupKind(), parts))
 		hash := "-" + hex.EncodeToString(sum[:4])

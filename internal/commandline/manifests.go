@@ -3,6 +3,7 @@ package commandline
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -39,7 +41,7 @@ type document struct {
 
 // read returns the manifests of a file, with those in lists one by one.
 func read(file string, in io.Reader) ([]document, error) {
-	if file != stdin {
+	if file = cmp.Or(file, stdin); file != stdin { // kingpin makes "" of it.
 		f, err := os.Open(file) //nolint:gosec // The caller names it.
 		if err != nil {
 			return nil, errors.Wrap(err, "cannot read manifests")
@@ -120,7 +122,8 @@ func (d *differ) compile(ctx context.Context, u *unstructured.Unstructured,
 
 // compileTexts returns what is wrong with the queries, templates, paths and selectors of a manifest of ours.
 func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []string) {
-	gk, pr, c := u.GroupVersionKind().GroupKind(), &publishedv1alpha1.PublishedResource{}, collection{}
+	gk, pr := u.GroupVersionKind().GroupKind(), &publishedv1alpha1.PublishedResource{}
+	c := &collectionv1alpha1.ObservedObjectCollection{} // That of the other scope has the same selector.
 	decodes := func(into any) bool {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) == nil
 	}
@@ -137,19 +140,12 @@ func (d *differ) compileTexts(u *unstructured.Unstructured) (object.Object, []st
 				wrong = append(wrong, err.Error())
 			}
 		}
-	case gk.Kind == commonv1.CollectionKind && decodes(&c):
+	case gk.Kind == commonv1.CollectionKind && decodes(c):
 		if _, err := metav1.LabelSelectorAsSelector(&c.Spec.ObserveObjects.Selector); err != nil {
 			wrong = append(wrong, "spec.observeObjects.selector: "+err.Error())
 		}
 	}
 	return o, wrong
-}
-
-// A collection is what is looked at of an ObservedObjectCollection of either scope.
-type collection struct {
-	Spec struct {
-		ObserveObjects commonv1.ObserveObjects `json:"observeObjects"`
-	} `json:"spec"`
 }
 
 // newObject returns an empty Object of a kind, nil if it is another kind.

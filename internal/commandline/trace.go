@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/unstructured/claim"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/unstructured/composite"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +21,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
@@ -97,9 +99,8 @@ func (s *Result) isUnknown(err error) {
 // showConditions says whether a resource is Synced and Ready. What has neither, as resources of Kubernetes have not, is
 // as ready as it can be, unless it is of Crossplane: then nobody has looked at it.
 func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool) {
-	status, content := xpv2.ConditionedStatus{}, map[string]any{}
-	content["conditions"], _, _ = unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status) // What is malformed is none.
+	of := composite.Unstructured{Unstructured: *u}
+	status := xpv2.ConditionedStatus{Conditions: of.GetConditions()} // What is malformed is none.
 	synced, ready := status.GetCondition(xpv2.TypeSynced), status.GetCondition(xpv2.TypeReady)
 	if synced.Reason == "" && ready.Reason == "" && !ofCrossplane {
 		return
@@ -116,46 +117,30 @@ func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool)
 
 // refsOf returns what a claim or a composite resource of Crossplane 1 or 2 names as its parts.
 func refsOf(u *unstructured.Unstructured) []corev1.ObjectReference {
-	type parts struct {
-		Claimed corev1.ObjectReference   `json:"resourceRef"`
-		Refs    []corev1.ObjectReference `json:"resourceRefs"`
-	}
-	s := struct {
-		parts `json:",inline"`
-
-		Crossplane parts `json:"crossplane"`
-	}{}
-	spec, _ := u.Object["spec"].(map[string]any)
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &s) // Others may use these words for something else.
-	all := slices.Concat(s.Refs, s.Crossplane.Refs)
-	if s.Claimed.Name != "" {
-		all = append(all, s.Claimed)
+	modern := composite.Unstructured{Unstructured: *u, Schema: composite.SchemaModern}
+	legacy := composite.Unstructured{Unstructured: *u, Schema: composite.SchemaLegacy}
+	all := slices.Concat(legacy.GetResourceReferences(), modern.GetResourceReferences())
+	if r := (&claim.Unstructured{Unstructured: *u}).GetResourceReference(); r != nil && r.Name != "" {
+		namespace := ptr.Deref(r.Namespace, "")
+		all = append(all,
+			corev1.ObjectReference{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: namespace, Name: r.Name})
 	}
 	return all
 }
 
-// resourceOf returns the resource of an Object, as the status of the Object shows it: whether it works, and who else
-// owns fields of the manifest.
+// resourceOf returns the resource of an Object, as the status of the Object shows it, and whether it works.
 func resourceOf(u *unstructured.Unstructured, o object.Object) *Result {
-	s, live, manifest := &Result{}, &unstructured.Unstructured{}, &unstructured.Unstructured{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
-	if err == nil {
-		err = utiljson.Unmarshal(o.Desired().ForProvider.Manifest.Raw, &manifest.Object)
+	live := &unstructured.Unstructured{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o) != nil ||
+		utiljson.Unmarshal(o.Observed().Manifest.Raw, &live.Object) != nil || live.GetUID() == "" {
+		return &Result{Resource: "resource", Messages: []string{"it was not seen yet"}}
 	}
-	if err != nil || utiljson.Unmarshal(o.Observed().Manifest.Raw, &live.Object) != nil || live.GetUID() == "" {
-		s.Resource, s.Messages = "resource", []string{"it was not seen yet"}
-		return s
-	}
-	s.Resource = nameOf(live, live.GetKind())
+	s := &Result{Resource: nameOf(live, live.GetKind())}
 	if r := o.Observed().ProviderConfigReference; r != nil {
 		s.Target = r.Name
 	}
 	if v := readiness.HealthOf(live, false).Verdict(); !v.Ready {
-		s.Messages = append(s.Messages, v.Message)
-	}
-	owners, err := apply.Owners(live, manifest, object.ManagerOf(o))
-	if s.Messages = append(s.Messages, owners...); err != nil {
-		s.isUnknown(err)
+		s.Messages = []string{v.Message}
 	}
 	return s
 }

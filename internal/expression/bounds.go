@@ -179,8 +179,8 @@ func weigh(v ref.Val, most int) int {
 }
 
 // bounded returns the option by which calls of functions beyond their bounds are not made. They end the evaluation as
-// cel-go does at its limit of cost, so that no || hides it. Other operators than
-// comparisons look into no list or map.
+// cel-go does at its limit of cost, so that no || hides it. Other operators than comparisons look into no list or map.
+// The maps that an expression makes are sorted.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
 	for name, f := range env.Functions() {
@@ -198,6 +198,9 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 		bindings[name] = &functions.Overload{Binary: op}
 	}
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if c, ok := i.(interpreter.InterpretableConstructor); ok && c.Type() == types.MapType {
+			return sortedLiteral{c}, nil
+		}
 		call, ok := i.(interpreter.InterpretableCall)
 		if !ok || len(call.Args()) == 0 {
 			return i, nil

@@ -24,7 +24,7 @@ const (
 	// each of 10,000 items of a list costs half of it; an expression that runs away ends within some hundredths of a
 	// second.
 	costLimit = 100_000
-	// textMax is the length of the longest expression, in bytes.
+	// textMax is the length of the longest expression, in characters.
 	textMax = 10_000
 	// nestingMax is how deep an expression may be nested.
 	nestingMax = 50
@@ -75,7 +75,7 @@ func NewEnvironment(what string, variables ...string) Environment {
 		calls, err := bounded(env)
 		// Constants are not folded: that would evaluate parts of the expression without a limit.
 		return compiler{env, []cel.ProgramOption{
-			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls, ordered(),
+			cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls,
 		}}, err
 	})}
 }
@@ -98,14 +98,10 @@ type Program struct {
 	text    string
 }
 
-// Compile returns the program of an expression that gives a value of a type, cel.DynType for any. The cause of an error
-// is ErrInvalid.
+// Compile returns the program of an expression that gives a value of a type, cel.DynType for any.
 func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if text == "" {
-		return nil, Error{e.what, ErrInvalid, "the expression is empty"}
-	}
-	if len(text) > textMax {
-		return nil, Error{e.what, ErrInvalid, fmt.Sprintf("the expression is longer than %d bytes", textMax)}
+		return nil, errors.Errorf("%s is invalid: the expression is empty", e.what)
 	}
 	c, err := e.env()
 	if err != nil {
@@ -113,24 +109,22 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	}
 	checked, issues := c.env.Compile(text)
 	if issues.Err() != nil {
-		return nil, Error{e.what, ErrInvalid, list(issues.Errors())}
+		return nil, errors.Errorf("%s is invalid: %s", e.what, list(issues.Errors()))
 	}
 	got := checked.OutputType()
 	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) &&
 		!got.IsExactType(cel.AnyType) {
-		return nil, Error{
-			e.what, ErrInvalid, "it returns a value of type " + got.String() + " and not of type " + t.String(),
-		}
+		return nil, errors.Errorf("%s is invalid: it returns a value of type %s and not of type %s", e.what, got, t)
 	}
 	p, err := c.env.Program(checked, c.options...)
 	if err != nil {
-		return nil, Error{e.what, ErrInvalid, clip(err.Error())}
+		return nil, errors.Errorf("%s is invalid: %s", e.what, clip(err.Error()))
 	}
 	return &Program{program: p, source: checked.NativeRep().SourceInfo(), what: e.what, text: text}, nil
 }
 
-// Eval returns what the expression gives for variables, which are neither copied nor changed. The cause of an error is
-// ErrFailed or ErrTooCostly; its text quotes nothing of the variables.
+// Eval returns what the expression gives for variables, which are neither copied nor changed. The text of an error
+// quotes nothing of the variables.
 func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
 	r, wrapped := reading{types.DefaultTypeAdapter, map[uintptr]traits.Lister{}}, map[string]any{}
 	for name, v := range variables {
@@ -139,10 +133,10 @@ func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
 	out, _, err := p.program.Eval(wrapped)
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-		return nil, Error{p.what, ErrTooCostly, fmt.Sprintf("the expression exceeds the cost limit of %d", costLimit)}
+		return nil, errors.Errorf("%s is too costly: the expression exceeds the cost limit of %d", p.what, costLimit)
 	}
 	if err != nil {
-		return nil, Error{p.what, ErrFailed, p.explain(err)}
+		return nil, errors.Errorf("%s fails: %s", p.what, p.explain(err))
 	}
 	return out, nil
 }
@@ -168,36 +162,6 @@ func clip(message string) string {
 	}
 	return message
 }
-
-// Wrong returns an error that says what an expression has given instead of what it should.
-func (p *Program) Wrong(cause error, got ref.Val) error {
-	return Error{p.what, cause, "it returns a value of type " + got.Type().TypeName()}
-}
-
-// Causes of the errors of expressions.
-var (
-	// ErrInvalid means that a text is not CEL, or not of the type that is needed.
-	ErrInvalid = errors.New("is invalid")
-	// ErrFailed means that an expression gives nothing for these variables.
-	ErrFailed = errors.New("fails")
-	// ErrTooCostly means that an expression was stopped at the limit of cost.
-	ErrTooCostly = errors.New("is too costly")
-	// ErrNoJSON means that an expression has given something that JSON cannot hold.
-	ErrNoJSON = errors.New("does not return a JSON value")
-)
-
-// An Error is one of the causes above, and what is to be said about it.
-type Error struct {
-	What   string // what failed, to users: CEL query
-	Cause  error
-	Detail string
-}
-
-// Error tells no value of a resource.
-func (f Error) Error() string { return f.What + " " + f.Cause.Error() + ": " + f.Detail }
-
-// Unwrap returns the cause.
-func (f Error) Unwrap() error { return f.Cause }
 
 // phrases are the beginnings of errors of cel-go that tell no value. What follows them may.
 var phrases = []string{

@@ -8,11 +8,11 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"github.com/pkg/errors"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 // JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or
-// map[string]any. Bytes become base64, times and durations their texts. The cause of an error is ErrNoJSON.
+// map[string]any. Bytes become base64, times and durations their texts.
 func (p *Program) JSON(v ref.Val) (any, error) {
 	c := converter{what: p.what, left: elementsMax, bytes: bytesMax}
 	return c.convert(v, 0)
@@ -35,7 +35,9 @@ type converter struct {
 	left, bytes int // how many values and bytes of texts there may still be
 }
 
-func (c *converter) refuse(detail string) error { return Error{c.what, ErrNoJSON, detail} }
+func (c *converter) refuse(detail string) error {
+	return errors.Errorf("%s does not return a JSON value: %s", c.what, detail)
+}
 
 // text takes the length of a text from what may still be.
 func (c *converter) text(s string) (string, error) {
@@ -151,16 +153,6 @@ type sortedMap struct {
 
 // Iterator goes through the keys.
 func (m sortedMap) Iterator() traits.Iterator { return m.keys().Iterator() }
-
-// ordered returns the option by which the maps that an expression makes are sorted, too.
-func ordered() cel.ProgramOption {
-	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if c, ok := i.(interpreter.InterpretableConstructor); ok && c.Type() == types.MapType {
-			return sortedLiteral{c}, nil
-		}
-		return i, nil
-	})
-}
 
 // A sortedLiteral makes a map.
 type sortedLiteral struct {

@@ -17,7 +17,10 @@ import (
 
 // known returns all functions of templates, within their limits.
 var known = sync.OnceValue(func() template.FuncMap {
-	m := sprigFunctions()
+	all, m := sprig.TxtFuncMap(), template.FuncMap{}
+	for name := range strings.FieldsSeq(allowed) {
+		m[name] = all[name]
+	}
 	maps.Copy(m, template.FuncMap{
 		"sha3sum":   sha3sum,
 		"sha3short": sha3short,
@@ -104,12 +107,3 @@ const allowed = `
 	trunc tuple typeIs typeIsLike typeOf uniq unset until untilStep untitle upper urlJoin urlParse without wrap
 	wrapWith
 `
-
-// sprigFunctions returns the functions of sprig that are allowed.
-func sprigFunctions() template.FuncMap {
-	all, m := sprig.TxtFuncMap(), template.FuncMap{}
-	for name := range strings.FieldsSeq(allowed) {
-		m[name] = all[name]
-	}
-	return m
-}

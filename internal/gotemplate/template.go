@@ -12,12 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-const (
-	// textMax is the length of the longest template, in bytes.
-	textMax = 16 << 10
-	// outputMax is the length of the longest output, in bytes.
-	outputMax = 512 << 10
-)
+// outputMax is the length of the longest output, in bytes.
+const outputMax = 512 << 10
 
 // A Workspace is what templates know of the workspace of an object.
 type Workspace struct {
@@ -46,9 +42,6 @@ var (
 
 // Parse reads a template. The cause of an error is ErrInvalid.
 func Parse(text string) (*Template, error) {
-	if len(text) > textMax {
-		return nil, failure{ErrInvalid, "it is too long"}
-	}
 	if calls.MatchString(text) {
 		return nil, failure{ErrInvalid, "it calls a template"}
 	}
@@ -86,7 +79,7 @@ type output struct{ strings.Builder }
 // Write fails if the text gets too long.
 func (o *output) Write(p []byte) (int, error) {
 	if o.Len()+len(p) > outputMax {
-		return 0, errTooMuch
+		return 0, ErrTooCostly
 	}
 	return o.Builder.Write(p)
 }
@@ -117,11 +110,8 @@ var (
 	// ErrFailed means that a template yields nothing for these data.
 	ErrFailed = errors.New("template fails")
 	// ErrTooCostly means that a template was stopped at its limit.
-	ErrTooCostly = errors.New("template is too costly")
+	ErrTooCostly = errors.New("template is too costly: it was stopped at its limit")
 )
-
-// errTooMuch is what stops a template.
-var errTooMuch = errors.New("limit reached")
 
 // failure is one of the causes above, and what is to be said about it.
 type failure struct {
@@ -149,8 +139,8 @@ var (
 
 // explain says where a template fails, without the values it failed on.
 func explain(err error) error {
-	if errors.Is(err, errTooMuch) {
-		return failure{ErrTooCostly, "it was stopped at its limit"}
+	if errors.Is(err, ErrTooCostly) {
+		return ErrTooCostly
 	}
 	parts := place.FindStringSubmatch(err.Error())
 	if parts == nil {
@@ -226,7 +216,7 @@ func bounded(f any, made func(a arguments) int) any {
 			}
 		}
 		if n := made(flat); n < 0 || n > madeMax {
-			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&errTooMuch).Elem()}
+			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&ErrTooCostly).Elem()}
 		}
 		return append(call(args), reflect.Zero(errorType))[:2]
 	}).Interface()
@@ -306,7 +296,7 @@ func turns() template.FuncMap {
 	left := turnsMax
 	return template.FuncMap{turn: func() (string, error) {
 		if left--; left < 0 {
-			return "", errTooMuch
+			return "", ErrTooCostly
 		}
 		return "", nil
 	}}

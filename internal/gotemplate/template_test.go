@@ -79,11 +79,6 @@ func TestRender(t *testing.T) {
 			want:   want{text: "<no value>"},
 		},
 		"Syntax": {reason: "What is no template is invalid.", text: "{{ .Object", want: want{err: ErrInvalid}},
-		"TooLongText": {
-			reason: "A template has a limit.",
-			text:   strings.Repeat("x", textMax+1),
-			want:   want{err: ErrInvalid},
-		},
 		"Environment": {
 			reason: "The environment cannot be read.",
 			text:   `{{ env "PATH" }}`,

@@ -113,7 +113,7 @@ func (m minter) Token() (t *oauth2.Token, err error) {
 			err = errors.New("the library of the cloud crashes on the credentials: check that they are complete")
 		}
 	}()
-	if t, err = m.source.Token(ctx); err != nil {
+	if t, err = m.source(ctx); err != nil {
 		return nil, err
 	}
 	if !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
@@ -123,11 +123,9 @@ func (m minter) Token() (t *oauth2.Token, err error) {
 	return t, err
 }
 
-// A Source mints tokens. Its method is not called concurrently.
-type Source interface {
-	// Token returns a new token, whose type is that of a bearer token. Its error is safe to show.
-	Token(ctx context.Context) (*oauth2.Token, error)
-}
+// A Source mints a new token, whose type is that of a bearer token. Its error is safe to show. It is not called
+// concurrently.
+type Source func(ctx context.Context) (*oauth2.Token, error)
 
 // A Writer is who has written credentials, which decides what they may name.
 type Writer int
@@ -144,14 +142,7 @@ func Static(token string) (Source, error) {
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("token is empty or has characters that are not allowed in a token")
 	}
-	return static(token), nil
-}
-
-type static string
-
-// Token returns the token.
-func (s static) Token(context.Context) (*oauth2.Token, error) {
-	return &oauth2.Token{AccessToken: string(s)}, nil
+	return func(context.Context) (*oauth2.Token, error) { return &oauth2.Token{AccessToken: token}, nil }, nil
 }
 
 // failedError means that a Source gives no token.

@@ -25,8 +25,8 @@ type counted struct {
 	attempts atomic.Int64
 }
 
-// Token does as the test says.
-func (c *counted) Token(ctx context.Context) (*oauth2.Token, error) {
+// mint does as the test says.
+func (c *counted) mint(ctx context.Context) (*oauth2.Token, error) {
 	return c.source(ctx, int(c.attempts.Add(1)))
 }
 
@@ -68,7 +68,7 @@ func TestKeeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, told := &counted{source: first(tc.first)}, 0
-				k := NewKeeper(t.Context(), s, func() { told++ })
+				k := NewKeeper(t.Context(), s.mint, func() { told++ })
 				attempts, changes := int64(1), 0
 				if tc.fails {
 					for range 2 {
@@ -106,7 +106,7 @@ func TestKeeperDoesNotWait(t *testing.T) {
 			<-ctx.Done()
 			return nil, errBoom
 		}}
-		k := NewKeeper(t.Context(), s, func() {})
+		k := NewKeeper(t.Context(), s.mint, func() {})
 		if _, err := k.Token(); !apierrors.IsConflict(err) {
 			t.Errorf("error: want a conflict, got %v", err)
 		}
@@ -127,7 +127,7 @@ func TestKeeperReplacesTokens(t *testing.T) {
 		s := &counted{source: func(_ context.Context, attempt int) (*oauth2.Token, error) {
 			return &oauth2.Token{AccessToken: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(time.Hour)}, nil
 		}}
-		k := NewKeeper(t.Context(), s, func() {})
+		k := NewKeeper(t.Context(), s.mint, func() {})
 		for _, want := range []string{"a", "a", "b"} {
 			if token, err := k.Token(); err != nil || token.AccessToken != want {
 				t.Errorf("token: want %s, got %v, %v", want, token, err)

@@ -164,8 +164,6 @@ func (p Path) Delete(document []byte) ([]byte, error) {
 }
 
 const (
-	// patternMax is the length of the longest pattern and the longest replacement, in bytes.
-	patternMax = 1024
 	// inputMax is the length of the longest text that a pattern is looked for in, in bytes. For some patterns that
 	// takes time as the square of the text.
 	inputMax = 16 << 10
@@ -189,9 +187,6 @@ var older = regexp.MustCompile(`\\(\d+)`)
 func NewReplacement(pattern, by string) (Replacement, error) {
 	if pattern == "" {
 		return Replacement{by: by}, nil
-	}
-	if len(pattern) > patternMax || len(by) > patternMax {
-		return Replacement{}, errors.Errorf("pattern or replacement is longer than %d bytes", patternMax)
 	}
 	expression, err := regexp.Compile(pattern)
 	if err != nil {

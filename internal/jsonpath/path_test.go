@@ -217,7 +217,7 @@ func TestApply(t *testing.T) {
 		"Longer": {
 			reason:  "Nor does a text get too long.",
 			pattern: "h",
-			by:      strings.Repeat("x", patternMax),
+			by:      strings.Repeat("x", 1024),
 			text:    long[:inputMax],
 			want:    want{err: ErrTooLong},
 		},

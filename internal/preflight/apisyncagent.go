@@ -1,8 +1,8 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -65,12 +65,13 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	})
 	used := map[string]struct{}{}
 	for _, o := range all {
-		used[o.configName()] = struct{}{}
+		name := o.Spec.ProviderConfigReference.Name
+		used[name] = struct{}{}
 		o.definition, o.definitionKnown = p.source(ctx, o.api(), apis, complete)
-		o.config = configs[o.configName()]
+		o.config = configs[name]
 		o.judge(p.t)
 	}
-	for _, name := range slices.Sorted(maps.Keys(used)) {
+	for name := range used {
 		if configs[name] != nil || known {
 			p.judgePublishConfig(ctx, name, configs[name], w)
 		}
@@ -80,7 +81,7 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	}
 	for namespace, count := range p.reader.states(ctx) {
 		is := kept("sync-state Secret in namespace " + namespace)
-		if !slices.ContainsFunc(all, func(o *published) bool { return o.statesIn() == namespace }) {
+		if !slices.ContainsFunc(all, func(o *published) bool { return o.Spec.StateNamespace == namespace }) {
 			is = refused(is.what, "no PublishedResource has its sync states there, so this provider would not know the "+
 				"existing copies",
 				"unless they belong to another agent, start this provider, and this check, with --state-namespace "+namespace+
@@ -141,17 +142,16 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 			u.GetName())
 		return nil
 	}
-	o := &published{
-		stateNamespace: p.options.StateNamespace,
-		defaultConfig:  p.options.DefaultConfig,
-		fits:           judgeSchema(ctx, p.t, u, s, whatPublished),
-	}
+	o := &published{fits: judgeSchema(ctx, p.t, u, s, whatPublished)}
 	if err := decode(u, &o.PublishedResource); err != nil {
 		if o.fits {
 			p.t.add(refused(whatPublished, err.Error(), "change it"), u.GetName())
 		}
 		return nil
 	}
+	o.Spec.StateNamespace = cmp.Or(o.Spec.StateNamespace, p.options.StateNamespace)
+	o.Spec.ProviderConfigReference = cmp.Or(o.Spec.ProviderConfigReference,
+		&v1alpha1.ConfigReference{Name: p.options.DefaultConfig})
 	return o
 }
 

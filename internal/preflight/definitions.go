@@ -3,7 +3,6 @@ package preflight
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -189,11 +188,7 @@ func text(e *field.Error) string {
 
 // decode turns an object into a type of ours. An error does not repeat what the object holds.
 func decode(u *unstructured.Unstructured, into any) error {
-	b, err := json.Marshal(u.Object)
-	if err == nil {
-		err = json.Unmarshal(b, into)
-	}
-	if err != nil {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) != nil {
 		return errors.Errorf("it is not a %s of %s", u.GetKind(), u.GetAPIVersion())
 	}
 	return nil

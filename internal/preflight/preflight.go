@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
@@ -47,14 +48,15 @@ type pass struct {
 	options Options
 	t       *tally
 	reader  *reader
-	check   credentialCheck
+	check   func(context.Context, commonv1.Connection) error // why the provider refuses the credentials, as Registry.Check
 	ours    map[string]*apiextensionsv1.CustomResourceDefinition
 	theirs  map[string]*apiextensionsv1.CustomResourceDefinition // of the same names, as they are installed
 	known   bool                                                 // theirs are all there are
 	found   int                                                  // definitions of the former provider
 }
 
-// Run looks at what a takeover from a former provider would do. An error means that nothing could be looked at.
+// Run looks at what a takeover from ProviderKubernetes or APISyncAgent would do. An error means that nothing could be
+// looked at.
 func Run(ctx context.Context, from string, o Options) (Report, error) {
 	p := &pass{options: o, t: newTally()}
 	var err error
@@ -76,21 +78,17 @@ func Run(ctx context.Context, from string, o Options) (Report, error) {
 		return registry.Local().Ready(ctx) == nil, nil // If it is not, the checks tell.
 	})
 	p.check = registry.Check
-	switch from {
-	case ProviderKubernetes:
-		err = p.providerKubernetes(ctx)
-	case APISyncAgent:
+	if from == APISyncAgent {
 		err = p.apiSyncAgent(ctx)
-	default:
-		err = errors.Errorf("cannot migrate from %q", from)
+	} else {
+		err = p.providerKubernetes(ctx)
 	}
 	return p.t.report(from), err
 }
 
 // judgeWorkloads adds what runs, and returns it.
 func (p *pass) judgeWorkloads(ctx context.Context, from string) (*workloads, error) {
-	w := newWorkloads()
-	var failed error
+	w, failed := &workloads{}, error(nil)
 	seen := p.reader.each(ctx, deployments, func(u *unstructured.Unstructured) {
 		failed = cmp.Or(failed, w.addDeployment(from, u))
 	})

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,12 +14,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/related"
 )
 
-// A published is a PublishedResource, with what it depends on.
+// A published is a PublishedResource that names its ProviderConfig and the namespace of its states, with what it
+// depends on.
 type published struct {
 	v1alpha1.PublishedResource
 
-	stateNamespace  string                                    // if the spec names none
-	defaultConfig   string                                    // the ClusterProviderConfig if the spec names none
 	fits            bool                                      // our schema refuses nothing of it
 	config          *commonv1.ProviderConfigSpec              // nil if there is none, or none is known
 	definition      *apiextensionsv1.CustomResourceDefinition // of the API, nil if there is none, or none is known
@@ -33,17 +31,6 @@ type published struct {
 func (o *published) api() schema.GroupKind {
 	return schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind}
 }
-
-// configName returns the name of the ClusterProviderConfig.
-func (o *published) configName() string {
-	if r := o.Spec.ProviderConfigReference; r != nil {
-		return r.Name
-	}
-	return o.defaultConfig
-}
-
-// statesIn returns the namespace with the states.
-func (o *published) statesIn() string { return cmp.Or(o.Spec.StateNamespace, o.stateNamespace) }
 
 // judge adds what becomes of a PublishedResource.
 func (o *published) judge(t *tally) {
@@ -115,7 +102,7 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 		}
 	}
 	in := value("--namespace")
-	if in != "" && !slices.ContainsFunc(of, func(o *published) bool { return o.statesIn() == in }) {
+	if in != "" && !slices.ContainsFunc(of, func(o *published) bool { return o.Spec.StateNamespace == in }) {
 		add("--namespace", "no PublishedResource has its sync states there",
 			"start this provider, and this check, with --state-namespace "+in)
 	}

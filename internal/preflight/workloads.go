@@ -29,12 +29,7 @@ type workload struct {
 // workloads are the Deployments of a control plane that matter.
 type workloads struct {
 	former, ours []workload
-	used         map[string]struct{} // names of DeploymentRuntimeConfigs that Providers of the former one name
-}
-
-// newWorkloads returns none.
-func newWorkloads() *workloads {
-	return &workloads{used: map[string]struct{}{}}
+	used         []string // names of DeploymentRuntimeConfigs that Providers of the former one name
 }
 
 // addDeployment adds a Deployment if it is one of a former provider, or of ours.
@@ -89,7 +84,7 @@ func (w *workloads) addPackage(from string, u *unstructured.Unstructured) {
 	of, _, _ := unstructured.NestedString(u.Object, "spec", "package")
 	config, _, _ := unstructured.NestedString(u.Object, "spec", "runtimeConfigRef", "name")
 	if config != "" && strings.HasPrefix(repository(of), from) {
-		w.used[config] = struct{}{}
+		w.used = append(w.used, config)
 	}
 }
 
@@ -137,7 +132,7 @@ func (w *workloads) judge(t *tally, from string) {
 // judgeAccount adds that a package would not keep its ServiceAccount, if a DeploymentRuntimeConfig of a former Provider
 // says so.
 func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
-	if _, used := w.used[u.GetName()]; !used {
+	if !slices.Contains(w.used, u.GetName()) {
 		return
 	}
 	for _, at := range [][]string{

@@ -89,7 +89,7 @@ func TestJudgeWorkloads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkloads()
+			w := &workloads{}
 			for _, d := range tc.deployments {
 				if err := w.addDeployment(ProviderKubernetes, read(t, formerDeployment, d)); err != nil {
 					t.Fatal(err)
@@ -106,7 +106,7 @@ func TestJudgeWorkloads(t *testing.T) {
 
 // TestArguments shows that flags of an agent are found as the chart of kcp-dev writes them.
 func TestArguments(t *testing.T) {
-	w := newWorkloads()
+	w := &workloads{}
 	if err := w.addDeployment(APISyncAgent, read(t, formerDeployment, `
 metadata: {namespace: kcp}
 spec: {template: {spec: {containers: [{name: agent, image: "ghcr.io/kcp-dev/api-syncagent:v0.6.0",
@@ -169,7 +169,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, tally := newWorkloads(), newTally()
+			w, tally := &workloads{}, newTally()
 			w.addPackage(ProviderKubernetes, read(t, provider, tc.provider))
 			w.judgeAccount(tally, read(t, config, tc.config))
 			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/version"
 )
 
@@ -254,15 +255,9 @@ func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 
 // isIntOrString reports whether a value is a text or a number.
 func isIntOrString(choices []apiextensionsv1.JSONSchemaProps) bool {
-	text := false
+	types := sets.New[string]()
 	for _, c := range choices {
-		switch c.Type {
-		case "string":
-			text = true
-		case "integer", "number":
-		default:
-			return false
-		}
+		types.Insert(c.Type)
 	}
-	return text
+	return types.Has("string") && types.Difference(sets.New("string", "integer", "number")).Len() == 0
 }

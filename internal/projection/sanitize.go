@@ -57,7 +57,7 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 		}
 		for _, c := range found {
 			path, ok := strings.CutPrefix(c.Field, schemaPath)
-			if ok && drop(v.Schema.OpenAPIV3Schema, parsePath(path), true) {
+			if ok && drop(v.Schema.OpenAPIV3Schema, steps.FindAllStringSubmatch(path, -1), true) {
 				p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: %s: %s", v.Name, strings.TrimPrefix(path, "."),
 					c.Detail))
 			}
@@ -119,48 +119,36 @@ func anyObject() *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 }
 
-// A step is one part of the path of a complaint, such as properties[spec] or items.
-type step struct {
-	name string
-	key  string
-}
-
-// steps finds the steps of a path. A key may contain dots and brackets: it ends where another step begins.
+// steps finds the steps of the path of a complaint, such as properties[spec] or items, each with its name and its key.
+// A key may contain dots and brackets: it ends where another step begins.
 var steps = regexp.MustCompile(`(?s)([^.\[]+)(?:\[(.*?)\])?(?:\.|$)`)
 
-func parsePath(path string) []step {
-	var out []step
-	for _, m := range steps.FindAllStringSubmatch(path, -1) {
-		out = append(out, step{name: m[1], key: m[2]})
-	}
-	return out
-}
-
 // drop takes away what a complaint is about, and reports whether it could: a field, a rule or a keyword that a schema
-// has, or else all that describes the value, which may be anything then. The root stays an object.
-func drop(s *apiextensionsv1.JSONSchemaProps, path []step, isRoot bool) bool {
+// has, or else all that describes the value, which may be anything then. The root stays an object. The path is what
+// steps finds.
+func drop(s *apiextensionsv1.JSONSchemaProps, path [][]string, isRoot bool) bool {
 	if len(path) > 0 {
-		first, rest := path[0], path[1:]
-		field, isField := s.Properties[first.key]
-		i, err := strconv.Atoi(first.key)
+		name, key, rest := path[0][1], path[0][2], path[1:]
+		field, isField := s.Properties[key]
+		i, err := strconv.Atoi(key)
 		switch {
-		case first.name == "properties" && isField && len(rest) == 0:
-			delete(s.Properties, first.key)
+		case name == "properties" && isField && len(rest) == 0:
+			delete(s.Properties, key)
 			return true
-		case first.name == "properties" && isField:
+		case name == "properties" && isField:
 			done := drop(&field, rest, false)
-			s.Properties[first.key] = field
+			s.Properties[key] = field
 			return done
-		case first.name == "items" && s.Items != nil && s.Items.Schema != nil:
+		case name == "items" && s.Items != nil && s.Items.Schema != nil:
 			return drop(s.Items.Schema, rest, false)
-		case first.name == "additionalProperties" && len(rest) > 0 && s.AdditionalProperties != nil &&
+		case name == "additionalProperties" && len(rest) > 0 && s.AdditionalProperties != nil &&
 			s.AdditionalProperties.Schema != nil:
 			return drop(s.AdditionalProperties.Schema, rest, false)
-		case first.name == "x-kubernetes-validations" && err == nil && i < len(s.XValidations):
+		case name == "x-kubernetes-validations" && err == nil && i < len(s.XValidations):
 			s.XValidations[i] = apiextensionsv1.ValidationRule{} // It keeps its place as long as others are to be found.
 			return true
-		case !slices.Contains([]string{"properties", "items", "additionalProperties", "type"}, first.name) &&
-			without(s, first.name):
+		case !slices.Contains([]string{"properties", "items", "additionalProperties", "type"}, name) &&
+			without(s, name):
 			return true
 		}
 	}

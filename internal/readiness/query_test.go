@@ -6,11 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 )
 
 // password is a value that no message may tell.
@@ -33,9 +29,8 @@ func queried() map[string]any {
 
 func TestQuery(t *testing.T) {
 	type want struct {
-		answer  bool
-		err     error
-		message string // of the error, not compared if empty
+		answer bool
+		err    string // how it begins
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -51,13 +46,13 @@ func TestQuery(t *testing.T) {
 		"DynamicNoBool": {
 			reason: "What is no bool is reported.",
 			query:  "object.status.phase",
-			want:   want{err: ErrNotBool, message: "CEL query does not return a bool: it returns a value of type string"},
+			want:   want{err: "CEL query does not return a bool: it returns a value of type string"},
 		},
 		"StaticNoBool": {
 			reason: "What can be no bool is reported.",
 			query:  "'yes'",
 			want: want{
-				err: expression.ErrInvalid, message: "CEL query is invalid: it returns a value of type string and not of type bool",
+				err: "CEL query is invalid: it returns a value of type string and not of type bool",
 			},
 		},
 		"MixedNumbers": {
@@ -102,98 +97,95 @@ func TestQuery(t *testing.T) {
 			query:  "object.status.phase.matches('^Run') && regex.replace('a1', '[0-9]', 'b') == 'ab'",
 			want:   want{answer: true},
 		},
-		"Empty": {reason: "There must be a query.", query: "", want: want{err: expression.ErrInvalid}},
+		"Empty": {reason: "There must be a query.", query: "", want: want{err: "CEL query is invalid: "}},
 		"Syntax": {
 			reason: "What is not CEL is reported, with its place.",
 			query:  "object.status.ready == )",
-			want:   want{err: expression.ErrInvalid},
+			want:   want{err: "CEL query is invalid: "},
 		},
 		"UnknownVariable": {
 			reason: "There is one variable.",
 			query:  "resource.status.ready",
 			want: want{
-				err: expression.ErrInvalid, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'",
+				err: "CEL query is invalid: 1:1: undeclared reference to 'resource'",
 			},
 		},
 		"TooLong": {
 			reason: "A query has a highest length.",
 			query:  strings.Repeat(" ", 10_000) + "true",
-			want:   want{err: expression.ErrInvalid},
+			want:   want{err: "CEL query is invalid: "},
 		},
 		"TooDeep": {
 			reason: "A query has a highest depth.",
 			query:  strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100),
-			want:   want{err: expression.ErrInvalid},
+			want:   want{err: "CEL query is invalid: "},
 		},
 		"NoSuchKey": {
 			reason: "A field that is not there is named if the query names it.",
 			query:  "object.status.unknown == 1",
-			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:14: no such key: unknown"},
+			want:   want{err: "CEL query fails: at 1:14: no such key: unknown"},
 		},
 		"TooCostly": {
 			reason: "A query that runs away is stopped.",
 			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))",
 			want: want{
-				err: expression.ErrTooCostly, message: "CEL query is too costly: the expression exceeds the cost limit of 100000",
+				err: "CEL query is too costly: the expression exceeds the cost limit of 100000",
 			},
 		},
 		"TooLongRange": {
 			reason: "A list is not made longer than can be paid for.",
 			query:  "lists.range(1000000000).size() > 0",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsKey": {
 			reason: "A key that comes from the resource is not told.",
 			query:  "object.data[object.data.password] == 1",
-			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:12: no such key"},
+			want:   want{err: "CEL query fails: at 1:12: no such key"},
 		},
 		"SecretAsIndex": {
 			reason: "Nor is a part of a word of the query that is the same by chance.",
 			query:  "object.status.conditions[int(object.data.five)].x5x",
-			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:48: index out of bounds"},
+			want:   want{err: "CEL query fails: at 1:48: index out of bounds"},
 		},
 		"SecretAsNumber": {
 			reason: "Nor is what is no number.",
 			query:  "int(object.data.password) == 1",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsTime": {
 			reason: "Nor is what is no time.",
 			query:  "timestamp(object.data.password) < timestamp(0)",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsDuration": {
 			reason: "Nor is what is no duration.",
 			query:  "duration(object.data.password) < duration('1s')",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsPattern": {
 			reason: "Nor is what is no pattern.",
 			query:  "'a'.matches('(' + object.data.password)",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsFormat": {
 			reason: "Nor is what is no format.",
 			query:  "('%' + object.data.password).format([1]) == ''",
-			want:   want{err: expression.ErrFailed},
+			want:   want{err: "CEL query fails: "},
 		},
 		"SecretAsNoBool": {
 			reason: "Nor is what is no bool.",
 			query:  "object.data.password",
-			want:   want{err: ErrNotBool},
+			want:   want{err: "CEL query does not return a bool: "},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := queried()
 			got, err := Query(tc.query, object)
-			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
-				t.Fatalf("%s\nerror: -want, +got:\n%s", tc.reason, diff)
+			if (err != nil) != (tc.want.err != "") || err != nil && !strings.HasPrefix(err.Error(), tc.want.err) {
+				t.Fatalf("%s\nerror: want %q, got %v", tc.reason, tc.want.err, err)
 			}
 			if got != tc.want.answer {
 				t.Errorf("%s\nanswer: want %t, got %t", tc.reason, tc.want.answer, got)
-			}
-			if err != nil && tc.want.message != "" && err.Error() != tc.want.message {
-				t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want.message, err.Error())
 			}
 			if err != nil && strings.Contains(err.Error(), password) {
 				t.Errorf("%s\nmessage tells a value of the resource: %q", tc.reason, err.Error())
@@ -254,7 +246,7 @@ func FuzzQuery(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if known := (expression.Error{}); !errors.As(err, &known) {
+		if !strings.HasPrefix(err.Error(), "CEL query ") {
 			t.Errorf("%q gives an error of another kind: %v", query, err)
 		}
 		if strings.Contains(err.Error(), password) && !strings.Contains(query, password) {

@@ -27,10 +27,10 @@ type Verdict struct {
 
 // Of returns the verdict of a policy on a resource. An empty policy is DeriveFromCelQuery if there is a query, and
 // SuccessfulCreate if there is none, which any existing resource satisfies. A resource that is being deleted satisfies
-// none. hasStatus is that of HealthOf. The error says that the policy is not one this package knows.
-func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Verdict, error) {
+// none. hasStatus is that of HealthOf.
+func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) Verdict {
 	if m := deletionOf(u); m != "" {
-		return Verdict{Message: m}, nil
+		return Verdict{Message: m}
 	}
 	if r.Policy == "" && r.CelQuery != "" {
 		r.Policy = commonv1.ReadinessDeriveFromCelQuery
@@ -39,19 +39,19 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured, hasStatus bool) (Ver
 	case commonv1.ReadinessSuccessfulCreate, "":
 		if r.CelQuery != "" { // provider-kubernetes has stored this policy where nobody has named one.
 			return Verdict{Ready: true, Message: "celQuery is ignored, because policy is SuccessfulCreate: set policy to " +
-				"DeriveFromCelQuery"}, nil
+				"DeriveFromCelQuery"}
 		}
-		return Verdict{Ready: true}, nil
+		return Verdict{Ready: true}
 	case commonv1.ReadinessDeriveFromObject:
-		return fromConditions(u, "Ready"), nil
+		return fromConditions(u, "Ready")
 	case commonv1.ReadinessAllTrue:
-		return fromConditions(u, ""), nil
+		return fromConditions(u, "")
 	case commonv1.ReadinessDeriveFromCelQuery:
-		return fromQuery(r.CelQuery, u), nil
+		return fromQuery(r.CelQuery, u)
 	case commonv1.ReadinessDeriveFromHealth:
-		return HealthOf(u, hasStatus).Verdict(), nil
+		return HealthOf(u, hasStatus).Verdict()
 	}
-	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
+	return Verdict{Message: fmt.Sprintf("readiness policy %q is unknown", r.Policy)}
 }
 
 // OfCondition returns the verdict of one condition of a resource, as policy DeriveFromObject does of Ready.
@@ -120,9 +120,6 @@ const programsMax = 500
 // variable is the name of the resource in a query.
 const variable = "object"
 
-// ErrNotBool means that a query has given something else than a bool.
-var ErrNotBool = errors.New("does not return a bool")
-
 // programs are the queries that were used last, compiled or found invalid, by their text.
 var programs = lru.New(programsMax)
 
@@ -135,8 +132,8 @@ type query struct {
 	err     error
 }
 
-// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The cause of an
-// error is one of package expression, or ErrNotBool; its text quotes nothing of the resource.
+// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The text of an
+// error quotes nothing of the resource.
 func Query(text string, object map[string]any) (bool, error) {
 	q := compiled(text)
 	if q.err != nil {
@@ -148,7 +145,7 @@ func Query(text string, object map[string]any) (bool, error) {
 	}
 	answer, ok := out.(types.Bool)
 	if !ok {
-		return false, q.program.Wrong(ErrNotBool, out)
+		return false, errors.Errorf("CEL query does not return a bool: it returns a value of type %s", out.Type().TypeName())
 	}
 	return bool(answer), nil
 }

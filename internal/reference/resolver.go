@@ -272,8 +272,7 @@ func (r *Reference) await(x *found, content map[string]any) error {
 	if r.Query == "" {
 		return nil
 	}
-	v, err := readiness.Of(commonv1.Readiness{CelQuery: r.Query}, u, false)
-	if err != nil || !v.Ready {
+	if v := readiness.Of(commonv1.Readiness{CelQuery: r.Query}, u, false); !v.Ready {
 		return waiting("%s to satisfy %s.celQuery: %s", r, r.At, v.Message)
 	}
 	return nil

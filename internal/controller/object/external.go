@@ -226,14 +226,13 @@ func (e *external) ran(o Object) (bool, error) {
 		return false, err
 	}
 	last.SetDeletionTimestamp(nil) // It has gone since.
-	return true, e.judge(o, last)
+	e.judge(o, last)
+	return true, nil
 }
 
 // see records the live resource in the status, and whether it is ready.
 func (e *remote) see(o Object) error {
-	if err := e.judge(o, e.live); err != nil {
-		return err
-	}
+	e.judge(o, e.live)
 	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
 		o.Observed().ProviderConfigReference = new(e.config)
 	}
@@ -241,10 +240,8 @@ func (e *remote) see(o Object) error {
 }
 
 // judge finds out whether a resource is ready.
-func (e *remote) judge(o Object, u *unstructured.Unstructured) error {
-	v, err := readiness.Of(o.Desired().Readiness, u, e.Mapping.Status)
-	e.verdict = &v
-	return errors.Wrap(err, "cannot derive readiness")
+func (e *remote) judge(o Object, u *unstructured.Unstructured) {
+	e.verdict = new(readiness.Of(o.Desired().Readiness, u, e.Mapping.Status))
 }
 
 // upToDate reports whether nothing needs to be applied now.

@@ -244,9 +244,8 @@ func Compile(o *v1alpha1.PublishedResource) kerrors.Aggregate {
 
 // A Preview is what would be published and synced by a PublishedResource.
 type Preview struct {
-	// Slice is the name of the APIExportEndpointSlice, and Agent that of the owner. Both are empty if nothing names an
-	// APIExport.
-	Slice, Agent string
+	// Agent is the name of the owner, empty if nothing names an APIExport.
+	Agent string
 	// Schema is the name of the APIResourceSchema, empty if the definition of the API is not known or of no use.
 	Schema string
 	// Errs are why it would not be.
@@ -267,7 +266,7 @@ func PreviewOf(o *v1alpha1.PublishedResource, config *commonv1.KCPConnection,
 	if config != nil {
 		is, err := planOf(&o.Spec, config)
 		note(err)
-		p.Slice, p.Agent = is.slice, is.agent
+		p.Agent = is.agent
 	}
 	if definition != nil {
 		full, err := project(o, source{definition: definition})

@@ -48,20 +48,25 @@ type Role struct {
 // New returns a Source of tokens for an EKS cluster, which the current context of its kubeconfig names by its name or
 // its ARN. The roles are assumed one after the other, and the last one signs.
 func New(cluster string, roles ...Role) (identity.Source, error) {
-	region := ""
+	name, region, err := clusterOf(cluster)
+	return source{cluster: name, region: region, roles: roles}.token, err
+}
+
+// clusterOf returns the name of a cluster, and the region if it is known.
+func clusterOf(cluster string) (name, region string, err error) {
 	if arn.IsARN(cluster) {
 		a, err := arn.Parse(cluster)
 		name, ok := strings.CutPrefix(a.Resource, "cluster/")
 		if err != nil || !ok || name == "" {
-			return nil, errors.Errorf("the current context of the kubeconfig names cluster %q, "+
+			return "", "", errors.Errorf("the current context of the kubeconfig names cluster %q, "+
 				"which is not the ARN of an EKS cluster", cluster)
 		}
 		cluster, region = name, a.Region
 	}
 	if cluster == "" {
-		return nil, errors.New("AWS web identities need a kubeconfig whose current context names the EKS cluster")
+		return "", "", errors.New("AWS web identities need a kubeconfig whose current context names the EKS cluster")
 	}
-	return source{cluster: cluster, region: region, roles: roles}, nil
+	return cluster, region, nil
 }
 
 // A source mints tokens by AWS's library.
@@ -71,8 +76,7 @@ type source struct {
 	roles   []Role
 }
 
-// Token returns a new token.
-func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
+func (s source) token(ctx context.Context) (*oauth2.Token, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1), config.WithDefaultRegion(s.region))
 	if err != nil {
 		return nil, errors.New("cannot use AWS configuration of the provider: " +

@@ -100,7 +100,7 @@ func TestRoles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := s.Token(t.Context())
+			token, err := s(t.Context())
 			if diff := cmp.Diff(tc.asked, tc.sts.asked); diff != "" {
 				t.Errorf("%s asked: -want, +got:\n%s", tc.reason, diff)
 			}
@@ -134,12 +134,9 @@ func TestCluster(t *testing.T) {
 		"Empty":    {reason: "It must be known.", cluster: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := New(tc.cluster)
-			if tc.want == "" && err == nil {
-				t.Errorf("%s\nwant an error, got %v", tc.reason, got)
-			}
-			if s, ok := got.(source); tc.want != "" && (!ok || s.cluster != tc.want) {
-				t.Errorf("%s\nwant %q, got %v and %v", tc.reason, tc.want, got, err)
+			got, _, err := clusterOf(tc.cluster)
+			if got != tc.want || (err != nil) != (tc.want == "") {
+				t.Errorf("%s\nwant %q, got %q and %v", tc.reason, tc.want, got, err)
 			}
 		})
 	}

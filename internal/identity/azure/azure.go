@@ -70,7 +70,7 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 		return nil, errors.New("authorityHost of Azure credentials is not a host of Microsoft, " +
 			"as a namespaced ProviderConfig requires: use the host of your cloud, or remove authorityHost")
 	}
-	return source{p, p.asServicePrincipal}, nil
+	return p.source(p.asServicePrincipal), nil
 }
 
 // Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the
@@ -84,7 +84,7 @@ func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecCon
 	if err != nil {
 		return nil, err
 	}
-	return source{p, p.asWorkload}, nil
+	return p.source(p.asWorkload), nil
 }
 
 // parse reads credentials, and from the arguments of the plugin for which server they are used.
@@ -116,7 +116,7 @@ func flag(args []string, name string) string {
 }
 
 func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCredential, error) {
-	known := p.AuthorityHost != "" // See source.Token.
+	known := p.AuthorityHost != "" // See source.
 	if p.ClientSecret != "" {
 		c, err := azidentity.NewClientSecretCredential(p.TenantID, p.ClientID, p.ClientSecret,
 			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: known})
@@ -169,30 +169,26 @@ func (p *principal) certificate() ([]byte, error) {
 	return []byte(p.ClientCertificate), nil
 }
 
-// A source mints tokens by Azure's library. It logs in for each: the library's own cache would hand out a token twice.
-type source struct {
-	*principal
-
-	login login
-}
-
-// Token returns a new token.
-func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
-	e := identity.NewExchange(ctx)
-	// The Keeper asks again, with pauses of its own.
-	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
-	if s.AuthorityHost != "" {
-		// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who
-		// writes one trusts it.
-		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: s.AuthorityHost}
+// source returns a Source of tokens by Azure's library. It logs in for each: the library's own cache would hand out a
+// token twice.
+func (p *principal) source(by login) identity.Source {
+	return func(ctx context.Context) (*oauth2.Token, error) {
+		e := identity.NewExchange(ctx)
+		// The Keeper asks again, with pauses of its own.
+		o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
+		if p.AuthorityHost != "" {
+			// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who
+			// writes one trusts it.
+			o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: p.AuthorityHost}
+		}
+		c, err := by(o)
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
+		}
+		t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{p.ServerID + "/.default"}})
+		if err != nil {
+			return nil, errors.New("cannot use Azure credentials: " + e.Reason("no token is returned for them"))
+		}
+		return &oauth2.Token{AccessToken: t.Token, Expiry: t.ExpiresOn}, nil
 	}
-	c, err := s.login(o)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
-	}
-	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.ServerID + "/.default"}})
-	if err != nil {
-		return nil, errors.New("cannot use Azure credentials: " + e.Reason("no token is returned for them"))
-	}
-	return &oauth2.Token{AccessToken: t.Token, Expiry: t.ExpiresOn}, nil
 }

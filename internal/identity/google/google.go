@@ -118,74 +118,63 @@ func (c *content) check(by identity.Writer, depth int) error {
 	return nil
 }
 
-// A source makes a token source of Google's library.
-type source func(context.Context) (oauth2.TokenSource, error)
-
-// Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first
-// context.
-func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
-	e := identity.NewExchange(ctx)
-	tokens, err := s(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))
-	if err != nil {
-		return nil, err
+// source returns a Source whose tokens each have a token source of Google's library: they keep their tokens and their
+// first context.
+func source(newTokens func(context.Context) (oauth2.TokenSource, error)) identity.Source {
+	return func(ctx context.Context) (*oauth2.Token, error) {
+		e := identity.NewExchange(ctx)
+		tokens, err := newTokens(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))
+		if err != nil {
+			return nil, err
+		}
+		t, err := tokens.Token()
+		if err != nil {
+			return nil, errors.Errorf("cannot use Google credentials: %s", e.Reason("no token is returned for them"))
+		}
+		return t, nil
 	}
-	t, err := tokens.Token()
-	if err != nil {
-		return nil, errors.Errorf("cannot use Google credentials: %s", e.Reason("no token is returned for them"))
-	}
-	return t, nil
 }
 
 // accounts is what the name of a service account is appended to: it is asked for its tokens, whatever ProviderConfigs
 // and credentials say.
 const accounts = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/"
 
-// As returns a Source of tokens of a service account of Google, for whoever has the tokens of a base. The base may be
-// allowed to impersonate the account, or the first of the delegates, each of which may do so with the next one, and the
-// last one with the account. If the account is empty, it is the base.
+// As returns a Source of tokens of a service account of Google, which last for an hour, for whoever has the tokens of a
+// base. The base may be allowed to impersonate the account, or the first of the delegates, each of which may do so with
+// the next one, and the last one with the account. If the account is empty, it is the base.
 func As(base identity.Source, account string, delegates []string) identity.Source {
 	if account == "" {
 		return base
 	}
-	return impersonation{base: base, account: account, delegates: delegates}
-}
-
-// An impersonation mints tokens of an account with those of a base.
-type impersonation struct {
-	base      identity.Source
-	account   string
-	delegates []string
-}
-
-// Token returns a new token, which lasts for an hour.
-func (i impersonation) Token(ctx context.Context) (*oauth2.Token, error) {
-	own, err := i.base.Token(ctx)
-	if err != nil {
-		return nil, err
+	return func(ctx context.Context) (*oauth2.Token, error) {
+		own, err := base(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, len(delegates))
+		for n, d := range delegates {
+			names[n] = "projects/-/serviceAccounts/" + d
+		}
+		body, err := json.Marshal(map[string]any{"scope": scopes(), "delegates": names})
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot encode request")
+		}
+		url := accounts + account + ":generateAccessToken"
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot create the request")
+		}
+		req.Header.Set("Content-Type", "application/json")
+		own.SetAuthHeader(req)
+		var answer struct {
+			AccessToken string    `json:"accessToken"`
+			ExpireTime  time.Time `json:"expireTime"`
+		}
+		e := identity.NewExchange(ctx)
+		if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" || answer.ExpireTime.IsZero() {
+			return nil, errors.Errorf("cannot impersonate Google service account %s: %s", account,
+				e.Reason("the token endpoint responds without a token"))
+		}
+		return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
 	}
-	delegates := make([]string, len(i.delegates))
-	for n, d := range i.delegates {
-		delegates[n] = "projects/-/serviceAccounts/" + d
-	}
-	body, err := json.Marshal(map[string]any{"scope": scopes(), "delegates": delegates})
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot encode request")
-	}
-	url := accounts + i.account + ":generateAccessToken"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot create the request")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	own.SetAuthHeader(req)
-	var answer struct {
-		AccessToken string    `json:"accessToken"`
-		ExpireTime  time.Time `json:"expireTime"`
-	}
-	e := identity.NewExchange(ctx)
-	if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" || answer.ExpireTime.IsZero() {
-		return nil, errors.Errorf("cannot impersonate Google service account %s: %s", i.account,
-			e.Reason("the token endpoint responds without a token"))
-	}
-	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}, nil
 }

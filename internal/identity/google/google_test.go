@@ -71,7 +71,7 @@ func TestImpersonation(t *testing.T) {
 				asked = []string{r.Method + " " + r.URL.String(), r.Header.Get("Authorization"), string(body)}
 				return tc.answer
 			}))
-			token, err := As(base, "a@p", tc.delegates).Token(ctx)
+			token, err := As(base, "a@p", tc.delegates)(ctx)
 			want := []string{
 				"POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@p:generateAccessToken",
 				"Bearer own", tc.body,

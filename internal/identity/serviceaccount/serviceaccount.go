@@ -27,37 +27,28 @@ const life = 3600
 
 // New returns a Source of tokens of a ServiceAccount. The client is the provider's own.
 func New(control dynamic.Interface, account types.NamespacedName) identity.Source {
-	return source{control: control, account: account}
-}
-
-// A source mints tokens by TokenRequests.
-type source struct {
-	control dynamic.Interface
-	account types.NamespacedName
-}
-
-// Token returns a new token.
-func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"expirationSeconds": int64(life)}}}
-	u.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
-	u.SetName(s.account.Name)
-	accounts := s.control.Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts"))
-	u, err := accounts.Namespace(s.account.Namespace).Create(ctx, u, metav1.CreateOptions{}, "token")
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, errors.Errorf("ServiceAccount %s does not exist on the control plane", s.account)
-	case apierrors.IsForbidden(err):
-		return nil, errors.Errorf("the provider may not create tokens of ServiceAccount %s: "+
-			"grant it verb create on serviceaccounts/token there", s.account)
-	case err != nil:
-		return nil, errors.Errorf("the control plane returns no token of ServiceAccount %s", s.account)
+	return func(ctx context.Context) (*oauth2.Token, error) {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"expirationSeconds": int64(life)}}}
+		u.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
+		u.SetName(account.Name)
+		accounts := control.Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts"))
+		u, err := accounts.Namespace(account.Namespace).Create(ctx, u, metav1.CreateOptions{}, "token")
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, errors.Errorf("ServiceAccount %s does not exist on the control plane", account)
+		case apierrors.IsForbidden(err):
+			return nil, errors.Errorf("the provider may not create tokens of ServiceAccount %s: "+
+				"grant it verb create on serviceaccounts/token there", account)
+		case err != nil:
+			return nil, errors.Errorf("the control plane returns no token of ServiceAccount %s", account)
+		}
+		token, _, _ := unstructured.NestedString(u.Object, "status", "token")
+		ends, _, _ := unstructured.NestedString(u.Object, "status", "expirationTimestamp")
+		expiry, err := time.Parse(time.RFC3339, ends)
+		if err != nil {
+			return nil, errors.Errorf("the control plane returns a token of ServiceAccount %s without an expiration time",
+				account)
+		}
+		return &oauth2.Token{AccessToken: token, Expiry: expiry}, nil
 	}
-	token, _, _ := unstructured.NestedString(u.Object, "status", "token")
-	ends, _, _ := unstructured.NestedString(u.Object, "status", "expirationTimestamp")
-	expiry, err := time.Parse(time.RFC3339, ends)
-	if err != nil {
-		return nil, errors.Errorf("the control plane returns a token of ServiceAccount %s without an expiration time",
-			s.account)
-	}
-	return &oauth2.Token{AccessToken: token, Expiry: expiry}, nil
 }

@@ -69,7 +69,7 @@ func TestToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := New(control, types.NamespacedName{Namespace: "team-a", Name: "deployer"}).Token(t.Context())
+			token, err := New(control, types.NamespacedName{Namespace: "team-a", Name: "deployer"})(t.Context())
 			want := []any{
 				"POST /api/v1/namespaces/team-a/serviceaccounts/deployer/token", map[string]any{"expirationSeconds": 3600.0},
 			}

@@ -35,7 +35,33 @@ func New(token []byte, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source{token: trimmed, organization: o}, nil
+	return func(ctx context.Context) (*oauth2.Token, error) {
+		form := url.Values{
+			"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
+			"audience":           {"upbound:spaces:api", "upbound:spaces:controlplanes"},
+			"subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
+			"subject_token":      {trimmed},
+			"scope":              {"upbound:org:" + o},
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot create the request of a token exchange")
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Authorization", "Bearer "+trimmed)
+		var answer struct {
+			AccessToken string `json:"access_token"`
+			ExpiresIn   int    `json:"expires_in"`
+		}
+		e, asked := identity.NewExchange(ctx), time.Now()
+		if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" {
+			return nil, errors.New("cannot use Upbound credentials: " +
+				e.Reason("the token endpoint responds without a token"))
+		}
+		return &oauth2.Token{
+			AccessToken: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second),
+		}, nil
+	}, nil
 }
 
 func organization(exec *clientcmdapi.ExecConfig) (string, error) {
@@ -64,39 +90,4 @@ func organization(exec *clientcmdapi.ExecConfig) (string, error) {
 			"by its third argument or variable ORGANIZATION")
 	}
 	return name, nil
-}
-
-// A source mints tokens by a token exchange.
-type source struct {
-	token        string
-	organization string
-}
-
-// Token returns a new token.
-func (s source) Token(ctx context.Context) (*oauth2.Token, error) {
-	form := url.Values{
-		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
-		"audience":           {"upbound:spaces:api", "upbound:spaces:controlplanes"},
-		"subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
-		"subject_token":      {s.token},
-		"scope":              {"upbound:org:" + s.organization},
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot create the request of a token exchange")
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	var answer struct {
-		AccessToken string `json:"access_token"`
-		ExpiresIn   int    `json:"expires_in"`
-	}
-	e, asked := identity.NewExchange(ctx), time.Now()
-	if err := e.Ask(req, &answer); err != nil || answer.AccessToken == "" {
-		return nil, errors.New("cannot use Upbound credentials: " +
-			e.Reason("the token endpoint responds without a token"))
-	}
-	return &oauth2.Token{
-		AccessToken: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second),
-	}, nil
 }
