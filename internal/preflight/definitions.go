@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -188,7 +189,11 @@ func text(e *field.Error) string {
 
 // decode turns an object into a type of ours. An error does not repeat what the object holds.
 func decode(u *unstructured.Unstructured, into any) error {
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) != nil {
+	b, err := json.Marshal(u.Object)
+	if err == nil {
+		err = json.Unmarshal(b, into)
+	}
+	if err != nil {
 		return errors.Errorf("it is not a %s of %s", u.GetKind(), u.GetAPIVersion())
 	}
 	return nil

@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/pkg/errors"
@@ -42,6 +43,7 @@ type reader struct {
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
+	groups    *metav1.APIGroupList
 }
 
 // newReader returns a reader of a control plane that answers.
@@ -57,15 +59,30 @@ func newReader(t *tally, cfg *rest.Config) (*reader, error) {
 	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
 		return nil, errors.Wrap(err, "cannot create client of metadata")
 	}
-	_, err = r.discovery.ServerGroups()
+	r.groups, err = r.discovery.ServerGroups()
 	return r, errors.Wrap(err, "cannot discover what the control plane serves")
+}
+
+// serves reports whether the control plane serves a resource, as its lists say. That an answer is 404 proves nothing.
+func (r *reader) serves(at schema.GroupVersionResource) (bool, error) {
+	if !slices.ContainsFunc(r.groups.Groups, func(g metav1.APIGroup) bool {
+		return g.Name == at.Group && slices.ContainsFunc(g.Versions,
+			func(v metav1.GroupVersionForDiscovery) bool { return v.Version == at.Version })
+	}) {
+		return false, nil
+	}
+	list, err := r.discovery.ServerResourcesForGroupVersion(at.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == at.Resource }), nil
 }
 
 // eachServed is each for a resource that need not be served, and then has no objects.
 func (r *reader) eachServed(
 	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured),
 ) bool {
-	served, err := discovery.IsResourceEnabled(r.discovery, at)
+	served, err := r.serves(at)
 	if err != nil {
 		r.failed("list", at.GroupResource(), err)
 	}
