@@ -129,23 +129,28 @@ func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described co
 // another process cannot see.
 var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
 
-// Check returns the error that Connect would return about the credentials of a ProviderConfig. It asks for Secrets,
-// makes no connection to the target, and mints no token. Errors are those of Connect, and ErrNotHere.
-func (r *Registry) Check(ctx context.Context, described commonv1.Connection) error {
-	if err := r.options.admit(described); err != nil {
+// Check returns the error that Connect would return about the credentials of a ProviderConfig, with options that are
+// changed first. It asks for Secrets, makes no connection to the target, and mints no token. Errors are those of
+// Connect, and ErrNotHere.
+func (r *Registry) Check(ctx context.Context, described commonv1.Connection, with ...func(*Options)) error {
+	options := r.options
+	for _, set := range with {
+		set(&options)
+	}
+	if err := options.admit(described); err != nil {
 		return invalidConnectionError{err}
 	}
 	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
 		notHere(described.Spec.Identity.ProviderCredentials) {
 		return ErrNotHere
 	}
-	creds, err := r.options.resolve(ctx, described, reader{
+	creds, err := options.resolve(ctx, described, reader{
 		namespace: described.Tenant, tenant: described.Tenant, get: r.local.Read,
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := r.options.access(creds); err != nil {
+	if _, err := options.access(creds); err != nil {
 		return invalidConnectionError{err}
 	}
 	return nil

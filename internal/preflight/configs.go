@@ -10,9 +10,19 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 )
 
-// cureOfConfig is what to do about a ProviderConfig that is refused.
-const cureOfConfig = "change the ProviderConfig or its Secret, or start this provider, and this check, with a flag " +
-	"that allows it: docs/reference/providerconfig.md"
+// A credentialCheck returns why a provider refuses the credentials of a ProviderConfig, nil if it does not. Its options
+// may be changed first.
+type credentialCheck func(ctx context.Context, c commonv1.Connection, with ...func(*clusters.Options)) error
+
+// flags are those that would have a ProviderConfig accepted.
+var flags = []struct {
+	name string
+	set  func(*clusters.Options)
+}{
+	{"--allow-kubeconfig-exec", func(o *clusters.Options) { o.AllowExec = true }},
+	{"--allow-namespaced-provider-credentials", func(o *clusters.Options) { o.AllowProviderCredentials = true }},
+	{"--allow-cross-namespace-references", func(o *clusters.Options) { o.AllowCrossNamespace = true }},
+}
 
 // judgeCredentials adds what becomes of a ProviderConfig of any kind.
 func (p *pass) judgeCredentials(ctx context.Context, what, name string, c commonv1.Connection) {
@@ -32,10 +42,25 @@ func (p *pass) judgeCredentials(ctx context.Context, what, name string, c common
 			"only the provider can read these credentials: "+
 				"give it the variables and files of the former provider"), name)
 	case clusters.IsInvalidConnection(err):
-		p.t.add(refused(what+" that is refused", err.Error(), cureOfConfig), name)
+		p.t.add(refused(what+" that is refused", err.Error(), p.cure(ctx, c)), name)
 	case apierrors.IsForbidden(err):
 		p.t.add(cannotLook("get", secrets.GroupResource(), err), name)
 	default:
 		p.t.add(unknown(what, "cannot read its credentials: "+err.Error(), ""), name)
 	}
+}
+
+// cure returns what to do about a ProviderConfig that is refused.
+func (p *pass) cure(ctx context.Context, c commonv1.Connection) string {
+	for _, f := range flags {
+		if p.check(ctx, c, f.set) == nil {
+			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: " +
+				"docs/reference/providerconfig.md"
+		}
+	}
+	if c.Spec.Identity != nil {
+		return "use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or " +
+			"client-certificate-data"
+	}
+	return "change the ProviderConfig or its Secret"
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
 
-func says(err error) func(context.Context, commonv1.Connection) error {
-	return func(context.Context, commonv1.Connection) error { return err }
+func says(err error) credentialCheck {
+	return func(context.Context, commonv1.Connection, ...func(*clusters.Options)) error { return err }
 }
 
 func TestJudgeConfig(t *testing.T) {
@@ -25,7 +25,7 @@ func TestJudgeConfig(t *testing.T) {
 	nebius := &commonv1.Identity{Type: commonv1.IdentityNebius}
 	for name, tc := range map[string]struct {
 		reason string
-		check  func(context.Context, commonv1.Connection) error
+		check  credentialCheck
 		spec   commonv1.ProviderConfigSpec
 		want   Finding
 	}{
@@ -60,17 +60,34 @@ func TestJudgeConfig(t *testing.T) {
 				"the provider needs verb create on serviceaccounts/token of each, which this report does not check",
 				"grant it: docs/reference/permissions.md")),
 		},
-		"Refused": {
-			reason: "What is refused may be changed, or be allowed by a flag.",
+		"FlagHelps": {
+			reason: "The flag that would have it accepted is the cure.",
+			check: func(_ context.Context, _ commonv1.Connection, with ...func(*clusters.Options)) error {
+				o := clusters.Options{}
+				for _, set := range with {
+					set(&o)
+				}
+				if o.AllowCrossNamespace {
+					return nil
+				}
+				return refusal
+			},
+			want: one("a", refused(what+" that is refused", refusal.Error(),
+				"start this provider, and this check, with --allow-cross-namespace-references, or change the "+
+					"ProviderConfig: docs/reference/providerconfig.md")),
+		},
+		"NoFlagHelps": {
+			reason: "Without such a flag the ProviderConfig is to be changed.",
 			check:  says(refusal),
-			want:   one("a", refused(what+" that is refused", refusal.Error(), cureOfConfig)),
+			want:   one("a", refused(what+" that is refused", refusal.Error(), "change the ProviderConfig or its Secret")),
 		},
 		"IdentityNotBuiltIn": {
-			reason: "So may an identity.",
+			reason: "An identity that is refused has others in its place.",
 			check:  says(refusal),
 			spec:   commonv1.ProviderConfigSpec{Identity: nebius},
 			want: one("a", refused(what+" with identity NebiusServiceAccountCredentials that is refused", refusal.Error(),
-				cureOfConfig)),
+				"use credentials that docs/reference/providerconfig.md lists, or a kubeconfig with a token or "+
+					"client-certificate-data")),
 		},
 		"Forbidden": {
 			reason: "A Secret that may not be read is unknown, and neither missing nor good.",
@@ -115,7 +132,7 @@ func invalidOf(t *testing.T) error {
 }
 
 // checkNowhere returns a check that reaches no server.
-func checkNowhere(t *testing.T) func(context.Context, commonv1.Connection) error {
+func checkNowhere(t *testing.T) credentialCheck {
 	t.Helper()
 	registry, err := clusters.NewRegistry(clusters.Options{Injected: nowhere})
 	if err != nil {

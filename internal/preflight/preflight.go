@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/package/crds"
 )
@@ -48,7 +47,7 @@ type pass struct {
 	options Options
 	t       *tally
 	reader  *reader
-	check   func(context.Context, commonv1.Connection) error // why the provider refuses the credentials, as Registry.Check
+	check   credentialCheck
 	ours    map[string]*apiextensionsv1.CustomResourceDefinition
 	theirs  map[string]*apiextensionsv1.CustomResourceDefinition // of the same names, as they are installed
 	known   bool                                                 // theirs are all there are
