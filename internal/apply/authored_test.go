@@ -73,3 +73,30 @@ func TestAuthored(t *testing.T) {
 		})
 	}
 }
+
+// TestOwners shows who owns fields of a manifest beside its manager.
+func TestOwners(t *testing.T) {
+	const text = `{metadata: {labels: {a: b}, managedFields: [
+		{manager: us, operation: Apply, fieldsV1: {"f:spec": {"f:a": {},
+			"f:list": {"k:{\"name\":\"x\"}": {".": {}, "f:v": {}}}}}},
+		{manager: us, operation: Update, subresource: status, fieldsV1: {"f:spec": {"f:a": {}}}},
+		{manager: hpa, operation: Update, subresource: scale, fieldsV1: {"f:spec": {"f:replicas": {}}}},
+		{manager: them, operation: Apply, fieldsV1: {"f:spec": {"f:other": {},
+			"f:list": {"k:{\"name\":\"x\"}": {"f:v": {}}}}}}]},
+		spec: {a: 1, replicas: 3, other: 4, list: [{name: x, v: 1}]}}`
+	read := func(text string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	got, err := Owners(read(text), read(`{spec: {a: 2, replicas: 1, list: [{name: x, v: 2}]}}`), "us")
+	want := []string{
+		`spec.a is owned by "us" through status`, `spec.list[name="x"].v is owned by "them"`,
+		`spec.replicas is owned by "hpa" through scale`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v; -want, +got:\n%s", err, diff)
+	}
+}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -254,4 +255,31 @@ func (f *finder) authored(v any, own, all *fieldpath.Set) any {
 		return out
 	}
 	return v
+}
+
+// Owners returns which fields of a manifest others own on a resource, each with the manager and the subresource it has
+// written by, sorted.
+func Owners(live, manifest *unstructured.Unstructured, manager string) ([]string, error) {
+	var said []string
+	f := newFinder()
+	for _, e := range live.GetManagedFields() {
+		all, err := fieldsOf(e)
+		if err != nil {
+			return nil, err
+		}
+		if e.Manager == manager && e.Subresource == "" {
+			continue
+		}
+		by := fmt.Sprintf(" is owned by %q", e.Manager)
+		if e.Subresource != "" {
+			by += " through " + e.Subresource
+		}
+		all.Leaves().Iterate(func(p fieldpath.Path) {
+			if _, given := f.find(manifest.Object, p); given {
+				said = append(said, strings.TrimPrefix(p.String(), ".")+by)
+			}
+		})
+	}
+	slices.Sort(said)
+	return said, nil
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
@@ -128,19 +129,28 @@ func refsOf(u *unstructured.Unstructured) []corev1.ObjectReference {
 	return all
 }
 
-// resourceOf returns the resource of an Object, as the status of the Object shows it, and whether it works.
+// resourceOf returns the resource of an Object, as the status of the Object shows it: whether it works, and who else
+// owns fields of the manifest.
 func resourceOf(u *unstructured.Unstructured, o object.Object) *Result {
-	live := &unstructured.Unstructured{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o) != nil ||
-		utiljson.Unmarshal(o.Observed().Manifest.Raw, &live.Object) != nil || live.GetUID() == "" {
-		return &Result{Resource: "resource", Messages: []string{"it was not seen yet"}}
+	s, live, manifest := &Result{}, &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
+	if err == nil {
+		err = utiljson.Unmarshal(o.Desired().ForProvider.Manifest.Raw, &manifest.Object)
 	}
-	s := &Result{Resource: nameOf(live, live.GetKind())}
+	if err != nil || utiljson.Unmarshal(o.Observed().Manifest.Raw, &live.Object) != nil || live.GetUID() == "" {
+		s.Resource, s.Messages = "resource", []string{"it was not seen yet"}
+		return s
+	}
+	s.Resource = nameOf(live, live.GetKind())
 	if r := o.Observed().ProviderConfigReference; r != nil {
 		s.Target = r.Name
 	}
 	if v := readiness.HealthOf(live, false).Verdict(); !v.Ready {
-		s.Messages = []string{v.Message}
+		s.Messages = append(s.Messages, v.Message)
+	}
+	owners, err := apply.Owners(live, manifest, object.ManagerOf(o))
+	if s.Messages = append(s.Messages, owners...); err != nil {
+		s.isUnknown(err)
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/commandline"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -15,7 +16,8 @@ import (
 )
 
 // TestTrace shows a composite resource down to the resources on targets, as statuses tell of them: conditions, what is
-// waited for, and in the last line the first cause. It asks no target, and prints no value of a Secret.
+// waited for, who else owns fields, and in the last line the first cause. It asks no target, and prints no value of a
+// Secret.
 func TestTrace(t *testing.T) {
 	w := newWorld(t, build.Namespaced())
 	kube.Create(t, w.c, build.Composite(t, "trace.example.org", "shops", "{type: object}", build.ScopeNamespaced))
@@ -23,6 +25,10 @@ func TestTrace(t *testing.T) {
 		o := w.scope.Object(w.namespace, name, w.namespace, w.manifest(t, manifest))
 		kube.Create(t, w.c, o)
 		return o
+	}
+	another := &unstructured.Unstructured{Object: w.manifest(t, configMap+`data: {color: blue}}`)}
+	if err := w.tc.Patch(t.Context(), another, client.Apply, client.FieldOwner("another")); err != nil {
+		t.Fatal(err)
 	}
 	web := object("web", configMap+`data: {color: blue}}`)
 	login := object("login", secret+`stringData: {password: hunter2}}`)
@@ -52,6 +58,7 @@ func TestTrace(t *testing.T) {
   · Synced=True
   · Ready=True
   ConfigMap $T/settings on $L
+    · data.color is owned by "another"
 `
 	says("objects.kubernetes.m.crossplane.io/web", 0, ready)
 

@@ -307,10 +307,7 @@ func (e *remote) compare(ctx context.Context, o Object, out *Comparison) (err er
 // claimAlone is claim without the list of all Objects where that is not needed, as tenants may not have it: the Object
 // has applied the resource, or no Object of its name has fields there.
 func (e *remote) claimAlone(ctx context.Context, o Object) error {
-	e.manager = fieldManager(o)
-	if a := o.Observed().Applied; a != nil && a.FieldManager != "" {
-		e.manager = a.FieldManager
-	}
+	e.manager = ManagerOf(o)
 	if e.live == nil || o.Observed().Applied != nil && hasSeen(o, e.live.GetUID()) ||
 		!apply.Manages(e.live, fieldManager(o)) && !apply.Manages(e.live, ownFieldManager(o)) {
 		return nil
@@ -339,4 +336,12 @@ func Compile(o Object, crossNamespace bool) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// ManagerOf returns the field manager of an Object, as its status tells.
+func ManagerOf(o Object) string {
+	if a := o.Observed().Applied; a != nil && a.FieldManager != "" {
+		return a.FieldManager
+	}
+	return fieldManager(o)
 }
