@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,8 +34,8 @@ type consumerView struct {
 	endpoints []endpoint
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the URLs of the endpoints of logical clusters
-	consumers []kcp.Consumer               // none if it is early
-	leaving   []kcp.Consumer               // those whose bindings are all being deleted
+	all       []kcp.Consumer               // none if it is early
+	consumers []kcp.Consumer               // those whose bindings are not all being deleted
 	early     bool                         // some of it is not known yet
 	untold    bool                         // no APIExportEndpointSlice tells of endpoints
 }
@@ -86,13 +85,8 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	for _, is := range all {
-		if is.Unbinds {
-			v.leaving = append(v.leaving, is)
-		} else {
-			v.consumers = append(v.consumers, is)
-		}
-	}
+	v.all = all
+	v.consumers = slices.DeleteFunc(slices.Clone(all), func(c kcp.Consumer) bool { return c.Unbinds })
 	if to, err := audience(p); err == nil {
 		c.publications.Follow(p.resource.GetName(), to)
 	}
@@ -207,8 +201,13 @@ func (v *consumerView) checkServed(ctx context.Context, p *pass) {
 // is no connection.
 func audience(p *pass) (publication.Consumers, error) {
 	v := p.seen
+	primary, _ := p.published()
+	synced := sets.New(primary)
+	for i := range p.resource.Spec.Related {
+		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
+	}
 	c := publication.Consumers{
-		Untold: v.untold, Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p),
+		Untold: v.untold, Workspaces: map[string]publication.Workspace{}, Schemas: kcp.SchemasBound(v.bindings, synced),
 	}
 	for _, e := range v.endpoints {
 		if e.Cluster == nil {
@@ -216,28 +215,13 @@ func audience(p *pass) (publication.Consumers, error) {
 		}
 		c.Endpoints = append(c.Endpoints, e.Endpoint)
 	}
-	for _, consumer := range slices.Concat(v.leaving, v.consumers) {
+	for _, consumer := range v.all {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{
 			Path: consumer.Path, Endpoint: v.homes[consumer.Cluster], Bound: consumer.Bound,
 			Hidden: strings.Join(resources(consumer.Open), ","), Whole: strings.Join(resources(consumer.Whole), ","),
 		}
 	}
 	return c, nil
-}
-
-// schemasBound returns the names of the schemas by which consumers know the APIs that are synced, sorted.
-func schemasBound(p *pass) []string {
-	primary, _ := p.published()
-	synced := sets.New(primary)
-	for i := range p.resource.Spec.Related {
-		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
-	}
-	names := kcp.SchemasBound(p.seen.bindings)
-	maps.DeleteFunc(names, func(name string, _ bool) bool {
-		r, ok := kcp.ResourceOf(name)
-		return !ok || !synced.Has(r)
-	})
-	return slices.Sorted(maps.Keys(names))
 }
 
 // resources returns the names of resources, or those of claims, sorted.

@@ -214,16 +214,12 @@ func (u *publisher) change(ctx context.Context, p *pass) kcp.Change {
 	return func(d *kcp.Draft) error {
 		d.SetDefaultAnnotation(v1alpha1.AnnotationKeyAgentName, plan.agent)
 		if !d.Exists() && plan.policy {
-			if err := d.SetLocalPolicy(); err != nil {
-				return err
-			}
+			d.SetLocalPolicy()
 		}
 		// What was published under another name has no consumers any more, or the name could not have changed.
 		was, ok := kcp.ResourceOf(before)
 		if ok && was != w.resource && d.Schema(was) == before && p.resource.GetDeletionPolicy() == xpv2.DeletionDelete {
-			if err := d.RemoveResource(was); err != nil {
-				return err
-			}
+			d.RemoveResource(was)
 		}
 		if err := d.SetSchema(w.resource, w.schema); err != nil {
 			return err

@@ -177,15 +177,10 @@ func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 	r, _ := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
 	export, err := w.publisher.writer.Write(ctx, p.workspace.place(), func(d *kcp.Draft) error {
-		if err := d.RemoveResource(r); err != nil {
-			return err
-		}
+		d.RemoveResource(r)
 		for _, c := range d.Claims() {
-			if w.publisher.siblingsNeed(ctx, p, d, c) {
-				continue
-			}
-			if err := d.RemoveClaim(c.GroupResource); err != nil {
-				return err
+			if !w.publisher.siblingsNeed(ctx, p, d, c) {
+				d.RemoveClaim(c.GroupResource)
 			}
 		}
 		return nil
