@@ -68,7 +68,7 @@ func (c credentials) digest() string {
 
 // resolve reads what a ProviderConfig names.
 func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (credentials, error) {
-	creds := credentials{writer: o.writer(c)}
+	creds := credentials{writer: o.writer(c), endpoint: c.Endpoint}
 	err := o.admit(c)
 	if err == nil {
 		err = r.read(ctx, c.Spec, &creds)

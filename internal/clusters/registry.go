@@ -112,16 +112,7 @@ func (r *Registry) unbind(o informer.Owner) {
 // when it answers again. Errors satisfy IsNamespaceNotAllowed, IsInvalidConnection, IsUnreachable, or are conflicts
 // while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	return r.ConnectTo(ctx, o, described, "")
-}
-
-// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
-// virtual workspace of kcp. It is reached with the same credentials.
-func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
-	url string,
-) (*Cluster, error) {
 	creds, err := r.options.credentials(ctx, r.local, o, described)
-	creds.endpoint = url
 	return r.join(ctx, o, creds, err)
 }
 

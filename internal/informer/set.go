@@ -133,7 +133,12 @@ func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i WatchRequest) (u *u
 // Get. Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
 func (s *Set) List(ctx context.Context, o Owner, p Purpose, i WatchRequest,
 ) (all []*unstructured.Unstructured, err error) {
-	read := func(st *store) { all = allUnpacked(st.find("", "")) }
+	read := func(st *store) {
+		all = st.find("", "")
+		for i, u := range all {
+			all[i] = unpacked(u)
+		}
+	}
 	if err = s.look(ctx, o, p, i, read); IsFailing(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

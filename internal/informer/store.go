@@ -341,13 +341,6 @@ func unpacked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return withManagedFields(u, list)
 }
 
-func allUnpacked(all []*unstructured.Unstructured) []*unstructured.Unstructured {
-	for i, u := range all {
-		all[i] = unpacked(u)
-	}
-	return all
-}
-
 // withManagedFields returns a copy of a resource that has metadata, with other managed fields.
 func withManagedFields(u *unstructured.Unstructured, fields any) *unstructured.Unstructured {
 	metadata, _ := u.Object["metadata"].(map[string]any)

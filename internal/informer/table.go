@@ -123,4 +123,8 @@ func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unst
 
 // Renew lists again what the stream shows, and tells of what has changed, be it of the same resource version: servers
 // show a resource by the schema they had when the stream began.
-func (t *Table) Renew() { t.stream.endRound(errRenewed) }
+func (t *Table) Renew() {
+	t.set.mu.Lock()
+	defer t.set.mu.Unlock()
+	t.stream.end(errRenewed)
+}

@@ -126,17 +126,6 @@ func (s Configs) connection(ctx context.Context, c client.Client, namespace stri
 	return config.Connection(pc), nil
 }
 
-// leaving reports whether the ProviderConfig that a reference from a namespace names exists and is being deleted.
-func (s Configs) leaving(ctx context.Context, c client.Client, namespace string,
-	ref xpv2.ProviderConfigReference,
-) (bool, error) {
-	pc, _, err := s.get(ctx, c, namespace, ref)
-	if errors.Is(err, ErrNoConfig) {
-		return false, nil
-	}
-	return err == nil && pc.GetDeletionTimestamp() != nil, err
-}
-
 // usageOf returns the record that a resource of a kind uses the ProviderConfig of a name, as crossplane-runtime makes
 // it for managed resources. It goes with its user, as its controller. Records of a namespaced kind are in the namespace
 // of their user, or in that called default if it has none.

@@ -145,7 +145,9 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 	for i, url := range urls {
 		e := &endpoints[i]
 		e.URL, e.owner = url, c.connections.owner(w.name, useEndpoint+url)
-		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+clusters.AllClusters)
+		at := w.connection
+		at.Endpoint = url + clusters.AllClusters
+		e.Cluster, e.err = c.connections.registry.Connect(ctx, e.owner, at)
 	}
 	return endpoints
 }
