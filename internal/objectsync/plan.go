@@ -342,10 +342,10 @@ func (p *pass) versions(c *copySync) Versions {
 
 // noteInStep has the next pass read nothing of what is in step.
 func (p *pass) noteInStep(all []*copySync) {
-	clear(p.in.InStep)
+	p.result.InStep = map[Record]Versions{}
 	for _, c := range all {
 		if c.inStep && (c.rule.origin == v1alpha1.OriginService || HasFinalizer(c.origin)) {
-			p.in.InStep[c.record().plain()] = p.versions(c)
+			p.result.InStep[c.record().plain()] = p.versions(c)
 		}
 	}
 }

@@ -40,6 +40,7 @@ type object struct {
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	wrote        []uint64 // what the last pass has written that has written anything, see hashOf
+	inStep       map[objectsync.Record]objectsync.Versions
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// deleted reports whether the object was in deletion when it was last seen, and unseenSince is since when it is
@@ -183,7 +184,7 @@ func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
 // resume has all objects synced by another spec, which may cure what has failed.
 func (x *objectIndex) resume() {
 	x.each(func(item objectsync.Primary, o *object) {
-		o.stateVersion = ""
+		o.stateVersion, o.inStep = "", nil
 		x.retry(item)
 	})
 }

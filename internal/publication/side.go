@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -37,11 +38,6 @@ type side struct {
 	client   dynamic.Interface
 	endpoint *endpoint
 	cluster  string
-}
-
-// keyOf returns the name of an object.
-func keyOf(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // of returns the side as objectsync knows it.
@@ -252,7 +248,7 @@ func (rd reader) States(key string) ([]*unstructured.Unstructured, error) {
 func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
 	all := t.Keyed(key)
 	for _, u := range all {
-		rd.side.pass.need(lookAt(keyOf(u), rd.side.cluster, rd.resource))
+		rd.side.pass.need(lookAt(client.ObjectKeyFromObject(u), rd.side.cluster, rd.resource))
 		if err := rd.usable(u); err != nil {
 			return nil, err
 		}
@@ -274,8 +270,7 @@ func (rd reader) hidden() error {
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	n := keyOf(u)
-	for _, t := range s.carriers(r, n) {
+	for _, t := range s.carriers(r, client.ObjectKeyFromObject(u)) {
 		if t == s.pass.worker.streams.states {
 			s.pass.update(func(o *object) { o.stateVersion = u.GetResourceVersion() })
 		}
@@ -298,8 +293,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		options.FieldManager = by.Manager
 	}
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, options)
-	n := keyOf(u)
-	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.worker.streams.states {
+	if apierrors.IsNotFound(err) && s.own(r, client.ObjectKeyFromObject(u)) == s.pass.worker.streams.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())
 		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
@@ -330,19 +324,13 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	}
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
-	if err == nil && answer.GetResourceVersion() != was {
+	if err != nil {
+		return nil, err
+	}
+	if answer.GetResourceVersion() != was {
 		s.pass.wrote = append(s.pass.wrote, write)
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0:
-		for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
-			t.Drop(answer)
-		}
-	default:
-		s.put(o.GVR(), answer)
-	}
+	s.put(o.GVR(), answer)
 	return answer, nil
 }
 

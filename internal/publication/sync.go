@@ -32,7 +32,6 @@ type syncWorker struct {
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
 	served     sync.Map          // schema.GroupResource to discoveryResult
-	inStep     sync.Map          // objectsync.Primary to what objectsync.Input has of it
 }
 
 // process syncs an object whose turn it is.
@@ -245,14 +244,9 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
 	w := p.worker
 	p.update(func(o *object) { o.deleted, o.unseenSince = source.GetDeletionTimestamp() != nil, time.Time{} })
-	known, _ := w.inStep.Load(p.item)
-	if p.input.InStep, _ = known.(map[objectsync.Record]objectsync.Versions); p.input.InStep == nil {
-		p.input.InStep = map[objectsync.Record]objectsync.Versions{}
-	}
+	p.input.InStep = w.objects.get(p.item).inStep
 	res, err := w.syncer.Sync(p.ctx, p.input)
-	if len(p.input.InStep) > 0 {
-		w.inStep.Store(p.item, p.input.InStep)
-	}
+	p.update(func(o *object) { o.inStep = res.InStep })
 	if err == nil && p.contested != nil { // It has been written, which does not last.
 		reason, message := objectsync.WarningOf(p.contested)
 		res.Events, err = append(res.Events, objectsync.Event{
@@ -305,7 +299,6 @@ func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
 func (p *pass) forget() {
 	w := p.worker
 	w.needs.set(p.item, nil)
-	w.inStep.Delete(p.item)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
 }
