@@ -141,15 +141,6 @@ func (x *objectIndex) add(items ...objectsync.Primary) {
 	}
 }
 
-// settle has an object synced again after a pause if it has failed.
-func (x *objectIndex) settle(item objectsync.Primary, err error) {
-	if err == nil {
-		x.succeed(item)
-		return
-	}
-	x.queue.AddAfter(item, x.pause(item, err))
-}
-
 // pause returns how long an object rests that has failed once more.
 func (x *objectIndex) pause(item objectsync.Primary, err error) time.Duration {
 	if isEarly(err) {

@@ -47,7 +47,11 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 		p.forget()
 		return
 	}
-	w.objects.settle(item, err)
+	if err == nil {
+		w.objects.succeed(item)
+	} else {
+		w.objects.queue.AddAfter(item, w.objects.pause(item, err))
+	}
 	p.settleFight()
 	switch {
 	case isEarly(err), apierrors.IsConflict(err):

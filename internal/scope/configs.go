@@ -233,18 +233,12 @@ func (p *Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedRe
 	}
 	u := usage(service.Name)
 	u.SetName(u.GetName() + serviceUse)
-	if service.Name == "" {
-		return untrack(ctx, p.client, u)
+	if service.Name != "" {
+		return track(ctx, p.client, u)
 	}
-	return track(ctx, p.client, u)
-}
-
-// untrack removes a record of use, if it is that of the same user.
-func untrack(ctx context.Context, c client.Client, usage client.Object) error {
-	user := metav1.GetControllerOf(usage).UID
-	err := c.Get(ctx, client.ObjectKeyFromObject(usage), usage)
-	if owner := metav1.GetControllerOf(usage); err == nil && owner != nil && owner.UID == user {
-		err = c.Delete(ctx, usage)
+	err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u)
+	if err == nil && metav1.IsControlledBy(u, mg) {
+		err = p.client.Delete(ctx, u)
 	}
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the ProviderConfigUsage")
 }
