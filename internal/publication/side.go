@@ -203,21 +203,13 @@ func (rd reader) ready(t *informer.Table) error {
 	return gone
 }
 
-// A discoveryResult is whether the service cluster has served a resource.
-type discoveryResult struct {
-	is bool
-	at time.Time
-}
-
 // serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
 func (w *syncWorker) serves(r schema.GroupResource) bool {
-	if known, ok := w.served.Load(r); ok {
-		if last, _ := known.(discoveryResult); time.Since(last.at) < recheckAfter {
-			return last.is
-		}
+	if known, ok := w.served.Get(r); ok {
+		return known == true
 	}
 	is, err := serves(w.config.Service, r)
-	w.served.Store(r, discoveryResult{is: is || err != nil, at: time.Now()})
+	w.served.Set(r, is || err != nil, recheckAfter)
 	return is || err != nil
 }
 

@@ -165,12 +165,8 @@ func hold(
 	}
 	got.held = fmt.Sprintf("APIResourceSchema %q is not published, because objects of consumers may become invalid: %s.  "+
 		"Set schemaUpdates: All to publish it", got.schema, breaks)
-	for _, v := range last.Spec.Versions {
-		if v.Storage {
-			got.kind = got.resource.WithVersion(v.Name).GroupVersion().WithKind(last.Spec.Names.Kind)
-		}
-	}
-	stored := got.kind.Version
+	stored := storedIn(last)
+	got.kind = got.resource.WithVersion(stored).GroupVersion().WithKind(last.Spec.Names.Kind)
 	if full.Sources[stored] == "" {
 		got.held += ". Objects are not synced: the service cluster no longer serves version " + stored
 	}

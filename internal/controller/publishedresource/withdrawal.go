@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -217,12 +218,14 @@ func storedKind(ctx context.Context, w *workspace, r schema.GroupResource) (sche
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	if s != nil {
-		for _, v := range s.Spec.Versions {
-			if v.Storage {
-				return r.WithVersion(v.Name), nil
-			}
-		}
+	if s == nil {
+		return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
 	}
-	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+	return r.WithVersion(storedIn(s)), nil
+}
+
+// storedIn returns the version of a schema in which objects are stored. Each has one.
+func storedIn(s *apisv1alpha1.APIResourceSchema) string {
+	i := slices.IndexFunc(s.Spec.Versions, func(v apisv1alpha1.APIResourceVersion) bool { return v.Storage })
+	return s.Spec.Versions[i].Name
 }

@@ -69,8 +69,7 @@ func (c *connections) service(ctx context.Context,
 		c.registry.Release(owner)
 		return c.registry.Local(), owner, nil
 	}
-	c.registry.Local().Watches().Done(owner, purposeSource)
-	c.registry.Local().Watches().Done(owner, purposeRelated)
+	c.registry.Local().Watches().Forget(owner)
 	_, cluster, err := c.connect(ctx, owner, ref.Name)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
