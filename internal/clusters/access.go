@@ -67,22 +67,14 @@ func (o Options) access(c credentials) (a access, err error) {
 	case c.workspace != "":
 		err = inWorkspace(a.config, c.workspace)
 	}
-	if err != nil {
+	switch {
+	case err != nil, c.as.UserName == "":
 		return a, err
+	case a.config.Impersonate.UserName != "":
+		return a, errors.New("spec.impersonate and the kubeconfig field users[].user.as cannot both be set: remove one")
 	}
-	return a, impersonate(a.config, c.as)
-}
-
-// impersonate makes a REST configuration act as somebody, unless that is nobody.
-func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
-	if as.UserName == "" {
-		return nil
-	}
-	if cfg.Impersonate.UserName != "" {
-		return errors.New("spec.impersonate and the kubeconfig field users[].user.as cannot both be set: remove one")
-	}
-	cfg.Impersonate = as
-	return nil
+	a.config.Impersonate = c.as
+	return a, nil
 }
 
 // tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.

@@ -84,26 +84,6 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 	return nil
 }
 
-// tables returns the streams by which an object is looked for, in this order. What may be a related object may be in
-// another one than objects, copies and states.
-func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]*informer.Table, error) {
-	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
-	if own != nil {
-		all = append(all, own)
-		relates := func(p objectsync.Pair) bool { return p.Service.GroupVersionResource == r }
-		if s.endpoint != nil || own == w.streams.states ||
-			!slices.ContainsFunc(slices.Collect(maps.Values(w.config.Sync.Related)), relates) {
-			return all, nil
-		}
-	}
-	k := s.streamOf(r, n)
-	if s.endpoint == nil {
-		s.pass.need(k) // So that nobody closes it.
-	}
-	t, err := w.streams.relatedBy(k)
-	return append(all, t), err
-}
-
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
 	all := []*informer.Table{s.own(r, n), s.pass.worker.streams.relatedIfOpen(s.streamOf(r, n))}
@@ -120,16 +100,38 @@ type reader struct {
 	resource schema.GroupVersionResource
 }
 
-// Get returns a resource, and notes that it has been looked at.
+// tables returns the streams by which a resource is looked for, in this order, and notes that it has been looked at.
+// What may be a related object may be in another one than objects, copies and states. It fails if the workspace hides
+// the resource, as it has not accepted the permission claim. What is hidden is not known, and never gone.
+func (rd reader) tables(n types.NamespacedName) ([]*informer.Table, error) {
+	s, r := rd.side, rd.resource
+	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
+	s.pass.need(lookAt(n, s.cluster, r))
+	if s.endpoint != nil && own == nil && w.workspaces.hides(s.cluster, r.GroupResource().String()) {
+		return nil, objectsync.NewClaimRefusal(r.GroupResource())
+	}
+	if own != nil {
+		all = append(all, own)
+		relates := func(p objectsync.Pair) bool { return p.Service.GroupVersionResource == r }
+		if s.endpoint != nil || own == w.streams.states ||
+			!slices.ContainsFunc(slices.Collect(maps.Values(w.config.Sync.Related)), relates) {
+			return all, nil
+		}
+	}
+	k := s.streamOf(r, n)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
+	}
+	t, err := w.streams.relatedBy(k)
+	return append(all, t), err
+}
+
+// Get returns a resource.
 func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	if rd.side == nil {
 		return nil, nil //nolint:nilnil // So is none told.
 	}
-	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
-	if err := rd.hidden(); err != nil {
-		return nil, err
-	}
-	tables, err := rd.side.tables(rd.resource, n)
+	tables, err := rd.tables(n)
 	if err != nil {
 		return nil, err
 	}
@@ -162,17 +164,13 @@ func (rd reader) usable(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
+// Select returns the resources of a namespace that a selector selects.
 func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	if rd.side == nil {
 		return nil, nil
 	}
 	n := types.NamespacedName{Namespace: namespace}
-	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
-	if err := rd.hidden(); err != nil {
-		return nil, err
-	}
-	tables, err := rd.side.tables(rd.resource, n)
+	tables, err := rd.tables(n)
 	if err != nil {
 		return nil, err
 	}
@@ -246,18 +244,6 @@ func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructu
 		}
 	}
 	return all, rd.ready(t)
-}
-
-// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not
-// known, and never gone.
-func (rd reader) hidden() error {
-	if rd.side.endpoint == nil || rd.resource == rd.side.pass.worker.config.Sync.Primary.Workspace.GroupVersionResource {
-		return nil
-	}
-	if r := rd.resource.GroupResource(); rd.side.pass.worker.workspaces.hides(rd.side.cluster, r.String()) {
-		return objectsync.NewClaimRefusal(r)
-	}
-	return nil
 }
 
 // put shows the answer to a write.
