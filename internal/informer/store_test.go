@@ -83,7 +83,7 @@ func TestStore(t *testing.T) {
 		"EndByAnswer": {
 			"What a write of ours has ended is gone with its echo.",
 			[]step{told("a", "5"), answered("a", "6"), gone("a", "6")},
-			"", "a,a!,a",
+			"", "a,a,a!",
 		},
 		"EndByRefusal": {
 			"What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",

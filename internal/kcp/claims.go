@@ -64,7 +64,7 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 		entry["identityHash"] = c.IdentityHash
 	}
 	if verbs := Widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
-		entry["verbs"] = anySlice(verbs)
+		_ = unstructured.SetNestedStringSlice(entry, verbs, "verbs")
 	}
 	return nil
 }
@@ -97,7 +97,8 @@ func (d *Draft) Claims() []Claim {
 }
 
 func claimEntry(c Claim) map[string]any {
-	entry := map[string]any{"resource": c.Resource, "verbs": anySlice(c.Verbs)}
+	entry := map[string]any{"resource": c.Resource}
+	_ = unstructured.SetNestedStringSlice(entry, c.Verbs, "verbs") // Nothing is in its way.
 	if c.Group != "" {
 		entry["group"] = c.Group
 	}
@@ -128,20 +129,8 @@ func Widened(has, want []string) []string {
 	return all
 }
 
-func anySlice(s []string) []any {
-	out := make([]any, 0, len(s))
-	for _, v := range s {
-		out = append(out, v)
-	}
-	return out
-}
-
 func (d *Draft) addedClaims() []string {
-	v := d.next.GetAnnotations()[AnnotationAddedClaims]
-	if v == "" {
-		return nil
-	}
-	return strings.Split(v, ",")
+	return strings.FieldsFunc(d.next.GetAnnotations()[AnnotationAddedClaims], func(r rune) bool { return r == ',' })
 }
 
 func (d *Draft) added(r schema.GroupResource) bool {
@@ -172,7 +161,8 @@ func (d *Draft) showV1Alpha1(c Claim) {
 // shown returns what clients of v1alpha1 see of claims beside their verbs, and the index of the claim to a resource, -1
 // if there is none.
 func (d *Draft) shown(r schema.GroupResource) (shown []apisv1alpha1.PermissionClaim, index int) {
-	_ = json.Unmarshal([]byte(d.next.GetAnnotations()[annotationShown]), &shown) // What kcp cannot read either is written anew.
+	// What cannot be read is written anew: kcp cannot read it either.
+	_ = json.Unmarshal([]byte(d.next.GetAnnotations()[annotationShown]), &shown)
 	return shown, slices.IndexFunc(shown, func(c apisv1alpha1.PermissionClaim) bool {
 		return schema.GroupResource(c.GroupResource) == r
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -60,16 +61,11 @@ func (d *Draft) Exists() bool { return d.base != nil }
 
 // SetAnnotation sets an annotation, or removes it if the value is empty.
 func (d *Draft) SetAnnotation(key, value string) {
-	a := d.next.GetAnnotations()
-	switch {
-	case value == "":
-		delete(a, key)
-	case a == nil:
-		a = map[string]string{key: value}
-	default:
-		a[key] = value
+	if value == "" {
+		meta.RemoveAnnotations(d.next, key)
+		return
 	}
-	d.next.SetAnnotations(a)
+	meta.AddAnnotations(d.next, map[string]string{key: value})
 }
 
 // SetDefaultAnnotation sets an annotation unless the APIExport has it.

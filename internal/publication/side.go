@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -238,7 +238,7 @@ func (rd reader) States(key string) ([]*unstructured.Unstructured, error) {
 func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
 	all := t.Keyed(key)
 	for _, u := range all {
-		rd.side.pass.need(lookAt(client.ObjectKeyFromObject(u), rd.side.cluster, rd.resource))
+		rd.side.pass.need(lookAt(cache.MetaObjectToName(u).AsNamespacedName(), rd.side.cluster, rd.resource))
 		if err := rd.usable(u); err != nil {
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructu
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	for _, t := range s.carriers(r, client.ObjectKeyFromObject(u)) {
+	for _, t := range s.carriers(r, cache.MetaObjectToName(u).AsNamespacedName()) {
 		if t == s.pass.worker.streams.states {
 			s.pass.update(func(o *object) { o.stateVersion = u.GetResourceVersion() })
 		}
@@ -271,7 +271,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		options.FieldManager = by.Manager
 	}
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, options)
-	if apierrors.IsNotFound(err) && s.own(r, client.ObjectKeyFromObject(u)) == s.pass.worker.streams.states {
+	if apierrors.IsNotFound(err) && s.own(r, cache.MetaObjectToName(u).AsNamespacedName()) == s.pass.worker.streams.states {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())
 		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
