@@ -185,8 +185,8 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 	return sel.Path, content, errors.Wrap(err, "cannot read the credentials file in the pod of the provider")
 }
 
-// secret returns the value of a key of a Secret on the control plane. One that a namespaced ProviderConfig names without
-// a namespace is in its own.
+// secret returns the value of a key of a Secret on the control plane. One that a namespaced ProviderConfig names
+// without a namespace is in its own.
 func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte, error) {
 	if ref == nil {
 		return nil, errors.New("credentials source Secret needs secretRef")

@@ -239,8 +239,8 @@ type Supervisor struct {
 	ended  bool
 }
 
-// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource whenever its
-// Status changes. It must not block.
+// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource whenever
+// its Status changes. It must not block.
 func NewSupervisor(wake func(name string)) *Supervisor {
 	return &Supervisor{wake: wake, of: map[string]*publication{}, shared: map[string]*shared{}}
 }

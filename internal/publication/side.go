@@ -271,7 +271,8 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		options.FieldManager = by.Manager
 	}
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, options)
-	if apierrors.IsNotFound(err) && s.own(r, cache.MetaObjectToName(u).AsNamespacedName()) == s.pass.worker.streams.states {
+	isState := s.own(r, cache.MetaObjectToName(u).AsNamespacedName()) == s.pass.worker.streams.states
+	if apierrors.IsNotFound(err) && isState {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())
 		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
