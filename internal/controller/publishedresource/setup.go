@@ -87,11 +87,10 @@ func newReconciler(local client.Client, controller string, o Options) *reconcile
 		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
 	r.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: r.memories}
-	r.consumers = &consumers{connections: to, publications: r.publications}
-	r.syncing = &syncing{
-		publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+	r.consumers = &consumers{
+		connections: to, publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers, syncing: r.syncing}
+	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers}
 	return r
 }
 

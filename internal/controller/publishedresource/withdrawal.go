@@ -26,7 +26,6 @@ import (
 type withdrawal struct {
 	publisher *publisher
 	consumers *consumers
-	syncing   *syncing
 }
 
 // recall finds out what has been published. Without a source the schema tells, and there are no copies.
@@ -83,7 +82,7 @@ func (w *withdrawal) serve(ctx context.Context, p *pass) error {
 	if err := w.consumers.observe(ctx, p); err != nil {
 		return err
 	}
-	return w.syncing.serve(ctx, p)
+	return w.consumers.serve(ctx, p)
 }
 
 // compare finds out whether there is something left to withdraw.
