@@ -35,7 +35,7 @@ func (l *Lock) numberOf(name string) int {
 		return 1
 	}
 	var number, slot int
-	_, _ = fmt.Sscanf(strings.TrimPrefix(name, l.options.ID), "-%d-%d", &number, &slot) // What does not fit has another name.
+	_, _ = fmt.Sscanf(strings.TrimPrefix(name, l.options.ID), "-%d-%d", &number, &slot) // Else the name differs.
 	if number < 2 || nameOf(l.options.ID, number, slot) != name {
 		return 0
 	}
