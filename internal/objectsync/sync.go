@@ -235,7 +235,7 @@ type view struct {
 func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	me := Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}
 	v := &view{id: s.identity(me), ref: s.RefOf(me), workspace: in.Workspace.Workspace}
-	if s.paths {
+	if s.config.Spec.EnableWorkspacePaths {
 		v.id.Path = v.workspace.Path
 	}
 	secret := &stateSecret{syncer: s, service: in.Service, id: v.id, name: s.StateOf(me)}
