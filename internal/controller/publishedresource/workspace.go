@@ -150,13 +150,8 @@ func (w *workspace) look(ctx context.Context) (err error) {
 // followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless
 // the plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
 func (w *workspace) followSlice(ctx context.Context) error {
-	exporter := w.connections.owner(w.name, useExport)
-	if w.plan.export != "" {
-		w.connections.registry.Forget(exporter)
-		return nil
-	}
-	at := ""
-	if w.slice != nil {
+	exporter, at := w.connections.owner(w.name, useExport), ""
+	if w.plan.export == "" && w.slice != nil {
 		w.plan.export, _, _ = unstructured.NestedString(w.slice.Object, "spec", "export", "name")
 		at, _, _ = unstructured.NestedString(w.slice.Object, "spec", "export", "path")
 	}
