@@ -62,7 +62,7 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 
 // A locator finds names at the origin, and makes those of the copies.
 type locator interface {
-	locate(o v1alpha1.Origin, v View, find finder) ([]pairing, error)
+	locate(v View, find Source, namespace string) ([]pairing, error)
 }
 
 // A rendering is a template that makes the names of both sides.
