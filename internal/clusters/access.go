@@ -123,21 +123,19 @@ func rolesOf(c credentials) (roles []aws.Role) {
 }
 
 // credentials returns those of a ProviderConfig for an owner, if it may use them.
-func (o Options) credentials(
-	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
-) (credentials, error) {
-	err := o.admitNamespace(ctx, local, by, c)
+func (r *Registry) credentials(ctx context.Context, by informer.Owner, c commonv1.Connection) (credentials, error) {
+	err := r.Admit(ctx, by, c)
 	if informer.IsNotSynced(err) {
 		return credentials{}, err
 	}
-	defer local.watches.Done(by, purposeCredentials)
+	defer r.local.watches.Done(by, purposeCredentials)
 	if err != nil {
 		return credentials{}, err
 	}
-	return o.resolve(ctx, c, reader{
+	return r.options.resolve(ctx, c, reader{
 		namespace: by.Namespace, tenant: c.Tenant,
 		get: func(ctx context.Context, i informer.WatchRequest) (*unstructured.Unstructured, error) {
-			return local.Get(ctx, by, purposeCredentials, i)
+			return r.local.Get(ctx, by, purposeCredentials, i)
 		},
 	})
 }
