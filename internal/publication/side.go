@@ -204,7 +204,8 @@ func (rd reader) ready(t *informer.Table) error {
 // serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
 func (w *syncWorker) serves(r schema.GroupResource) bool {
 	if known, ok := w.served.Get(r); ok {
-		return known == true
+		is, _ := known.(bool)
+		return is
 	}
 	is, err := serves(w.config.Service, r)
 	w.served.Set(r, is || err != nil, recheckAfter)
