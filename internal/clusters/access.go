@@ -67,22 +67,14 @@ func (o Options) access(c credentials) (a access, err error) {
 	case c.workspace != "":
 		err = inWorkspace(a.config, c.workspace)
 	}
-	if err != nil {
+	switch {
+	case err != nil, c.as.UserName == "":
 		return a, err
+	case a.config.Impersonate.UserName != "":
+		return a, errors.New("spec.impersonate and the kubeconfig field users[].user.as cannot both be set: remove one")
 	}
-	return a, impersonate(a.config, c.as)
-}
-
-// impersonate makes a REST configuration act as somebody, unless that is nobody.
-func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
-	if as.UserName == "" {
-		return nil
-	}
-	if cfg.Impersonate.UserName != "" {
-		return errors.New("spec.impersonate and the kubeconfig field users[].user.as cannot both be set: remove one")
-	}
-	cfg.Impersonate = as
-	return nil
+	a.config.Impersonate = c.as
+	return a, nil
 }
 
 // tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.
@@ -131,21 +123,19 @@ func rolesOf(c credentials) (roles []aws.Role) {
 }
 
 // credentials returns those of a ProviderConfig for an owner, if it may use them.
-func (o Options) credentials(
-	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
-) (credentials, error) {
-	err := o.admitNamespace(ctx, local, by, c)
+func (r *Registry) credentials(ctx context.Context, by informer.Owner, c commonv1.Connection) (credentials, error) {
+	err := r.Admit(ctx, by, c)
 	if informer.IsNotSynced(err) {
 		return credentials{}, err
 	}
-	defer local.watches.Done(by, purposeCredentials)
+	defer r.local.watches.Done(by, purposeCredentials)
 	if err != nil {
 		return credentials{}, err
 	}
-	return o.resolve(ctx, c, reader{
+	return r.options.resolve(ctx, c, reader{
 		namespace: by.Namespace, tenant: c.Tenant,
 		get: func(ctx context.Context, i informer.WatchRequest) (*unstructured.Unstructured, error) {
-			return local.Get(ctx, by, purposeCredentials, i)
+			return r.local.Get(ctx, by, purposeCredentials, i)
 		},
 	})
 }

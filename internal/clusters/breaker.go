@@ -152,7 +152,9 @@ type call struct {
 // call parses a request.
 func (p paths) call(req *http.Request) call {
 	c := call{
-		watch: isWatch(req), one: true,
+		watch: strings.Contains(req.URL.RawQuery, "watch=") &&
+			slices.Contains([]string{"true", "1"}, req.URL.Query().Get("watch")),
+		one:   true,
 		write: req.Method != http.MethodGet && req.Method != http.MethodDelete,
 	}
 	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(p.base, "/")), "/")
@@ -180,12 +182,6 @@ func (p paths) call(req *http.Request) call {
 	c.list = c.name == "" && req.Method == http.MethodGet && !c.watch
 	c.one = !c.list || strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
 	return c
-}
-
-// isWatch reports whether a request asks for a stream of events.
-func isWatch(req *http.Request) bool {
-	return strings.Contains(req.URL.RawQuery, "watch=") &&
-		slices.Contains([]string{"true", "1"}, req.URL.Query().Get("watch"))
 }
 
 // timeout returns how long the call may take.

@@ -68,7 +68,7 @@ func (c credentials) digest() string {
 
 // resolve reads what a ProviderConfig names.
 func (o Options) resolve(ctx context.Context, c commonv1.Connection, r reader) (credentials, error) {
-	creds := credentials{writer: o.writer(c)}
+	creds := credentials{writer: o.writer(c), endpoint: c.Endpoint}
 	err := o.admit(c)
 	if err == nil {
 		err = r.read(ctx, c.Spec, &creds)
@@ -138,13 +138,6 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
 }
 
-// watchRequest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a
-// namespace is in its own.
-func (r reader) watchRequest(ref *xpv2.SecretKeySelector) informer.WatchRequest {
-	n := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, r.tenant), Name: ref.Name}
-	return informer.WatchRequest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
-}
-
 // document returns what a source holds.
 func (r reader) document(ctx context.Context, p commonv1.ProviderCredentials) (d document, err error) {
 	d.source = p.Source
@@ -192,26 +185,27 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 	return sel.Path, content, errors.Wrap(err, "cannot read the credentials file in the pod of the provider")
 }
 
-// secret returns the value of a key of a Secret on the control plane.
+// secret returns the value of a key of a Secret on the control plane. One that a namespaced ProviderConfig names
+// without a namespace is in its own.
 func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte, error) {
 	if ref == nil {
 		return nil, errors.New("credentials source Secret needs secretRef")
 	}
-	i := r.watchRequest(ref)
-	u, err := r.get(ctx, i)
+	n := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, r.tenant), Name: ref.Name}
+	u, err := r.get(ctx, informer.WatchRequest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName})
 	if err != nil {
 		return nil, err
 	}
 	if u == nil {
-		return nil, errors.Errorf("Secret %s does not exist on the control plane", i.NamespacedName)
+		return nil, errors.Errorf("Secret %s does not exist on the control plane", n)
 	}
 	v, ok, err := unstructured.NestedString(u.Object, "data", ref.Key)
 	if err != nil || !ok {
-		return nil, errors.Errorf("Secret %s on the control plane has no key %q", i.NamespacedName, ref.Key)
+		return nil, errors.Errorf("Secret %s on the control plane has no key %q", n, ref.Key)
 	}
 	b, err := base64.StdEncoding.DecodeString(v)
 	if err != nil {
-		return nil, errors.Errorf("key %q of Secret %s on the control plane is not base64", ref.Key, i.NamespacedName)
+		return nil, errors.Errorf("key %q of Secret %s on the control plane is not base64", ref.Key, n)
 	}
 	return b, nil
 }

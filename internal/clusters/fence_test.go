@@ -32,7 +32,9 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 	for i, url := range []string{"", s.URL + "/services/x" + AllClusters} {
 		name := strconv.Itoa(i)
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
-		c, err := r.ConnectTo(t.Context(), o, injectedAs(name), url)
+		as := injectedAs(name)
+		as.Endpoint = url
+		c, err := r.Connect(t.Context(), o, as)
 		if c == nil {
 			t.Fatal(err)
 		}

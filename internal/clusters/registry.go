@@ -112,16 +112,7 @@ func (r *Registry) unbind(o informer.Owner) {
 // when it answers again. Errors satisfy IsNamespaceNotAllowed, IsInvalidConnection, IsUnreachable, or are conflicts
 // while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	return r.ConnectTo(ctx, o, described, "")
-}
-
-// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
-// virtual workspace of kcp. It is reached with the same credentials.
-func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
-	url string,
-) (*Cluster, error) {
-	creds, err := r.options.credentials(ctx, r.local, o, described)
-	creds.endpoint = url
+	creds, err := r.credentials(ctx, o, described)
 	return r.join(ctx, o, creds, err)
 }
 
@@ -160,17 +151,10 @@ func notHere(p commonv1.ProviderCredentials) bool {
 	return p.Source == xpv2.CredentialsSourceEnvironment || p.Source == xpv2.CredentialsSourceFilesystem
 }
 
-// Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
-// tell, and connects to nothing. An owner without a namespace is told that a selector cannot be read. The owner is
-// woken when the labels of its namespace change.
-func (r *Registry) Admit(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
-	return r.options.admitNamespace(ctx, r.local, o, described)
-}
-
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
 // was connected with last will do.
 func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.options.credentials(ctx, r.local, o, described)
+	creds, err := r.credentials(ctx, o, described)
 	r.mu.Lock()
 	last := r.uses[o].last
 	r.mu.Unlock()

@@ -54,7 +54,7 @@ func (r route) responseGuard(p paths, next http.RoundTripper) http.RoundTripper 
 
 // check reads and checks an answer.
 func (r route) check(c call, req *http.Request, res *http.Response) (*http.Response, error) {
-	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	media := mediaOf(res)
 	m := &meter{
 		ReadCloser: res.Body, responseFilter: newResponseFilter(c, maxLevels, r.maxObject),
 		ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
@@ -98,7 +98,7 @@ func Sifted(cfg *rest.Config) (*rest.Config, error) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			res, err := next.RoundTrip(req)
-			if err != nil || res.StatusCode >= http.StatusMultipleChoices || !isJSON(res) {
+			if err != nil || res.StatusCode >= http.StatusMultipleChoices || mediaOf(res) != runtime.ContentTypeJSON {
 				return res, err
 			}
 			c := p.call(req)
@@ -113,9 +113,9 @@ func Sifted(cfg *rest.Config) (*rest.Config, error) {
 	return cfg, nil
 }
 
-func isJSON(res *http.Response) bool {
+func mediaOf(res *http.Response) string {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	return media == runtime.ContentTypeJSON
+	return media
 }
 
 // isAnswer reports whether the content of a success is what an API server answers to the call. The error of a decoder
@@ -195,10 +195,7 @@ func genericStatus(method string, code int) []byte {
 	s := refused.ErrStatus
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Message, s.Details = foreignError{code: code}.Error(), nil
-	content, err := json.Marshal(&s)
-	if err != nil {
-		return nil // An empty answer is one without a Status.
-	}
+	content, _ := json.Marshal(&s) // Nothing in it can fail.
 	return content
 }
 

@@ -226,11 +226,12 @@ func (e notAllowedError) Error() string {
 // owner, or that nobody knows whether it does.
 func IsNamespaceNotAllowed(err error) bool { return errors.As(err, &notAllowedError{}) }
 
-// admitNamespace returns an error if a ClusterProviderConfig does not allow the namespace of an owner. It is the one
-// check of that: all connections come from here. The owner is woken when the labels of the namespace change.
-func (o Options) admitNamespace(ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection) error {
-	defer local.watches.Done(by, purposeNamespace)
-	selectors, err := o.admitName(by.Namespace, c.Shared)
+// Admit returns the error of Connect that satisfies IsNamespaceNotAllowed, or is a conflict while it is too early to
+// tell, and connects to nothing. It is the one check of that: all connections come from here. An owner without a
+// namespace is told that a selector cannot be read. The owner is woken when the labels of its namespace change.
+func (r *Registry) Admit(ctx context.Context, by informer.Owner, c commonv1.Connection) error {
+	defer r.local.watches.Done(by, purposeNamespace)
+	selectors, err := r.options.admitName(by.Namespace, c.Shared)
 	if len(selectors) == 0 {
 		return err
 	}
@@ -238,7 +239,7 @@ func (o Options) admitNamespace(ctx context.Context, local *Cluster, by informer
 		Resource: namespaces, NamespacedName: types.NamespacedName{Name: by.Namespace}, Stream: informer.StreamByName,
 	}
 	// It is not asked for where it cannot be watched: nobody would notice that a label goes.
-	namespace, err := local.watches.Get(ctx, by, purposeNamespace, i)
+	namespace, err := r.local.watches.Get(ctx, by, purposeNamespace, i)
 	switch {
 	case informer.IsNotSynced(err):
 		return err

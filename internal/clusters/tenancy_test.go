@@ -282,12 +282,16 @@ func TestImpersonation(t *testing.T) {
 
 // TestImpersonateOnce shows that a ProviderConfig does not undo what its kubeconfig says.
 func TestImpersonateOnce(t *testing.T) {
-	cfg, err := restConfig(kubeconfigOf(`server: "https://127.0.0.1:6443"`, `as: jane`), trust{})
-	if err != nil {
+	c := credentials{kubeconfig: document{
+		source:  xpv2.CredentialsSourceSecret,
+		content: kubeconfigOf(`server: "https://127.0.0.1:6443"`, `as: jane`),
+	}}
+	o := Options{Injected: &rest.Config{}}
+	if _, err := o.access(c); err != nil {
 		t.Fatal(err)
 	}
-	if err := impersonate(cfg, rest.ImpersonationConfig{UserName: "root"}); err == nil ||
-		cfg.Impersonate.UserName != "jane" {
-		t.Errorf("want an error and jane, got %v and %s", err, cfg.Impersonate.UserName)
+	c.as.UserName = "root"
+	if a, err := o.access(c); err == nil || a.config.Impersonate.UserName != "jane" {
+		t.Errorf("want an error and jane, got %v and %s", err, a.config.Impersonate.UserName)
 	}
 }

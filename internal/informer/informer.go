@@ -177,14 +177,11 @@ func IsFailing(err error) bool {
 const retryRefused = 750 * time.Millisecond
 
 // NewInformer returns what makes the informers of a manager's cache, which list again after an outage, as the streams
-// of a Set do. WentBack, if set, is called when the server has gone back in its history, once for all informers.
+// of a Set do. WentBack is called when the server has gone back in its history, once for all informers.
 func NewInformer(
 	wentBack func(),
 ) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	restored := &rate.Sometimes{Interval: restoreMost}
-	if wentBack == nil {
-		wentBack = func() {}
-	}
 	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration,
 		indexers cache.Indexers,
 	) cache.SharedIndexInformer {

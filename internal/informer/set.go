@@ -133,7 +133,12 @@ func (s *Set) Get(ctx context.Context, o Owner, p Purpose, i WatchRequest) (u *u
 // Get. Some may be Unreadable. Beside an error of IsFailing it returns those that the stream has shown before.
 func (s *Set) List(ctx context.Context, o Owner, p Purpose, i WatchRequest,
 ) (all []*unstructured.Unstructured, err error) {
-	read := func(st *store) { all = allUnpacked(st.find("", "")) }
+	read := func(st *store) {
+		all = st.find("", "")
+		for i, u := range all {
+			all[i] = unpacked(u)
+		}
+	}
 	if err = s.look(ctx, o, p, i, read); IsFailing(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -196,7 +201,7 @@ func (s *Set) Put(o Owner, r schema.GroupVersionResource, answer *unstructured.U
 // open by a proxy that has lost the server. Owners of the resource are woken.
 func (s *Set) Gone(r schema.GroupVersionResource, n types.NamespacedName, uid types.UID) {
 	for _, st := range s.carriers(r, n) {
-		st.remove(n, func(held *unstructured.Unstructured) bool { return held.GetUID() == uid })
+		st.remove(n, uid)
 	}
 }
 

@@ -281,11 +281,11 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	}
 }
 
-// remove forgets a resource that is known to be gone if what is held of it satisfies a condition, and tells of that.
-func (s *store) remove(n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
+// remove forgets a resource of a UID that is known to be gone, and tells of that.
+func (s *store) remove(n types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	held := s.get(n)
-	news := held != nil && is(held)
+	news := held != nil && held.GetUID() == uid
 	if news {
 		s.set(n, nil)
 		delete(s.answers, n)
@@ -339,13 +339,6 @@ func unpacked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	var list []any
 	_ = utiljson.Unmarshal([]byte(text), &list) // It is ours.
 	return withManagedFields(u, list)
-}
-
-func allUnpacked(all []*unstructured.Unstructured) []*unstructured.Unstructured {
-	for i, u := range all {
-		all[i] = unpacked(u)
-	}
-	return all
 }
 
 // withManagedFields returns a copy of a resource that has metadata, with other managed fields.

@@ -170,12 +170,6 @@ func (s *stream) round(r *cache.Reflector) (listed bool, ended, err error) {
 	return s.lists > before, context.Cause(ctx), err
 }
 
-func (s *stream) endRound(cause error) {
-	s.set.mu.Lock()
-	defer s.set.mu.Unlock()
-	s.end(cause)
-}
-
 // listed takes that a list has arrived.
 func (s *stream) listed(wentBack bool) {
 	s.size.ended.Store(true)

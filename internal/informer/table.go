@@ -107,14 +107,6 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 // Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) { t.stream.store.put(Owner{}, u) }
 
-// Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look
-// does not see it.
-func (t *Table) Drop(u *unstructured.Unstructured) {
-	t.stream.store.remove(t.stream.store.name(u), func(held *unstructured.Unstructured) bool {
-		return !newer(held.GetResourceVersion(), u.GetResourceVersion())
-	})
-}
-
 // Until waits until a resource is as it is to be, or the context ends.
 func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
 	_ = wait.PollUntilContextCancel(ctx, untilEvery, true, // It is so, or the context has ended.
@@ -123,4 +115,8 @@ func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unst
 
 // Renew lists again what the stream shows, and tells of what has changed, be it of the same resource version: servers
 // show a resource by the schema they had when the stream began.
-func (t *Table) Renew() { t.stream.endRound(errRenewed) }
+func (t *Table) Renew() {
+	t.set.mu.Lock()
+	defer t.set.mu.Unlock()
+	t.stream.end(errRenewed)
+}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // The resources of kcp that this package reads and writes.
@@ -157,13 +158,15 @@ func Binds(binding *unstructured.Unstructured, export, cluster string) bool {
 	return name == export && (at == cluster || at == "")
 }
 
-// SchemasBound returns the names of the schemas that bindings of v1alpha2 use.
-func SchemasBound(bindings []*unstructured.Unstructured) map[string]bool {
-	bound := map[string]bool{}
+// SchemasBound returns the names of the schemas by which bindings of v1alpha2 know resources, sorted.
+func SchemasBound(bindings []*unstructured.Unstructured, of sets.Set[schema.GroupResource]) []string {
+	names := sets.New[string]()
 	for _, r := range boundResources(bindings) {
-		bound[textOf(r, "schema", "name")] = true
+		if of.Has(schema.GroupResource{Group: textOf(r, "group"), Resource: textOf(r, "resource")}) {
+			names.Insert(textOf(r, "schema", "name"))
+		}
 	}
-	return bound
+	return sets.List(names)
 }
 
 // StorageVersions returns the versions in which the workspaces of bindings of v1alpha2 store a resource, sorted, and

@@ -48,10 +48,9 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	} else if err := d.widen(entry, c, kept); err != nil {
 		return err
 	}
-	if err := d.setEntries(fieldClaims, claims); err != nil {
-		return err
-	}
-	return d.showV1Alpha1(c)
+	d.setEntries(fieldClaims, claims)
+	d.showV1Alpha1(c)
+	return nil
 }
 
 // widen makes the entry of a resource claim at least what a Claim says.
@@ -65,22 +64,21 @@ func (d *Draft) widen(entry map[string]any, c Claim, kept func(Claim) bool) erro
 		entry["identityHash"] = c.IdentityHash
 	}
 	if verbs := Widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
-		entry["verbs"] = anySlice(verbs)
+		_ = unstructured.SetNestedStringSlice(entry, verbs, "verbs")
 	}
 	return nil
 }
 
 // RemoveClaim takes back a claim that was added here. One of somebody else stays.
-func (d *Draft) RemoveClaim(r schema.GroupResource) error {
+func (d *Draft) RemoveClaim(r schema.GroupResource) {
 	if !d.added(r) {
-		return nil
+		return
 	}
-	added := slices.DeleteFunc(d.addedClaims(), func(s string) bool { return s == r.String() })
-	d.setAdded(added)
-	if err := d.remove(fieldClaims, "resource", r); err != nil {
-		return err
+	d.setAdded(slices.DeleteFunc(d.addedClaims(), func(s string) bool { return s == r.String() }))
+	d.remove(fieldClaims, "resource", r)
+	if shown, i := d.shown(r); i >= 0 {
+		d.show(slices.Delete(shown, i, i+1))
 	}
-	return d.hideV1Alpha1(r)
 }
 
 // LacksIdentity reports whether kcp has refused an APIExport because a claim to an API that is not built in names no
@@ -99,7 +97,8 @@ func (d *Draft) Claims() []Claim {
 }
 
 func claimEntry(c Claim) map[string]any {
-	entry := map[string]any{"resource": c.Resource, "verbs": anySlice(c.Verbs)}
+	entry := map[string]any{"resource": c.Resource}
+	_ = unstructured.SetNestedStringSlice(entry, c.Verbs, "verbs") // Nothing is in its way.
 	if c.Group != "" {
 		entry["group"] = c.Group
 	}
@@ -130,20 +129,8 @@ func Widened(has, want []string) []string {
 	return all
 }
 
-func anySlice(s []string) []any {
-	out := make([]any, 0, len(s))
-	for _, v := range s {
-		out = append(out, v)
-	}
-	return out
-}
-
 func (d *Draft) addedClaims() []string {
-	v := d.next.GetAnnotations()[AnnotationAddedClaims]
-	if v == "" {
-		return nil
-	}
-	return strings.Split(v, ",")
+	return strings.FieldsFunc(d.next.GetAnnotations()[AnnotationAddedClaims], func(r rune) bool { return r == ',' })
 }
 
 func (d *Draft) added(r schema.GroupResource) bool {
@@ -157,51 +144,34 @@ func (d *Draft) setAdded(added []string) {
 
 // showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void.
 // What such a client has chosen stays.
-func (d *Draft) showV1Alpha1(c Claim) error {
-	shown, i, err := d.shown(c.GroupResource)
-	if err != nil {
-		return err
-	}
+func (d *Draft) showV1Alpha1(c Claim) {
+	shown, i := d.shown(c.GroupResource)
 	if i < 0 {
 		i = len(shown)
 		shown = append(shown, apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource(c.GroupResource)})
 	}
 	selects := len(shown[i].ResourceSelector) > 0
 	if (shown[i].All || selects) && shown[i].IdentityHash == c.IdentityHash {
-		return nil
+		return
 	}
 	shown[i].All, shown[i].IdentityHash = !selects, c.IdentityHash
-	return d.show(shown)
-}
-
-func (d *Draft) hideV1Alpha1(r schema.GroupResource) error {
-	shown, i, err := d.shown(r)
-	if err != nil || i < 0 {
-		return err
-	}
-	return d.show(slices.Delete(shown, i, i+1))
+	d.show(shown)
 }
 
 // shown returns what clients of v1alpha1 see of claims beside their verbs, and the index of the claim to a resource, -1
 // if there is none.
-func (d *Draft) shown(r schema.GroupResource) (shown []apisv1alpha1.PermissionClaim, index int, err error) {
-	if v := d.next.GetAnnotations()[annotationShown]; v != "" {
-		err = json.Unmarshal([]byte(v), &shown)
-	}
-	index = slices.IndexFunc(shown, func(c apisv1alpha1.PermissionClaim) bool {
+func (d *Draft) shown(r schema.GroupResource) (shown []apisv1alpha1.PermissionClaim, index int) {
+	// What cannot be read is written anew: kcp cannot read it either.
+	_ = json.Unmarshal([]byte(d.next.GetAnnotations()[annotationShown]), &shown)
+	return shown, slices.IndexFunc(shown, func(c apisv1alpha1.PermissionClaim) bool {
 		return schema.GroupResource(c.GroupResource) == r
 	})
-	return shown, index, errors.Wrapf(err, "cannot read annotation %s of APIExport", annotationShown)
 }
 
-func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {
-	b, err := json.Marshal(shown)
-	if err != nil {
-		return errors.Wrap(err, "cannot encode claims")
-	}
-	if len(shown) == 0 {
-		b = nil
+func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) {
+	var b []byte
+	if len(shown) > 0 {
+		b, _ = json.Marshal(shown) // They are texts and flags.
 	}
 	d.SetAnnotation(annotationShown, string(b))
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -60,16 +61,11 @@ func (d *Draft) Exists() bool { return d.base != nil }
 
 // SetAnnotation sets an annotation, or removes it if the value is empty.
 func (d *Draft) SetAnnotation(key, value string) {
-	a := d.next.GetAnnotations()
-	switch {
-	case value == "":
-		delete(a, key)
-	case a == nil:
-		a = map[string]string{key: value}
-	default:
-		a[key] = value
+	if value == "" {
+		meta.RemoveAnnotations(d.next, key)
+		return
 	}
-	d.next.SetAnnotations(a)
+	meta.AddAnnotations(d.next, map[string]string{key: value})
 }
 
 // SetDefaultAnnotation sets an annotation unless the APIExport has it.
@@ -80,10 +76,7 @@ func (d *Draft) SetDefaultAnnotation(key, value string) {
 }
 
 // SetLocalPolicy makes RBAC in the workspace of the APIExport the upper bound of what consumers may do.
-func (d *Draft) SetLocalPolicy() error {
-	err := unstructured.SetNestedMap(d.next.Object, map[string]any{}, "spec", fieldPolicy, "local")
-	return errors.Wrap(err, "cannot set policy of APIExport")
-}
+func (d *Draft) SetLocalPolicy() { d.set(map[string]any{"local": map[string]any{}}, fieldPolicy) }
 
 // Schema returns the name of the schema by which a resource is exported, empty if it is not.
 func (d *Draft) Schema(r schema.GroupResource) string { return SchemaOf(d.next, r) }
@@ -93,44 +86,31 @@ func SchemaOf(export *unstructured.Unstructured, r schema.GroupResource) string 
 	return textOf(find(entriesOf(export, fieldResources), "name", r), "schema")
 }
 
-// Schemas returns the names of all schemas by which resources are exported.
-func (d *Draft) Schemas() []string {
-	var names []string
-	for _, e := range d.entries(fieldResources) {
-		names = append(names, textOf(e, "schema"))
-	}
-	return names
-}
-
 // SetSchema exports a resource by a schema. It fails if the resource is exported otherwise than by a schema that
 // describes what is stored, which is somebody else's doing.
 func (d *Draft) SetSchema(r schema.GroupResource, name string) error {
 	entries := d.entries(fieldResources)
 	entry := find(entries, "name", r)
 	if entry == nil {
-		return d.setEntries(fieldResources, append(entries, map[string]any{
-			"name": r.Resource, "group": r.Group, "schema": name, "storage": map[string]any{"crd": map[string]any{}},
-		}))
+		entry = map[string]any{"name": r.Resource, "group": r.Group, "storage": map[string]any{"crd": map[string]any{}}}
+		entries = append(entries, entry)
 	}
 	if _, virtual, _ := unstructured.NestedMap(entry, "storage", "virtual"); virtual {
 		return errors.Errorf("the APIExport already offers %s from virtual storage: publish the API in another APIExport", r)
 	}
 	entry["schema"] = name
-	return d.setEntries(fieldResources, entries)
+	d.setEntries(fieldResources, entries)
+	return nil
 }
 
 // RemoveResource exports a resource no more.
-func (d *Draft) RemoveResource(r schema.GroupResource) error {
-	return d.remove(fieldResources, "name", r)
-}
+func (d *Draft) RemoveResource(r schema.GroupResource) { d.remove(fieldResources, "name", r) }
 
 // remove removes the entry of a resource from a list of the spec. The entries name it in a field.
-func (d *Draft) remove(list, field string, r schema.GroupResource) error {
-	entries := d.entries(list)
-	if find(entries, field, r) == nil {
-		return nil
+func (d *Draft) remove(list, field string, r schema.GroupResource) {
+	if entries := d.entries(list); find(entries, field, r) != nil {
+		d.setEntries(list, slices.DeleteFunc(entries, func(e map[string]any) bool { return isOf(e, field, r) }))
 	}
-	return d.setEntries(list, slices.DeleteFunc(entries, func(e map[string]any) bool { return isOf(e, field, r) }))
 }
 
 // entries returns a list of the spec, whose elements may be changed.
@@ -147,13 +127,17 @@ func entriesOf(export *unstructured.Unstructured, list string) []map[string]any 
 	return out
 }
 
-func (d *Draft) setEntries(list string, entries []map[string]any) error {
+func (d *Draft) setEntries(list string, entries []map[string]any) {
 	all := make([]any, 0, len(entries))
 	for _, e := range entries {
 		all = append(all, e)
 	}
-	return errors.Wrapf(unstructured.SetNestedSlice(d.next.Object, all, "spec", list),
-		"cannot set field %s of APIExport", list)
+	d.set(all, list)
+}
+
+// set sets a field of the spec, which is an object.
+func (d *Draft) set(value any, field string) {
+	_ = unstructured.SetNestedField(d.next.Object, value, "spec", field)
 }
 
 // find returns the entry of a resource, nil if there is none.

@@ -74,7 +74,7 @@ func TestChange(t *testing.T) {
 		"ForeignClaim": {
 			reason: "A claim of a stranger is not taken back.",
 			base:   exportOf("", claimed), claims: claims("old"),
-			change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) },
+			change: func(d *kcp.Draft) error { d.RemoveClaim(boats); return nil },
 		},
 		"Sorted": {
 			reason: "Claims are written as api-syncagent writes them: sorted by group and resource.",
@@ -96,7 +96,7 @@ func TestChange(t *testing.T) {
 		"Policy": {
 			reason: "A policy that is there is left.",
 			base:   exportOf("", map[string]any{"maximalPermissionPolicy": map[string]any{"local": map[string]any{}}}),
-			change: func(d *kcp.Draft) error { return d.SetLocalPolicy() },
+			change: func(d *kcp.Draft) error { d.SetLocalPolicy(); return nil },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

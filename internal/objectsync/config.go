@@ -60,12 +60,8 @@ type Config struct {
 // A Syncer syncs the objects of one PublishedResource. It holds what its spec compiles to, and is used by any number of
 // goroutines.
 type Syncer struct {
-	agent, publication, stateNamespace string
-
-	primary  copyRule
-	existing v1alpha1.ExistingObjectsPolicy
-	paths    bool
-
+	config     Config
+	primary    copyRule
 	filter     filter
 	namer      *naming.Namer
 	namespaces namespaceTemplate
@@ -75,14 +71,10 @@ type Syncer struct {
 // New compiles a spec. An error is a kerrors.Aggregate of what does not compile, each with the path of its field: only
 // a change of the spec cures it.
 func New(c Config) (*Syncer, error) {
-	s := &Syncer{
-		agent: c.Agent, stateNamespace: c.StateNamespace, publication: c.Publication,
-		paths: c.Spec.EnableWorkspacePaths, existing: c.Spec.ExistingObjects,
-		primary: copyRule{
-			from: c.Primary.Workspace, to: c.Primary.Service, origin: v1alpha1.OriginKCP,
-			platform: newPlatformFields(c.Primary.PlatformFields),
-		},
-	}
+	s := &Syncer{config: c, primary: copyRule{
+		from: c.Primary.Workspace, to: c.Primary.Service, origin: v1alpha1.OriginKCP,
+		platform: newPlatformFields(c.Primary.PlatformFields),
+	}}
 	var inFilter, inNaming, inMutation, inNamespaces error
 	s.filter, inFilter = newFilter(c.Spec.Filter)
 	s.namer, inNaming = naming.New(c.Spec.Naming, c.Primary.Service.Scope)

@@ -150,7 +150,7 @@ func (p planner) planAnnotations(all []*copySync, unknown map[string]bool, s *st
 			Name       string `json:"name"`
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
-		}{c.to.Namespace, c.to.Name, c.to.apiVersion(), c.to.Kind})
+		}{c.to.Namespace, c.to.Name, c.to.GVR().GroupVersion().String(), c.to.Kind})
 		name := fmt.Sprintf("%s.%d", c.rule.identifier, index[c.rule.identifier])
 		index[c.rule.identifier]++
 		room -= len(AnnotationRelatedPrefix) + len(name) + len(value)

@@ -85,7 +85,7 @@ func (c *copySync) isHere() bool { return c.origin != nil && c.origin.GetDeletio
 func (c *copySync) claims(made bool) bool {
 	by := naming.Workspace
 	if !c.isPrimary() {
-		by = c.rule.names.NamespaceBy()
+		by = c.rule.names.NamespaceBy
 	}
 	return c.rule.origin == v1alpha1.OriginKCP && (by == naming.Workspace || made && by == naming.Consumer)
 }

@@ -57,7 +57,7 @@ func newFinder(p *pass, both related.View) *finder {
 		copies[Record{Origin: from, From: r.To}] = true
 	}
 	return &finder{pass: p, both: both, copies: copies, tenant: related.Tenant{
-		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: p.syncer.stateNamespace,
+		Cluster: p.view.id.Cluster, CopyNamespace: namespace, StateNamespace: p.syncer.config.StateNamespace,
 		OwnsCopyNamespace: own,
 		HasOthers: func(namespace string) (is bool, err error) {
 			is, known := others[namespace]

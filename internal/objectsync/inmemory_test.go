@@ -153,8 +153,12 @@ func (m *manyRelated) fill(n int, value string) {
 // pass syncs the object once. Then so many copies are to be there.
 func (m *manyRelated) pass(copies int) {
 	m.Helper()
-	if _, err := m.syncer.Sync(m.Context(), m.input); err != nil {
+	res, err := m.syncer.Sync(m.Context(), m.input)
+	if err != nil {
 		m.Fatal(err)
+	}
+	if m.input.InStep != nil {
+		m.input.InStep = res.InStep
 	}
 	m.copies(copies)
 }

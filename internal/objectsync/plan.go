@@ -109,7 +109,7 @@ func (p planner) last(c *copySync, s *state, content map[string]any) (last map[s
 	}
 	stays := c.copied.GetAnnotations()[AnnotationKind] != ""
 	if !c.isPrimary() {
-		stays = p.isMarked(c) || p.syncer.existing != v1alpha1.ExistingObjectsOverwrite
+		stays = p.isMarked(c) || p.syncer.config.Spec.ExistingObjects != v1alpha1.ExistingObjectsOverwrite
 	}
 	if stays {
 		last = content
@@ -129,7 +129,7 @@ func (p planner) bodyFor(c *copySync, u *unstructured.Unstructured, change map[s
 	}
 	body := needed(all, u.Object)
 	own := at([]string{"metadata", "annotations"}, map[string]any{
-		AnnotationKind: p.view.id.Kind.String(), AnnotationPublication: p.syncer.publication,
+		AnnotationKind: p.view.id.Kind.String(), AnnotationPublication: p.syncer.config.Publication,
 	})
 	if !IsOrphaned(u) && same(body, needed(own, u.Object)) {
 		return nil
@@ -155,7 +155,7 @@ func (p planner) marks(c *copySync) map[string]any {
 // adopt decides whether what has the name of a new copy becomes the copy of the object itself, and returns the patch
 // for that, nil if none is needed.
 func (p planner) adopt(plan copyPlan, found *unstructured.Unstructured) (map[string]any, error) {
-	is, policy := p.view.id.ownershipOf(found), p.syncer.existing
+	is, policy := p.view.id.ownershipOf(found), p.syncer.config.Spec.ExistingObjects
 	name, namespace := p.syncer.namer.Who()
 	adopts := policy == v1alpha1.ExistingObjectsAdopt || policy == v1alpha1.ExistingObjectsOverwrite ||
 		policy != v1alpha1.ExistingObjectsRefuse && (name == naming.Workspace || namespace == naming.Workspace)
@@ -190,7 +190,7 @@ func (p planner) byNaming() (Ref, error) {
 		return to, errors.Wrapf(ErrForeign, "%s is a sync-state Secret", to)
 	}
 	_, by := p.syncer.namer.Who()
-	if by == naming.Consumer && (naming.IsSystem(to.Namespace) || to.Namespace == p.syncer.stateNamespace) {
+	if by == naming.Consumer && (naming.IsSystem(to.Namespace) || to.Namespace == p.syncer.config.StateNamespace) {
 		return to, errors.Wrapf(ErrForeign, "consumers may not use namespace %s", to.Namespace)
 	}
 	return to, nil
@@ -342,10 +342,10 @@ func (p *pass) versions(c *copySync) Versions {
 
 // noteInStep has the next pass read nothing of what is in step.
 func (p *pass) noteInStep(all []*copySync) {
-	clear(p.in.InStep)
+	p.result.InStep = map[Record]Versions{}
 	for _, c := range all {
 		if c.inStep && (c.rule.origin == v1alpha1.OriginService || HasFinalizer(c.origin)) {
-			p.in.InStep[c.record().plain()] = p.versions(c)
+			p.result.InStep[c.record().plain()] = p.versions(c)
 		}
 	}
 }

@@ -175,10 +175,6 @@ func (r Ref) NamespacedName() types.NamespacedName {
 
 func (r Ref) groupKind() schema.GroupKind { return schema.GroupKind{Group: r.Group, Kind: r.Kind} }
 
-func (r Ref) apiVersion() string {
-	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
-}
-
 // size returns how many bytes the texts have together.
 func (r Ref) size() int {
 	return len(r.Group) + len(r.Version) + len(r.Resource) + len(r.Kind) + len(r.Namespace) + len(r.Name)
@@ -186,10 +182,7 @@ func (r Ref) size() int {
 
 // String names the object for users.
 func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
+	return r.Kind + " " + path.Join(r.Namespace, r.Name)
 }
 
 func nameOf(u *unstructured.Unstructured) types.NamespacedName {

@@ -234,7 +234,7 @@ func (c *copySync) encode(content map[string]any) []byte {
 		metadata["namespace"] = c.from.Namespace
 	}
 	return encoded(merged(content, map[string]any{
-		"apiVersion": c.from.apiVersion(), "kind": c.from.Kind, "metadata": metadata,
+		"apiVersion": c.from.GVR().GroupVersion().String(), "kind": c.from.Kind, "metadata": metadata,
 	}))
 }
 

@@ -163,7 +163,7 @@ func (s *Syncer) copyRef(n types.NamespacedName) Ref { return s.primary.to.ref(n
 
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.from.Version)}
+	return types.NamespacedName{Namespace: s.config.StateNamespace, Name: s.identity(p).StateName(s.primary.from.Version)}
 }
 
 // ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one
@@ -185,7 +185,7 @@ func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured,
 
 // NamesState reports whether a name of a Secret is one of states.
 func (s *Syncer) NamesState(n types.NamespacedName) bool {
-	return n.Namespace == s.stateNamespace && strings.HasPrefix(n.Name, statePrefix)
+	return n.Namespace == s.config.StateNamespace && strings.HasPrefix(n.Name, statePrefix)
 }
 
 // Owns reports whether a Secret is a state of this publication, or of none: those of api-syncagent do not tell whose
@@ -193,7 +193,7 @@ func (s *Syncer) NamesState(n types.NamespacedName) bool {
 func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
 	l, by := secret.GetLabels(), secret.GetAnnotations()[AnnotationPublication]
 	agent := l[v1alpha1.LabelKeyAgentName]
-	return l[LabelState] != "" && (agent == "" || agent == s.agent) && (by == "" || by == s.publication)
+	return l[LabelState] != "" && (agent == "" || agent == s.config.Agent) && (by == "" || by == s.config.Publication)
 }
 
 // Held returns what an object keeps by its state, nothing if the Secret is none of this owner.
@@ -231,7 +231,7 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 // identity returns that of an object, without the path of its workspace.
 func (s *Syncer) identity(p Primary) Identity {
 	return Identity{
-		Primary: p, Agent: s.agent, Publication: s.publication,
+		Primary: p, Agent: s.config.Agent, Publication: s.config.Publication,
 		Kind: schema.GroupKind{Group: s.primary.from.Group, Kind: s.primary.from.Kind},
 	}
 }

@@ -29,8 +29,7 @@ type Input struct {
 	MayRead func(namespace string) bool
 	// Claimed is what is known of LabelCopiesOf on namespaces of the service cluster, by their names. Nil knows none.
 	Claimed *sync.Map
-	// InStep are the related objects that the last pass has left in step with their copies. A pass keeps them up to date,
-	// and reads the content of no other. Nil are none.
+	// InStep are the related objects that the last pass has left in step with their copies, whose content is not read.
 	InStep map[Record]Versions
 }
 
@@ -51,6 +50,8 @@ type Result struct {
 	Copy types.NamespacedName
 	// Rests reports whether the object has left the filter, and its copy is an orphan.
 	Rests bool
+	// InStep is that of the next Input.
+	InStep map[Record]Versions
 }
 
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches
@@ -121,11 +122,9 @@ type pass struct {
 // object, which may be gone.
 func (s *Syncer) begin(in Input, last bool) (*pass, error) {
 	in.Workspace.ofWorkspace, in.Claimed = true, cmp.Or(in.Claimed, &sync.Map{})
-	if in.InStep == nil {
-		in.InStep = map[Record]Versions{}
-	}
 	v, secret, err := s.look(in, last)
 	p := &pass{planner: planner{syncer: s, view: v}, in: in, secret: secret, state: v.stored.clone()}
+	p.result.InStep = in.InStep
 	if v.copied != nil && err == nil {
 		p.result.Copy = nameOf(v.copied)
 	}
@@ -236,7 +235,7 @@ type view struct {
 func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 	me := Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}
 	v := &view{id: s.identity(me), ref: s.RefOf(me), workspace: in.Workspace.Workspace}
-	if s.paths {
+	if s.config.Spec.EnableWorkspacePaths {
 		v.id.Path = v.workspace.Path
 	}
 	secret := &stateSecret{syncer: s, service: in.Service, id: v.id, name: s.StateOf(me)}

@@ -271,7 +271,8 @@ func connecting(t *testing.T, cfg *rest.Config) func(url string) *clusters.Clust
 	}}
 	return func(url string) *clusters.Cluster {
 		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
-		c, err := registry.ConnectTo(t.Context(), o, injected, url)
+		injected.Endpoint = url
+		c, err := registry.Connect(t.Context(), o, injected)
 		if c == nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,7 @@ type object struct {
 	// stateVersion is the resource version of the state as this object has last written it. That tells it nothing new.
 	stateVersion string
 	wrote        []uint64 // what the last pass has written that has written anything, see hashOf
+	inStep       map[objectsync.Record]objectsync.Versions
 	// warned is the last Warning, as long as each sync gives it.
 	warned objectsync.Event
 	// deleted reports whether the object was in deletion when it was last seen, and unseenSince is since when it is
@@ -140,15 +141,6 @@ func (x *objectIndex) add(items ...objectsync.Primary) {
 	}
 }
 
-// settle has an object synced again after a pause if it has failed.
-func (x *objectIndex) settle(item objectsync.Primary, err error) {
-	if err == nil {
-		x.succeed(item)
-		return
-	}
-	x.queue.AddAfter(item, x.pause(item, err))
-}
-
 // pause returns how long an object rests that has failed once more.
 func (x *objectIndex) pause(item objectsync.Primary, err error) time.Duration {
 	if isEarly(err) {
@@ -183,7 +175,7 @@ func (x *objectIndex) each(do func(objectsync.Primary, *object)) {
 // resume has all objects synced by another spec, which may cure what has failed.
 func (x *objectIndex) resume() {
 	x.each(func(item objectsync.Primary, o *object) {
-		o.stateVersion = ""
+		o.stateVersion, o.inStep = "", nil
 		x.retry(item)
 	})
 }

@@ -39,7 +39,7 @@ func TestPauses(t *testing.T) {
 				if first != tc.first || last != tc.most {
 					t.Errorf("%s: want %s, and %s at most, got %s and %s", name, tc.first, tc.most, first, last)
 				}
-				x.settle(in(name, name), nil)
+				x.succeed(in(name, name))
 			}
 		}
 		var last time.Duration

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unique"
 
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -49,7 +50,7 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	if err != nil {
 		return nil, err
 	}
-	w := &syncWorker{name: name, config: c, syncer: s}
+	w := &syncWorker{name: name, config: c, syncer: s, served: cache.NewExpiring()}
 	var known *records
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records
@@ -228,9 +229,6 @@ func (p *publication) stop() {
 	p.worker.holders.close()
 }
 
-// reportEvery is how often it is told at most that the Status of a PublishedResource has changed.
-const reportEvery = time.Second
-
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
 	wake func(name string)
@@ -241,8 +239,8 @@ type Supervisor struct {
 	ended  bool
 }
 
-// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
-// Status has changed.
+// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource whenever
+// its Status changes. It must not block.
 func NewSupervisor(wake func(name string)) *Supervisor {
 	return &Supervisor{wake: wake, of: map[string]*publication{}, shared: map[string]*shared{}}
 }
@@ -261,26 +259,13 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		s.shared[server] = newShared()
 	}
 	c.shared = s.shared[server]
-	next, err := newPublication(name, c, last, delayed(func() { s.wake(name) }))
+	next, err := newPublication(name, c, last, func() { s.wake(name) })
 	if err != nil {
 		return err
 	}
 	s.of[name] = next
 	next.start(last)
 	return nil
-}
-
-// delayed returns a function that runs another one after reportEvery, once for all calls until then.
-func delayed(do func()) func() {
-	var waits atomic.Bool
-	return func() {
-		if !waits.Swap(true) {
-			time.AfterFunc(reportEvery, func() {
-				waits.Store(false)
-				do()
-			})
-		}
-	}
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -37,11 +38,6 @@ type side struct {
 	client   dynamic.Interface
 	endpoint *endpoint
 	cluster  string
-}
-
-// keyOf returns the name of an object.
-func keyOf(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // of returns the side as objectsync knows it.
@@ -88,26 +84,6 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *infor
 	return nil
 }
 
-// tables returns the streams by which an object is looked for, in this order. What may be a related object may be in
-// another one than objects, copies and states.
-func (s *side) tables(r schema.GroupVersionResource, n types.NamespacedName) ([]*informer.Table, error) {
-	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
-	if own != nil {
-		all = append(all, own)
-		relates := func(p objectsync.Pair) bool { return p.Service.GroupVersionResource == r }
-		if s.endpoint != nil || own == w.streams.states ||
-			!slices.ContainsFunc(slices.Collect(maps.Values(w.config.Sync.Related)), relates) {
-			return all, nil
-		}
-	}
-	k := s.streamOf(r, n)
-	if s.endpoint == nil {
-		s.pass.need(k) // So that nobody closes it.
-	}
-	t, err := w.streams.relatedBy(k)
-	return append(all, t), err
-}
-
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
 	all := []*informer.Table{s.own(r, n), s.pass.worker.streams.relatedIfOpen(s.streamOf(r, n))}
@@ -124,16 +100,38 @@ type reader struct {
 	resource schema.GroupVersionResource
 }
 
-// Get returns a resource, and notes that it has been looked at.
+// tables returns the streams by which a resource is looked for, in this order, and notes that it has been looked at.
+// What may be a related object may be in another one than objects, copies and states. It fails if the workspace hides
+// the resource, as it has not accepted the permission claim. What is hidden is not known, and never gone.
+func (rd reader) tables(n types.NamespacedName) ([]*informer.Table, error) {
+	s, r := rd.side, rd.resource
+	w, own, all := s.pass.worker, s.own(r, n), []*informer.Table(nil)
+	s.pass.need(lookAt(n, s.cluster, r))
+	if s.endpoint != nil && own == nil && w.workspaces.hides(s.cluster, r.GroupResource().String()) {
+		return nil, objectsync.NewClaimRefusal(r.GroupResource())
+	}
+	if own != nil {
+		all = append(all, own)
+		relates := func(p objectsync.Pair) bool { return p.Service.GroupVersionResource == r }
+		if s.endpoint != nil || own == w.streams.states ||
+			!slices.ContainsFunc(slices.Collect(maps.Values(w.config.Sync.Related)), relates) {
+			return all, nil
+		}
+	}
+	k := s.streamOf(r, n)
+	if s.endpoint == nil {
+		s.pass.need(k) // So that nobody closes it.
+	}
+	t, err := w.streams.relatedBy(k)
+	return append(all, t), err
+}
+
+// Get returns a resource.
 func (rd reader) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	if rd.side == nil {
 		return nil, nil //nolint:nilnil // So is none told.
 	}
-	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
-	if err := rd.hidden(); err != nil {
-		return nil, err
-	}
-	tables, err := rd.side.tables(rd.resource, n)
+	tables, err := rd.tables(n)
 	if err != nil {
 		return nil, err
 	}
@@ -166,17 +164,13 @@ func (rd reader) usable(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
+// Select returns the resources of a namespace that a selector selects.
 func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	if rd.side == nil {
 		return nil, nil
 	}
 	n := types.NamespacedName{Namespace: namespace}
-	rd.side.pass.need(lookAt(n, rd.side.cluster, rd.resource))
-	if err := rd.hidden(); err != nil {
-		return nil, err
-	}
-	tables, err := rd.side.tables(rd.resource, n)
+	tables, err := rd.tables(n)
 	if err != nil {
 		return nil, err
 	}
@@ -207,21 +201,14 @@ func (rd reader) ready(t *informer.Table) error {
 	return gone
 }
 
-// A discoveryResult is whether the service cluster has served a resource.
-type discoveryResult struct {
-	is bool
-	at time.Time
-}
-
 // serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
 func (w *syncWorker) serves(r schema.GroupResource) bool {
-	if known, ok := w.served.Load(r); ok {
-		if last, _ := known.(discoveryResult); time.Since(last.at) < recheckAfter {
-			return last.is
-		}
+	if known, ok := w.served.Get(r); ok {
+		is, _ := known.(bool)
+		return is
 	}
 	is, err := serves(w.config.Service, r)
-	w.served.Store(r, discoveryResult{is: is || err != nil, at: time.Now()})
+	w.served.Set(r, is || err != nil, recheckAfter)
 	return is || err != nil
 }
 
@@ -252,7 +239,7 @@ func (rd reader) States(key string) ([]*unstructured.Unstructured, error) {
 func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructured, error) {
 	all := t.Keyed(key)
 	for _, u := range all {
-		rd.side.pass.need(lookAt(keyOf(u), rd.side.cluster, rd.resource))
+		rd.side.pass.need(lookAt(cache.MetaObjectToName(u).AsNamespacedName(), rd.side.cluster, rd.resource))
 		if err := rd.usable(u); err != nil {
 			return nil, err
 		}
@@ -260,22 +247,9 @@ func (rd reader) keyed(t *informer.Table, key string) ([]*unstructured.Unstructu
 	return all, rd.ready(t)
 }
 
-// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not
-// known, and never gone.
-func (rd reader) hidden() error {
-	if rd.side.endpoint == nil || rd.resource == rd.side.pass.worker.config.Sync.Primary.Workspace.GroupVersionResource {
-		return nil
-	}
-	if r := rd.resource.GroupResource(); rd.side.pass.worker.workspaces.hides(rd.side.cluster, r.String()) {
-		return objectsync.NewClaimRefusal(r)
-	}
-	return nil
-}
-
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	n := keyOf(u)
-	for _, t := range s.carriers(r, n) {
+	for _, t := range s.carriers(r, cache.MetaObjectToName(u).AsNamespacedName()) {
 		if t == s.pass.worker.streams.states {
 			s.pass.update(func(o *object) { o.stateVersion = u.GetResourceVersion() })
 		}
@@ -298,8 +272,8 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 		options.FieldManager = by.Manager
 	}
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, options)
-	n := keyOf(u)
-	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.worker.streams.states {
+	isState := s.own(r, cache.MetaObjectToName(u).AsNamespacedName()) == s.pass.worker.streams.states
+	if apierrors.IsNotFound(err) && isState {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		ns.SetName(u.GetNamespace())
 		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
@@ -330,19 +304,13 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	}
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, objectsync.PatchType(patch), patch,
 		metav1.PatchOptions{}, subresources...)
-	if err == nil && answer.GetResourceVersion() != was {
+	if err != nil {
+		return nil, err
+	}
+	if answer.GetResourceVersion() != was {
 		s.pass.wrote = append(s.pass.wrote, write)
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0:
-		for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
-			t.Drop(answer)
-		}
-	default:
-		s.put(o.GVR(), answer)
-	}
+	s.put(o.GVR(), answer)
 	return answer, nil
 }
 

@@ -3,7 +3,6 @@ package publication
 import (
 	"context"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -11,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -31,8 +31,7 @@ type syncWorker struct {
 	streams    *streams
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
-	served     sync.Map          // schema.GroupResource to discoveryResult
-	inStep     sync.Map          // objectsync.Primary to what objectsync.Input has of it
+	served     *cache.Expiring   // whether the service cluster serves a schema.GroupResource
 }
 
 // process syncs an object whose turn it is.
@@ -48,7 +47,11 @@ func (w *syncWorker) process(ctx context.Context, item objectsync.Primary) {
 		p.forget()
 		return
 	}
-	w.objects.settle(item, err)
+	if err == nil {
+		w.objects.succeed(item)
+	} else {
+		w.objects.queue.AddAfter(item, w.objects.pause(item, err))
+	}
 	p.settleFight()
 	switch {
 	case isEarly(err), apierrors.IsConflict(err):
@@ -245,14 +248,9 @@ func (p *pass) load() (source *unstructured.Unstructured, err error) {
 func (p *pass) sync(source *unstructured.Unstructured) (synced bool, err error) {
 	w := p.worker
 	p.update(func(o *object) { o.deleted, o.unseenSince = source.GetDeletionTimestamp() != nil, time.Time{} })
-	known, _ := w.inStep.Load(p.item)
-	if p.input.InStep, _ = known.(map[objectsync.Record]objectsync.Versions); p.input.InStep == nil {
-		p.input.InStep = map[objectsync.Record]objectsync.Versions{}
-	}
+	p.input.InStep = w.objects.get(p.item).inStep
 	res, err := w.syncer.Sync(p.ctx, p.input)
-	if len(p.input.InStep) > 0 {
-		w.inStep.Store(p.item, p.input.InStep)
-	}
+	p.update(func(o *object) { o.inStep = res.InStep })
 	if err == nil && p.contested != nil { // It has been written, which does not last.
 		reason, message := objectsync.WarningOf(p.contested)
 		res.Events, err = append(res.Events, objectsync.Event{
@@ -305,7 +303,6 @@ func (p *pass) removeFinalizers(source *unstructured.Unstructured) error {
 func (p *pass) forget() {
 	w := p.worker
 	w.needs.set(p.item, nil)
-	w.inStep.Delete(p.item)
 	w.holders.set(p.item, nil)
 	w.objects.forget(p.item)
 }

@@ -49,11 +49,13 @@ const noValue = "<no value>"
 type View struct {
 	In                 gotemplate.Workspace
 	Workspace, Service *unstructured.Unstructured
+
+	origin v1alpha1.Origin // of the related objects
 }
 
-// at returns the object of the origin, and the other one.
-func (v View) at(o v1alpha1.Origin) (origin, other *unstructured.Unstructured) {
-	if o == v1alpha1.OriginService {
+// sides returns the object of the origin, and the other one.
+func (v View) sides() (origin, other *unstructured.Unstructured) {
+	if v.origin == v1alpha1.OriginService {
 		return v.Service, v.Workspace
 	}
 	return v.Workspace, v.Service
@@ -79,13 +81,14 @@ type pairing struct{ from, to string }
 // Names returns the names of the objects that are related to an object, in order and each once. What is not there yet
 // is left out.
 func (r *Rule) Names(v View, find Finder) ([]Names, error) {
+	v.origin = r.origin
 	namespaces, err := r.namespaces(v, find)
 	if err != nil {
 		return nil, err
 	}
 	var out []Names
 	for _, ns := range namespaces {
-		names, err := r.object.locate(r.origin, v, finder{Source: find.Objects, namespace: ns.from})
+		names, err := r.object.locate(v, find.Objects, ns.from)
 		if err != nil {
 			return nil, err
 		}
@@ -125,24 +128,17 @@ func checkNames(name, namespace pairing) error {
 // namespaces returns the namespaces in which related objects are looked for.
 func (r *Rule) namespaces(v View, find Finder) ([]pairing, error) {
 	if r.namespace != nil {
-		return r.namespace.locate(r.origin, v, finder{Source: find.Namespaces})
+		return r.namespace.locate(v, find.Namespaces, "")
 	}
 	if r.inWorkspace && v.Workspace.GetNamespace() == "" || r.onService && v.Service.GetNamespace() == "" {
 		return nil, ErrNoNamespace
 	}
-	origin, other := v.at(r.origin)
+	origin, other := v.sides()
 	return []pairing{{origin.GetNamespace(), other.GetNamespace()}}, nil
 }
 
-// A finder finds objects in a namespace.
-type finder struct {
-	Source
-
-	namespace string
-}
-
-func (r reference) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
-	origin, other := v.at(o)
+func (r reference) locate(v View, _ Source, _ string) ([]pairing, error) {
+	origin, other := v.sides()
 	from, err := r.names(origin)
 	if err != nil {
 		return nil, err
@@ -195,7 +191,7 @@ func (r reference) names(u *unstructured.Unstructured) ([]string, error) {
 	return names, nil
 }
 
-func (r rendering) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error) {
+func (r rendering) locate(v View, _ Source, _ string) ([]pairing, error) {
 	on := func(side v1alpha1.Origin, u *unstructured.Unstructured) (string, error) {
 		data := v.In.Data()
 		data["Side"], data["Object"] = string(side), u.Object
@@ -213,14 +209,14 @@ func (r rendering) locate(o v1alpha1.Origin, v View, _ finder) ([]pairing, error
 	if err != nil || service == "" || workspace == "" {
 		return nil, err
 	}
-	if o == v1alpha1.OriginService {
+	if v.origin == v1alpha1.OriginService {
 		return []pairing{{from: service, to: workspace}}, nil
 	}
 	return []pairing{{from: workspace, to: service}}, nil
 }
 
 // locate returns the names of the objects that are selected, and what is made of them.
-func (s selector) locate(_ v1alpha1.Origin, v View, find finder) ([]pairing, error) {
+func (s selector) locate(v View, find Source, namespace string) ([]pairing, error) {
 	data := v.In.Data()
 	data["LocalObject"], data["RemoteObject"] = v.Service.Object, v.Workspace.Object
 	selects, err := s.render(data)
@@ -230,7 +226,7 @@ func (s selector) locate(_ v1alpha1.Origin, v View, find finder) ([]pairing, err
 	if selects == nil {
 		return nil, nil
 	}
-	found, err := find.Select(find.namespace, selects)
+	found, err := find.Select(namespace, selects)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,9 @@ type Rule struct {
 	mayName   v1alpha1.ConsumerMayName
 	// inWorkspace and onService tell on which sides the objects have namespaces.
 	inWorkspace, onService bool
-	// nameBy and namespaceBy are who decides on names and namespaces on the service cluster.
-	nameBy, namespaceBy naming.Who
+	// nameBy and NamespaceBy are who decides on names and namespaces on the service cluster. Without a rule of their own
+	// namespaces are those of copies.
+	nameBy, NamespaceBy naming.Who
 }
 
 // former are the fields of RelatedResourceReference, by what Located makes of them.
@@ -51,7 +52,7 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 		r.nameBy = naming.Consumer // Operators pass labels on, so that other workspaces can have any.
 	}
 	if err == nil && located.Namespace != nil {
-		r.namespace, r.namespaceBy, err = newLocator(located.Namespace, field.NewPath("object", "namespace"), r.origin)
+		r.namespace, r.NamespaceBy, err = newLocator(located.Namespace, field.NewPath("object", "namespace"), r.origin)
 	}
 	if err != nil && spec.Object == nil {
 		err = errors.New(former.Replace(err.Error()))
@@ -59,13 +60,9 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	return r, err
 }
 
-// NamespaceBy returns who decides on namespaces of the service cluster. Without a rule of their own they are those of
-// copies.
-func (r *Rule) NamespaceBy() naming.Who { return r.namespaceBy }
-
 // A locator finds names at the origin, and makes those of the copies.
 type locator interface {
-	locate(o v1alpha1.Origin, v View, find finder) ([]pairing, error)
+	locate(v View, find Source, namespace string) ([]pairing, error)
 }
 
 // A rendering is a template that makes the names of both sides.
@@ -197,7 +194,7 @@ func (r *Rule) AdmitsNamespace(t Tenant, namespace string) (refused, err error) 
 		return nil, nil
 	case naming.IsSystem(namespace), namespace == t.StateNamespace:
 		return errors.Errorf("namespace %s cannot contain related objects", namespace), nil
-	case r.namespaceBy != naming.Consumer:
+	case r.NamespaceBy != naming.Consumer:
 		return nil, nil
 	case !matches(r.mayName.Namespaces, namespace, t.Cluster):
 		return errors.Errorf("spec.related[].consumerMayName.namespaces does not allow namespace %s", namespace), nil
@@ -215,7 +212,7 @@ func (r *Rule) Admits(t Tenant, n types.NamespacedName, owned bool) (refused, er
 	if refused, err := r.AdmitsNamespace(t, n.Namespace); refused != nil || err != nil {
 		return refused, err
 	}
-	own := r.namespaceBy == naming.Workspace || n.Namespace == t.CopyNamespace && t.OwnsCopyNamespace
+	own := r.NamespaceBy == naming.Workspace || n.Namespace == t.CopyNamespace && t.OwnsCopyNamespace
 	if own && n.Namespace != "" || owned || r.nameBy != naming.Consumer || matches(r.mayName.Objects, n.Name, t.Cluster) {
 		return nil, nil
 	}
@@ -226,11 +223,11 @@ func (r *Rule) Admits(t Tenant, n types.NamespacedName, owned bool) (refused, er
 // does not own. Owns reports whether the namespace of a copy is the workspace's own.
 func (r *Rule) Unopened(owns bool) []string {
 	var out []string
-	named := r.namespace != nil && r.namespaceBy == naming.Consumer
+	named := r.namespace != nil && r.NamespaceBy == naming.Consumer
 	if named && len(r.mayName.Namespaces) == 0 {
 		out = append(out, "namespaces")
 	}
-	owns = r.namespaceBy == naming.Workspace || r.namespace == nil && owns
+	owns = r.NamespaceBy == naming.Workspace || r.namespace == nil && owns
 	if r.nameBy == naming.Consumer && !owns && len(r.mayName.Objects) == 0 {
 		out = append(out, "objects")
 	}

@@ -29,8 +29,6 @@ type Config struct {
 	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
 	// target.
 	Users []User
-	// Parts returns what a ProviderConfig of this kind says and what is observed of it, nil for one of another.
-	Parts func(resource.ProviderConfig) (*commonv1.ProviderConfigSpec, *commonv1.ProviderConfigStatus)
 	// Namespaced reports whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool
 }
@@ -60,7 +58,7 @@ func (c Config) Named(key string) (types.NamespacedName, bool) {
 
 // Connection returns what a ProviderConfig of this kind says.
 func (c Config) Connection(pc resource.ProviderConfig) commonv1.Connection {
-	spec, _ := c.Parts(pc)
+	spec, _ := Parts(pc)
 	connection := commonv1.Connection{Spec: spec, Tenant: pc.GetNamespace()}
 	if shared, ok := pc.(*mpcv1alpha1.ClusterProviderConfig); ok {
 		connection.Shared = &commonv1.Sharing{Name: shared.GetName(), Allowed: shared.Spec.AllowedNamespaces}
@@ -117,7 +115,6 @@ func ClusterScopeConfig() Config {
 			UsageList: pcv1alpha1.ProviderConfigUsageListGroupVersionKind,
 		},
 		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
-		Parts:    partsOf(func(pc *pcv1alpha1.ProviderConfig) (*spec, *status) { return &pc.Spec, &pc.Status }),
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
 		Users: []User{{
@@ -143,15 +140,11 @@ func NamespacedScopeConfigs() Configs {
 	return Configs{
 		{
 			Kinds: kinds, NewUsage: usage, Users: namespacedUsers(), Namespaced: true,
-			New:   func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
-			Parts: partsOf(func(pc *mpcv1alpha1.ProviderConfig) (*spec, *status) { return &pc.Spec, &pc.Status }),
+			New: func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
 		},
 		{
 			Kinds: shared, NewUsage: usage, Users: namespacedUsers(),
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
-			Parts: partsOf(func(pc *mpcv1alpha1.ClusterProviderConfig) (*spec, *status) {
-				return &pc.Spec.ProviderConfigSpec, &pc.Status
-			}),
 		},
 	}
 }
@@ -175,17 +168,15 @@ func namespacedUsers() []User {
 	}}
 }
 
-type (
-	spec   = commonv1.ProviderConfigSpec
-	status = commonv1.ProviderConfigStatus
-)
-
-// partsOf returns how spec and status of ProviderConfigs of one type are reached.
-func partsOf[T resource.ProviderConfig](parts func(T) (*spec, *status)) func(resource.ProviderConfig) (*spec, *status) {
-	return func(pc resource.ProviderConfig) (*spec, *status) {
-		if typed, ok := pc.(T); ok {
-			return parts(typed)
-		}
-		return nil, nil
+// Parts returns what a ProviderConfig says and what is observed of it.
+func Parts(pc resource.ProviderConfig) (*commonv1.ProviderConfigSpec, *commonv1.ProviderConfigStatus) {
+	switch pc := pc.(type) {
+	case *pcv1alpha1.ProviderConfig:
+		return &pc.Spec, &pc.Status
+	case *mpcv1alpha1.ProviderConfig:
+		return &pc.Spec, &pc.Status
+	case *mpcv1alpha1.ClusterProviderConfig:
+		return &pc.Spec.ProviderConfigSpec, &pc.Status
 	}
+	return nil, nil
 }

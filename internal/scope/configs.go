@@ -126,17 +126,6 @@ func (s Configs) connection(ctx context.Context, c client.Client, namespace stri
 	return config.Connection(pc), nil
 }
 
-// leaving reports whether the ProviderConfig that a reference from a namespace names exists and is being deleted.
-func (s Configs) leaving(ctx context.Context, c client.Client, namespace string,
-	ref xpv2.ProviderConfigReference,
-) (bool, error) {
-	pc, _, err := s.get(ctx, c, namespace, ref)
-	if errors.Is(err, ErrNoConfig) {
-		return false, nil
-	}
-	return err == nil && pc.GetDeletionTimestamp() != nil, err
-}
-
 // usageOf returns the record that a resource of a kind uses the ProviderConfig of a name, as crossplane-runtime makes
 // it for managed resources. It goes with its user, as its controller. Records of a namespaced kind are in the namespace
 // of their user, or in that called default if it has none.
@@ -244,18 +233,12 @@ func (p *Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedRe
 	}
 	u := usage(service.Name)
 	u.SetName(u.GetName() + serviceUse)
-	if service.Name == "" {
-		return untrack(ctx, p.client, u)
+	if service.Name != "" {
+		return track(ctx, p.client, u)
 	}
-	return track(ctx, p.client, u)
-}
-
-// untrack removes a record of use, if it is that of the same user.
-func untrack(ctx context.Context, c client.Client, usage client.Object) error {
-	user := metav1.GetControllerOf(usage).UID
-	err := c.Get(ctx, client.ObjectKeyFromObject(usage), usage)
-	if owner := metav1.GetControllerOf(usage); err == nil && owner != nil && owner.UID == user {
-		err = c.Delete(ctx, usage)
+	err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u)
+	if err == nil && metav1.IsControlledBy(u, mg) {
+		err = p.client.Delete(ctx, u)
 	}
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the ProviderConfigUsage")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,7 +62,11 @@ func (k Kind[T]) Config(ctx context.Context, o T) (commonv1.Connection, error) {
 
 // Leaving reports whether that ProviderConfig exists and is being deleted.
 func (k Kind[T]) Leaving(ctx context.Context, o T) (bool, error) {
-	return k.Configs.leaving(ctx, k.client, o.GetNamespace(), k.Ref(o))
+	pc, _, err := k.Configs.get(ctx, k.client, o.GetNamespace(), k.Ref(o))
+	if errors.Is(err, ErrNoConfig) {
+		return false, nil
+	}
+	return err == nil && pc.GetDeletionTimestamp() != nil, err
 }
 
 // Track records that a resource uses its ProviderConfig. Without a reference it does nothing: Config reports that.

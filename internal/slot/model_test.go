@@ -77,7 +77,7 @@ func (w *world) start(number int) {
 		Client: p, ID: "id", Log: logging.NewNopLogger(),
 		Config: resourcelock.ResourceLockConfig{Identity: "process" + strconv.Itoa(w.started)},
 	})
-	l.known.now = func() time.Duration { return p.clock() - p.behind }
+	l.now = func() time.Duration { return p.clock() - p.behind }
 	p.lock = p.fence.Lock(l)
 	p.next, p.kill = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield

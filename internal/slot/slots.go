@@ -21,40 +21,22 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// An observer finds out which Leases are held, by for how long it has seen them as they are.
-type observer struct {
-	client    coordinationclient.LeasesGetter
-	namespace string
-	id        string
-	identity  string // of the process, whose own Leases are not in its way
-	now       func() time.Duration
-	seen      map[string]sighting // by the name of the Lease
-}
-
 // A sighting is the version of a Lease when it was seen last, and since when it has that version.
 type sighting struct {
 	version string
 	since   time.Duration
 }
 
-func newObserver(o Options) *observer {
-	started := time.Now()
-	return &observer{
-		client: o.Client, namespace: o.Namespace, id: o.ID, identity: o.Config.Identity, seen: map[string]sighting{},
-		now: func() time.Duration { return time.Since(started) },
-	}
-}
-
 func nameOf(id string, number, slot int) string { return fmt.Sprintf("%s-%d-%d", id, number, slot) }
 
 // numberOf returns the number of slots of the processes that hold the Lease of a name, 0 if it is none of ours.
-func (o *observer) numberOf(name string) int {
-	if name == o.id {
+func (l *Lock) numberOf(name string) int {
+	if name == l.options.ID {
 		return 1
 	}
 	var number, slot int
-	_, _ = fmt.Sscanf(strings.TrimPrefix(name, o.id), "-%d-%d", &number, &slot) // What does not fit has another name.
-	if number < 2 || nameOf(o.id, number, slot) != name {
+	_, _ = fmt.Sscanf(strings.TrimPrefix(name, l.options.ID), "-%d-%d", &number, &slot) // Else the name differs.
+	if number < 2 || nameOf(l.options.ID, number, slot) != name {
 		return 0
 	}
 	return number
@@ -81,16 +63,16 @@ func (s leases) named(name string) lease {
 }
 
 // list returns all Leases of the ID.
-func (o *observer) list(ctx context.Context) (leases, error) {
+func (l *Lock) list(ctx context.Context) (leases, error) {
 	// Without a resourceVersion the answer is as new as the request.
-	found, err := o.client.Leases(o.namespace).List(ctx, metav1.ListOptions{})
+	found, err := l.options.Client.Leases(l.options.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot list Leases")
 	}
 	var all leases
 	for i := range found.Items {
-		if number := o.numberOf(found.Items[i].Name); number > 0 {
-			all = append(all, o.see(&found.Items[i], number))
+		if number := l.numberOf(found.Items[i].Name); number > 0 {
+			all = append(all, l.see(&found.Items[i], number))
 		}
 	}
 	return all, nil
@@ -98,18 +80,18 @@ func (o *observer) list(ctx context.Context) (leases, error) {
 
 // see remembers since when a Lease is as it is. It is held as long as its holder may have renewed it within its
 // duration.
-func (o *observer) see(found *coordinationv1.Lease, number int) lease {
+func (l *Lock) see(found *coordinationv1.Lease, number int) lease {
 	x := lease{
 		name: found.Name, number: number, raw: []byte(found.ResourceVersion),
 		record: *resourcelock.LeaseSpecToLeaderElectionRecord(&found.Spec),
 	}
-	now := o.now()
-	if o.seen[x.name].version != found.ResourceVersion {
-		o.seen[x.name] = sighting{version: found.ResourceVersion, since: now}
+	now := l.now()
+	if l.seen[x.name].version != found.ResourceVersion {
+		l.seen[x.name] = sighting{version: found.ResourceVersion, since: now}
 	}
-	end := o.seen[x.name].since + time.Duration(x.record.LeaseDurationSeconds)*time.Second
+	end := l.seen[x.name].since + time.Duration(x.record.LeaseDurationSeconds)*time.Second
 	holder := x.record.HolderIdentity
-	x.held = holder != "" && holder != o.identity && !strings.HasPrefix(holder, passed) && now < end
+	x.held = holder != "" && holder != l.Identity() && !strings.HasPrefix(holder, passed) && now < end
 	return x
 }
 
@@ -186,9 +168,10 @@ type Options struct {
 // A Lock is held by a process that holds the Lease of a slot, while no process of another number of slots works. Get
 // looks for a Lease that nobody holds. A leader election calls its methods one after another.
 type Lock struct {
-	slots *Slots
-	log   logging.Logger
-	known *observer
+	slots   *Slots
+	options Options
+	now     func() time.Duration
+	seen    map[string]sighting // by the name of the Lease
 
 	coordinator *resourcelock.LeaseLock
 	leases      []*resourcelock.LeaseLock // by slot
@@ -200,7 +183,10 @@ type Lock struct {
 
 // NewLock returns the Lock of a process that has none of the slots yet.
 func NewLock(s *Slots, o Options) *Lock {
-	l := &Lock{slots: s, log: o.Log, known: newObserver(o)}
+	started := time.Now()
+	l := &Lock{
+		slots: s, options: o, now: func() time.Duration { return time.Since(started) }, seen: map[string]sighting{},
+	}
 	lease := func(name string) *resourcelock.LeaseLock {
 		return &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name}, Client: o.Client, LockConfig: o.Config,
@@ -239,7 +225,7 @@ func (l *Lock) Get(ctx context.Context) (*record, []byte, error) {
 		}
 	}
 	l.free = false
-	all, err := l.known.list(ctx)
+	all, err := l.list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -287,7 +273,7 @@ func (l *Lock) write(ctx context.Context, r record, write func(context.Context, 
 			return err
 		}
 		l.slots.mine.Store(int32(l.at)) //nolint:gosec // A number of slots is small.
-		l.log.Info("This replica reconciles a shard", "shard", l.at, "shards", l.slots.number)
+		l.options.Log.Info("This replica reconciles a shard", "shard", l.at, "shards", l.slots.number)
 	}
 	l.held = true
 	return nil
@@ -304,7 +290,7 @@ func (l *Lock) pass(ctx context.Context, r record) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot read the Lease that coordinates shards")
 	}
-	all, err := l.known.list(ctx)
+	all, err := l.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -324,7 +310,7 @@ func (l *Lock) foreign(all leases) (lease, bool) {
 		}
 		if l.waits != x.name {
 			l.waits = x.name
-			l.log.Info("This replica waits for a replica with another --shards to stop", "lease", x.name,
+			l.options.Log.Info("This replica waits for a replica with another --shards to stop", "lease", x.name,
 				"holder", x.record.HolderIdentity)
 		}
 		return x, true

@@ -44,7 +44,7 @@ func TestNumberOf(t *testing.T) {
 		"team-a": 1, "team-a-3-0": 3, "team-a-12-7": 12, "team-a-3": 0, "team-a-3-0-1": 0, "team-a-b": 0, "team-b-3-0": 0,
 		"team": 0, "team-a-03-0": 0, "team-a--3-0": 0, "": 0,
 	} {
-		if got := l.known.numberOf(name); got != want {
+		if got := l.numberOf(name); got != want {
 			t.Errorf("slots of Lease %q: want %d, got %d", name, want, got)
 		}
 	}

@@ -266,6 +266,9 @@ type Connection struct {
 	Tenant string
 	// Shared is set if it is a ClusterProviderConfig, which resources of several namespaces may use.
 	Shared *Sharing
+	// Endpoint is a URL that the cluster has named as another address of its own, such as that of a virtual workspace of
+	// kcp. It is reached with the same credentials. It is empty for the cluster itself.
+	Endpoint string
 }
 
 // A Sharing says who may use a ClusterProviderConfig.

@@ -70,7 +70,7 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 
 // show sets the URL and the version of the target. They stay while nothing is connected, as after a restart.
 func (r *readiness) show(pc resource.ProviderConfig, h clusters.Health) {
-	_, s := r.config.Parts(pc)
+	_, s := scope.Parts(pc)
 	switch {
 	case s == nil:
 	case h.Server != "" && s.Server != h.Server:

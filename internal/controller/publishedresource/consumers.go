@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,10 +23,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 )
 
-// Consumers look at who uses APIs, through the endpoints of APIExports.
+// Consumers look at who uses APIs, through the endpoints of APIExports, and have their objects synced.
 type consumers struct {
-	connections  *connections
-	publications *publication.Supervisor
+	connections    *connections
+	publications   *publication.Supervisor
+	stateNamespace string // where states are if a spec does not say
 }
 
 // A consumerView is what the endpoints of an APIExport show of its consumers.
@@ -35,8 +35,8 @@ type consumerView struct {
 	endpoints []endpoint
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the URLs of the endpoints of logical clusters
-	consumers []kcp.Consumer               // none if it is early
-	leaving   []kcp.Consumer               // those whose bindings are all being deleted
+	all       []kcp.Consumer               // none if it is early
+	consumers []kcp.Consumer               // those whose bindings are not all being deleted
 	early     bool                         // some of it is not known yet
 	untold    bool                         // no APIExportEndpointSlice tells of endpoints
 }
@@ -86,13 +86,8 @@ func (c *consumers) observe(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	for _, is := range all {
-		if is.Unbinds {
-			v.leaving = append(v.leaving, is)
-		} else {
-			v.consumers = append(v.consumers, is)
-		}
-	}
+	v.all = all
+	v.consumers = slices.DeleteFunc(slices.Clone(all), func(c kcp.Consumer) bool { return c.Unbinds })
 	if to, err := audience(p); err == nil {
 		c.publications.Follow(p.resource.GetName(), to)
 	}
@@ -151,7 +146,9 @@ func (c *consumers) connect(ctx context.Context, p *pass) []endpoint {
 	for i, url := range urls {
 		e := &endpoints[i]
 		e.URL, e.owner = url, c.connections.owner(w.name, useEndpoint+url)
-		e.Cluster, e.err = c.connections.registry.ConnectTo(ctx, e.owner, w.connection, url+clusters.AllClusters)
+		at := w.connection
+		at.Endpoint = url + clusters.AllClusters
+		e.Cluster, e.err = c.connections.registry.Connect(ctx, e.owner, at)
 	}
 	return endpoints
 }
@@ -207,8 +204,13 @@ func (v *consumerView) checkServed(ctx context.Context, p *pass) {
 // is no connection.
 func audience(p *pass) (publication.Consumers, error) {
 	v := p.seen
+	primary, _ := p.published()
+	synced := sets.New(primary)
+	for i := range p.resource.Spec.Related {
+		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
+	}
 	c := publication.Consumers{
-		Untold: v.untold, Workspaces: map[string]publication.Workspace{}, Schemas: schemasBound(p),
+		Untold: v.untold, Workspaces: map[string]publication.Workspace{}, Schemas: kcp.SchemasBound(v.bindings, synced),
 	}
 	for _, e := range v.endpoints {
 		if e.Cluster == nil {
@@ -216,28 +218,13 @@ func audience(p *pass) (publication.Consumers, error) {
 		}
 		c.Endpoints = append(c.Endpoints, e.Endpoint)
 	}
-	for _, consumer := range slices.Concat(v.leaving, v.consumers) {
+	for _, consumer := range v.all {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{
 			Path: consumer.Path, Endpoint: v.homes[consumer.Cluster], Bound: consumer.Bound,
 			Hidden: strings.Join(resources(consumer.Open), ","), Whole: strings.Join(resources(consumer.Whole), ","),
 		}
 	}
 	return c, nil
-}
-
-// schemasBound returns the names of the schemas by which consumers know the APIs that are synced, sorted.
-func schemasBound(p *pass) []string {
-	primary, _ := p.published()
-	synced := sets.New(primary)
-	for i := range p.resource.Spec.Related {
-		synced.Insert(relatedAt(v1alpha1.OriginKCP, &p.resource.Spec.Related[i]).GroupResource())
-	}
-	names := kcp.SchemasBound(p.seen.bindings)
-	maps.DeleteFunc(names, func(name string, _ bool) bool {
-		r, ok := kcp.ResourceOf(name)
-		return !ok || !synced.Has(r)
-	})
-	return slices.Sorted(maps.Keys(names))
 }
 
 // resources returns the names of resources, or those of claims, sorted.
@@ -256,32 +243,26 @@ const DefaultStateNamespace = "crossplane-system"
 // errStillHeld means that objects of consumers may still have our finalizer.
 var errStillHeld = errors.New("some objects may still have the finalizer")
 
-// A syncing has the objects of consumers synced.
-type syncing struct {
-	publications   *publication.Supervisor
-	stateNamespace string // where states are if a spec does not say
-}
-
 // serve has the objects of consumers synced, and records in the status how far that is. What is not known yet stays as
 // it is.
-func (s *syncing) serve(ctx context.Context, p *pass) error {
+func (c *consumers) serve(ctx context.Context, p *pass) error {
 	o := p.resource
 	switch {
 	case p.wanted == nil, p.wanted.pair.Service.Version == "":
 		// The copies go with their definition, or objects wait for a version of it.
-		if known := s.describe(p); !known {
+		if known := c.describe(p); !known {
 			o.Status.Objects = nil
 		}
 		return nil
 	case isSyncStopped(o), !p.workspace.offers(p.wanted.resource), p.seen.early:
 		return nil
 	}
-	defer s.describe(p)
-	c, err := s.config(ctx, p)
+	defer c.describe(p)
+	served, err := c.config(ctx, p)
 	if err != nil {
 		return err
 	}
-	if err := s.publications.Serve(o.GetName(), c); err != nil {
+	if err := c.publications.Serve(o.GetName(), served); err != nil {
 		return errors.Wrap(errInvalidSpec, err.Error())
 	}
 	o.Status.AgentName = p.workspace.plan.agent
@@ -289,50 +270,50 @@ func (s *syncing) serve(ctx context.Context, p *pass) error {
 }
 
 // removeFinalizers has our finalizers taken off the objects of consumers, and fails unless all are.
-func (s *syncing) removeFinalizers(ctx context.Context, p *pass) error {
+func (c *consumers) removeFinalizers(ctx context.Context, p *pass) error {
 	name := p.resource.GetName()
 	if !p.seen.complete() {
 		return errStillHeld
 	}
-	c, err := s.config(ctx, p)
+	served, err := c.config(ctx, p)
 	if err != nil {
 		return err
 	}
-	c.RemoveFinalizers = true
-	c.Revision += " unhold"
-	if err := s.publications.Serve(name, c); err != nil {
+	served.RemoveFinalizers = true
+	served.Revision += " unhold"
+	if err := c.publications.Serve(name, served); err != nil {
 		return err
 	}
-	if !s.publications.HoldsNone(name) {
+	if !c.publications.HoldsNone(name) {
 		return errStillHeld
 	}
 	return nil
 }
 
 // config returns what is to be served.
-func (s *syncing) config(ctx context.Context, p *pass) (c publication.Config, err error) {
+func (c *consumers) config(ctx context.Context, p *pass) (out publication.Config, err error) {
 	o, w := p.resource, p.workspace
-	c.Service, c.Sync = p.service, objectsync.Config{
-		Spec: o.Spec.DeepCopy(), Agent: w.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, s.stateNamespace),
+	out.Service, out.Sync = p.service, objectsync.Config{
+		Spec: o.Spec.DeepCopy(), Agent: w.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, c.stateNamespace),
 		Publication: strings.Join([]string{o.GetName(), w.logical, w.plan.export}, "/"), Primary: p.wanted.pair,
 	}
-	if c.Consumers, err = audience(p); err != nil {
-		return c, err
+	if out.Consumers, err = audience(p); err != nil {
+		return out, err
 	}
-	if c.Sync.Related, err = findRelated(ctx, p); err != nil {
-		return c, err
+	if out.Sync.Related, err = findRelated(ctx, p); err != nil {
+		return out, err
 	}
-	is := c.Sync
+	is := out.Sync
 	// Their own texts are short of what tells them apart.
-	c.Revision = fmt.Sprintf("%s %d %s %s %s %#v %#v", o.GetUID(), o.GetGeneration(), is.Agent, is.StateNamespace,
+	out.Revision = fmt.Sprintf("%s %d %s %s %s %#v %#v", o.GetUID(), o.GetGeneration(), is.Agent, is.StateNamespace,
 		is.Publication, is.Primary, is.Related)
-	return c, nil
+	return out, nil
 }
 
 // describe records in the status what has become of the objects of consumers, and reports whether that is known. If
 // not, it stays as it was.
-func (s *syncing) describe(p *pass) (known bool) {
-	now, denied := s.publications.Status(p.resource.GetName())
+func (c *consumers) describe(p *pass) (known bool) {
+	now, denied := c.publications.Status(p.resource.GetName())
 	if now == nil {
 		return false
 	}

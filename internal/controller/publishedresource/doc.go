@@ -11,8 +11,8 @@
 //
 // crossplane-runtime's reconciler handles policies, pauses, finalizers, metrics and change logs, and calls Observe,
 // Create, Update and Delete. Each of these runs phases on a pass, which holds what one reconcile has found: publisher
-// compares and publishes, consumers reads who uses the API, syncing has their objects synced, and withdrawal withdraws
-// the API. The conditions are computed from the pass and written once at its end.
+// compares and publishes, consumers reads who uses the API and has their objects synced, and withdrawal withdraws the
+// API. The conditions are computed from the pass and written once at its end.
 //
 // # Publishing
 //

@@ -165,12 +165,8 @@ func hold(
 	}
 	got.held = fmt.Sprintf("APIResourceSchema %q is not published, because objects of consumers may become invalid: %s.  "+
 		"Set schemaUpdates: All to publish it", got.schema, breaks)
-	for _, v := range last.Spec.Versions {
-		if v.Storage {
-			got.kind = got.resource.WithVersion(v.Name).GroupVersion().WithKind(last.Spec.Names.Kind)
-		}
-	}
-	stored := got.kind.Version
+	stored := storedIn(last)
+	got.kind = got.resource.WithVersion(stored).GroupVersion().WithKind(last.Spec.Names.Kind)
 	if full.Sources[stored] == "" {
 		got.held += ". Objects are not synced: the service cluster no longer serves version " + stored
 	}
@@ -214,16 +210,12 @@ func (u *publisher) change(ctx context.Context, p *pass) kcp.Change {
 	return func(d *kcp.Draft) error {
 		d.SetDefaultAnnotation(v1alpha1.AnnotationKeyAgentName, plan.agent)
 		if !d.Exists() && plan.policy {
-			if err := d.SetLocalPolicy(); err != nil {
-				return err
-			}
+			d.SetLocalPolicy()
 		}
 		// What was published under another name has no consumers any more, or the name could not have changed.
 		was, ok := kcp.ResourceOf(before)
 		if ok && was != w.resource && d.Schema(was) == before && p.resource.GetDeletionPolicy() == xpv2.DeletionDelete {
-			if err := d.RemoveResource(was); err != nil {
-				return err
-			}
+			d.RemoveResource(was)
 		}
 		if err := d.SetSchema(w.resource, w.schema); err != nil {
 			return err

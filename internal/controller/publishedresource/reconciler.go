@@ -48,7 +48,6 @@ type reconciler struct {
 	// Who does the phases of a pass.
 	publisher  *publisher
 	consumers  *consumers
-	syncing    *syncing
 	withdrawal *withdrawal
 }
 
@@ -110,7 +109,7 @@ func (r *reconciler) requeue(p *pass, name string, res reconcile.Result) reconci
 func (r *reconciler) removeFinalizers(ctx context.Context, p *pass, o *v1alpha1.PublishedResource) bool {
 	err := r.open(ctx, p, o)
 	if err == nil {
-		err = p.run(ctx, look, r.publisher.recall, r.consumers.observe, r.syncing.removeFinalizers)
+		err = p.run(ctx, look, r.publisher.recall, r.consumers.observe, r.consumers.removeFinalizers)
 	}
 	if p.memory.releasing.IsZero() {
 		p.memory.releasing = time.Now() // Before, nobody may have looked.
@@ -207,7 +206,7 @@ func (r *reconciler) Observe(ctx context.Context, o *v1alpha1.PublishedResource)
 	p, phases := passOf(ctx), []phase{r.withdrawal.look, r.withdrawal.serve, r.withdrawal.compare}
 	if !meta.WasDeleted(o) {
 		phases = []phase{
-			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.syncing.serve,
+			look, r.publisher.find, r.publisher.compare, r.consumers.observe, isPublished, r.consumers.serve,
 		}
 	}
 	err := p.run(ctx, phases...)

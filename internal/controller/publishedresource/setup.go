@@ -8,12 +8,14 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -23,6 +25,13 @@ import (
 // gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells each of
 // them of each change.
 const gather = 50 * time.Millisecond
+
+// gatherObjects is how long changes of objects of consumers are gathered. As the owner who is woken of them the
+// PublishedResource has another controller.
+const (
+	gatherObjects = time.Second
+	objectsOf     = "objects of "
+)
 
 // Options of the controller, beside those all have that connect to targets, here workspaces and service clusters.
 type Options struct {
@@ -61,6 +70,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
+		WatchesRawSource(handlers.Targets(o.Registry, objectsOf+name, gatherObjects)).
 		Complete(r)
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
@@ -69,16 +79,18 @@ func newReconciler(local client.Client, controller string, o Options) *reconcile
 	to := &connections{
 		controller: controller, registry: o.Registry, publisher: scope.PublishedResources(local, o.DefaultConfig),
 	}
-	wake := func(name string) { o.Registry.WakeOwner(to.owner(name, "")) }
+	wake := func(name string) {
+		n := types.NamespacedName{Name: name}
+		o.Registry.WakeOwner(informer.Owner{Controller: objectsOf + controller, NamespacedName: n})
+	}
 	r := &reconciler{
 		local: local, connections: to, memories: newMemories(), publications: publication.NewSupervisor(wake),
 	}
 	r.publisher = &publisher{local: local, connections: to, selects: o.selects, memories: r.memories}
-	r.consumers = &consumers{connections: to, publications: r.publications}
-	r.syncing = &syncing{
-		publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
+	r.consumers = &consumers{
+		connections: to, publications: r.publications, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 	}
-	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers, syncing: r.syncing}
+	r.withdrawal = &withdrawal{publisher: r.publisher, consumers: r.consumers}
 	return r
 }
 

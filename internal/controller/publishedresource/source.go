@@ -105,13 +105,12 @@ func (k *knownSource) follow(ctx context.Context, c *clusters.Cluster, o informe
 
 // isOf reports whether there is a CustomResourceDefinition, which stays, and it describes a kind.
 func isOf(u *unstructured.Unstructured, gk schema.GroupKind) bool {
-	return u != nil && u.GetDeletionTimestamp() == nil && kindOf(u) == gk
-}
-
-func kindOf(u *unstructured.Unstructured) schema.GroupKind {
+	if u == nil || u.GetDeletionTimestamp() != nil {
+		return false
+	}
 	group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}
+	return gk == schema.GroupKind{Group: group, Kind: kind}
 }
 
 func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {

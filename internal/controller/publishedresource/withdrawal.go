@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +26,6 @@ import (
 type withdrawal struct {
 	publisher *publisher
 	consumers *consumers
-	syncing   *syncing
 }
 
 // recall finds out what has been published. Without a source the schema tells, and there are no copies.
@@ -82,7 +82,7 @@ func (w *withdrawal) serve(ctx context.Context, p *pass) error {
 	if err := w.consumers.observe(ctx, p); err != nil {
 		return err
 	}
-	return w.syncing.serve(ctx, p)
+	return w.consumers.serve(ctx, p)
 }
 
 // compare finds out whether there is something left to withdraw.
@@ -177,15 +177,10 @@ func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 	r, _ := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
 	export, err := w.publisher.writer.Write(ctx, p.workspace.place(), func(d *kcp.Draft) error {
-		if err := d.RemoveResource(r); err != nil {
-			return err
-		}
+		d.RemoveResource(r)
 		for _, c := range d.Claims() {
-			if w.publisher.siblingsNeed(ctx, p, d, c) {
-				continue
-			}
-			if err := d.RemoveClaim(c.GroupResource); err != nil {
-				return err
+			if !w.publisher.siblingsNeed(ctx, p, d, c) {
+				d.RemoveClaim(c.GroupResource)
 			}
 		}
 		return nil
@@ -222,12 +217,14 @@ func storedKind(ctx context.Context, w *workspace, r schema.GroupResource) (sche
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	if s != nil {
-		for _, v := range s.Spec.Versions {
-			if v.Storage {
-				return r.WithVersion(v.Name), nil
-			}
-		}
+	if s == nil {
+		return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
 	}
-	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+	return r.WithVersion(storedIn(s)), nil
+}
+
+// storedIn returns the version of a schema in which objects are stored. Each has one.
+func storedIn(s *apisv1alpha1.APIResourceSchema) string {
+	i := slices.IndexFunc(s.Spec.Versions, func(v apisv1alpha1.APIResourceVersion) bool { return v.Storage })
+	return s.Spec.Versions[i].Name
 }

@@ -69,8 +69,7 @@ func (c *connections) service(ctx context.Context,
 		c.registry.Release(owner)
 		return c.registry.Local(), owner, nil
 	}
-	c.registry.Local().Watches().Done(owner, purposeSource)
-	c.registry.Local().Watches().Done(owner, purposeRelated)
+	c.registry.Local().Watches().Forget(owner)
 	_, cluster, err := c.connect(ctx, owner, ref.Name)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
@@ -151,16 +150,14 @@ func (w *workspace) look(ctx context.Context) (err error) {
 // followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names, unless
 // the plan does. It may be in another workspace of the same kcp, which is reached with the same credentials.
 func (w *workspace) followSlice(ctx context.Context) error {
-	name, at := exportOf(w.slice)
-	exporter := w.connections.owner(w.name, useExport)
-	if w.plan.export != "" {
-		w.connections.registry.Forget(exporter)
-		return nil
+	exporter, at := w.connections.owner(w.name, useExport), ""
+	if w.plan.export == "" && w.slice != nil {
+		w.plan.export, _, _ = unstructured.NestedString(w.slice.Object, "spec", "export", "name")
+		at, _, _ = unstructured.NestedString(w.slice.Object, "spec", "export", "path")
 	}
-	if name == "" {
+	if w.plan.export == "" {
 		return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q has no spec.export.name", w.plan.slice)
 	}
-	w.plan.export = name
 	if at == "" || at == path.Base(w.cluster.Server()) {
 		w.connections.registry.Forget(exporter)
 		return nil
@@ -229,15 +226,4 @@ func inWorkspace(c commonv1.Connection, workspace string) commonv1.Connection {
 	spec.KCP.WorkspacePath = workspace
 	c.Spec = spec
 	return c
-}
-
-// exportOf returns the name of the APIExport of an APIExportEndpointSlice, empty if there is none, and the path or the
-// logical cluster of its workspace, empty if that is the workspace of the slice.
-func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
-	if slice == nil {
-		return "", ""
-	}
-	name, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "name")
-	workspace, _, _ = unstructured.NestedString(slice.Object, "spec", "export", "path")
-	return name, workspace
 }

@@ -148,7 +148,7 @@ func newManager(cfg *rest.Config, held map[client.Object]cache.ByObject) (ctrl.M
 		Scheme:     s,
 		NewClient:  informer.NewClient,
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      cache.Options{NewInformer: informer.NewInformer(nil), ByObject: held},
+		Cache:      cache.Options{NewInformer: informer.NewInformer(func() {}), ByObject: held},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
