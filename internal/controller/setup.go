@@ -112,7 +112,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
-	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
+	controller := sync.OnceValues(func() (func(scope.User) error, error) {
 		return providerconfig.Setup(mgr, o.Options, c)
 	})
 	parts := []part{{kinds: configKinds(c), setup: func() error {
@@ -121,9 +121,9 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	}}}
 	for _, u := range c.Users {
 		parts = append(parts, part{kinds: append(configKinds(c), u.GVK), setup: func() error {
-			pc, err := controller()
+			follow, err := controller()
 			if err == nil {
-				err = pc.Follow(u)
+				err = follow(u)
 			}
 			return errors.Wrap(err, "cannot set up users of ProviderConfigs")
 		}})
