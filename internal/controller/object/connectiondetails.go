@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -141,21 +141,20 @@ func (e detailsReader) origins(ctx context.Context,
 	wanted []commonv1.ConnectionDetail,
 ) (map[corev1.ObjectReference]*origin, error) {
 	found := make(map[corev1.ObjectReference]*origin, len(wanted))
-	var all []*origin
+	var all []*origin // that can be looked for
 	var kinds []schema.GroupVersionKind
 	for _, w := range wanted {
 		ref := originOf(w)
 		if found[ref] != nil {
 			continue
 		}
-		found[ref] = &origin{ref: ref}
-		if len(all) == originsMost {
-			found[ref].lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
-			continue
-		}
-		all = append(all, found[ref])
-		if kind := ref.GroupVersionKind(); lackOf(ref) == "" && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		s := &origin{ref: ref, lack: lackOf(ref)}
+		found[ref] = s
+		switch {
+		case len(found) > originsMost:
+			s.lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
+		case s.lack == "":
+			all, kinds = append(all, s), append(kinds, ref.GroupVersionKind())
 		}
 	}
 	served, err := e.Cluster.Mappings(ctx, e.Owner, kinds...)
@@ -164,8 +163,12 @@ func (e detailsReader) origins(ctx context.Context,
 	}
 	var early error
 	for _, s := range all {
-		e.locateOrigin(s, served)
-		if err := e.seeOrigin(ctx, s); informer.IsNotSynced(err) {
+		m, ok := served[s.ref.GroupVersionKind()]
+		if !ok {
+			s.lack = fmt.Sprintf("target does not serve kind %s of %s", s.ref.Kind, s.ref.GroupVersionKind().GroupVersion())
+			continue
+		}
+		if err := e.seeOrigin(ctx, s, m); informer.IsNotSynced(err) {
 			early = err
 		} else if err != nil {
 			return nil, err
@@ -173,21 +176,6 @@ func (e detailsReader) origins(ctx context.Context,
 	}
 	e.Cluster.Watches().Done(e.Owner, purposeDetails)
 	return found, early
-}
-
-// locateOrigin finds where on the target an origin lives.
-func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]clusters.Mapping) {
-	gvk := s.ref.GroupVersionKind()
-	var ok bool
-	s.mapping, ok = served[gvk]
-	switch s.lack = lackOf(s.ref); {
-	case s.lack != "":
-	case !ok:
-		s.lack = fmt.Sprintf("target does not serve kind %s of %s", gvk.Kind, gvk.GroupVersion())
-	case s.mapping.Namespaced && s.ref.Namespace == "":
-		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
-	}
-	s.own = s.lack == "" && s.mapping == e.Mapping && s.watchRequest().NamespacedName == targetresource.Name(e.Manifest)
 }
 
 // lackOf returns what a detail does not say of its origin.
@@ -205,17 +193,23 @@ func lackOf(ref corev1.ObjectReference) string {
 	return ""
 }
 
-// seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.
-func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
+// seeOrigin looks at an origin where the target keeps it. That it may not be read is a lack of the detail and not a
+// failure.
+func (e detailsReader) seeOrigin(ctx context.Context, s *origin, m clusters.Mapping) error {
+	i := informer.WatchRequest{Resource: m.Resource, Stream: informer.StreamByName}
+	if i.Name = s.ref.Name; m.Namespaced {
+		i.Namespace = s.ref.Namespace
+	}
 	var err error
 	switch {
-	case s.lack != "":
-	case s.own:
-		s.live = e.live
-	case s.mapping.Watchable:
-		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, s.watchRequest())
+	case m.Namespaced && i.Namespace == "":
+		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", s.ref.Kind)
+	case m == e.Mapping && i.NamespacedName == client.ObjectKeyFromObject(e.Manifest):
+		s.live = e.live // It is looked at anyhow.
+	case m.Watchable:
+		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
 	default:
-		s.live, err = e.Cluster.Read(ctx, s.watchRequest())
+		s.live, err = e.Cluster.Read(ctx, i)
 	}
 	if apierrors.IsForbidden(err) {
 		s.lack, err = fmt.Sprintf("the target denies to get %s: grant permission get", s), nil
@@ -225,24 +219,14 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 
 // An origin is a resource on the target that connection details come from.
 type origin struct {
-	ref     corev1.ObjectReference // as a detail names it
-	mapping clusters.Mapping
-	own     bool                       // it is the resource of the manifest, which is looked at anyhow
-	lack    string                     // why it cannot be looked at, empty if it can
-	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	ref  corev1.ObjectReference     // as a detail names it
+	lack string                     // why it cannot be looked at, empty if it can
+	live *unstructured.Unstructured // shared with the watch; nil if it does not exist
 }
 
 // originOf returns which resource a detail comes from.
 func originOf(d commonv1.ConnectionDetail) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
-}
-
-func (s *origin) watchRequest() informer.WatchRequest {
-	n := types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
-	if !s.mapping.Namespaced {
-		n.Namespace = ""
-	}
-	return informer.WatchRequest{Resource: s.mapping.Resource, NamespacedName: n, Stream: informer.StreamByName}
 }
 
 // String names the resource for users.
@@ -304,6 +288,7 @@ func newConnectionSecret(local *clusters.Cluster, o informer.Owner, n types.Name
 		Resource: targetresource.Resource{
 			Cluster: local, Owner: o, Purpose: purposeConnection, Manifest: u,
 			Mapping: clusters.Mapping{Resource: secrets, Namespaced: true, Readable: true, Watchable: true},
+			Admit:   func(context.Context) error { return nil },
 		},
 		values: map[string][]byte{},
 	}
@@ -314,7 +299,7 @@ func (d *connectionSecret) see(ctx context.Context) (*unstructured.Unstructured,
 	u, err := d.See(ctx, informer.StreamByName)
 	if err != nil && !informer.IsNotSynced(err) {
 		return nil, errors.Wrapf(targetresource.ErrControlPlane, "cannot get Secret %s: %v",
-			targetresource.Name(d.Manifest), err)
+			client.ObjectKeyFromObject(d.Manifest), err)
 	}
 	return u, err
 }
@@ -332,7 +317,7 @@ func (r *reconciliation) publish(ctx context.Context, s *corev1.Secret) error {
 		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
 		// once.
 		err = errors.Wrapf(targetresource.ErrControlPlane, "cannot write Secret %s: %v",
-			targetresource.Name(r.connection.Manifest), err)
+			client.ObjectKeyFromObject(r.connection.Manifest), err)
 	}
 	return r.fail(err)
 }
@@ -347,7 +332,7 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 	current := &corev1.Secret{}
 	if live != nil {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, current) != nil { // It might quote a value.
-			return errors.Errorf("cannot decode Secret %s, which has fields of wrong types", targetresource.Name(live))
+			return errors.Errorf("cannot decode Secret %s, which has fields of wrong types", client.ObjectKeyFromObject(live))
 		}
 		if err := controllable(current, wanted); err != nil {
 			return err
@@ -374,7 +359,7 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 func (d *connectionSecret) write(ctx context.Context, s *corev1.Secret) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil { // It might quote a value.
-		return errors.Errorf("cannot encode Secret %s", targetresource.Name(d.Manifest))
+		return errors.Errorf("cannot encode Secret %s", client.ObjectKeyFromObject(d.Manifest))
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(secretKind)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -194,14 +195,23 @@ func (r *reconciliation) explainDeletion(o Object) {
 	o.SetConditions(ready)
 }
 
-// AddFinalizer keeps our finalizer on an Object, and on what it refers to.
+// AddFinalizer keeps our finalizer on an Object, and on what it refers to. The external name of the Object, which is its
+// name if it has no other, and its claim are written along with it.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	add := managedadapter.Finalizer{Client: c.local}.AddFinalizer
-	if c.mustClaim(ctx, obj) {
-		add = c.claim
-	}
-	if err := add(ctx, obj); err != nil {
-		return reconciliationOf(ctx).fail(err)
+	claim := c.missingClaim(ctx, obj)
+	if claim != "" || !meta.FinalizerExists(obj, managed.FinalizerName) {
+		err := managedadapter.PatchMetadata(ctx, c.local, obj, func(o client.Object) {
+			meta.AddFinalizer(o, managed.FinalizerName)
+			if meta.GetExternalName(o) == "" {
+				meta.SetExternalName(o, o.GetName())
+			}
+			if claim != "" {
+				meta.AddAnnotations(o, map[string]string{commonv1.AnnotationKeyClaim: claim})
+			}
+		})
+		if err != nil {
+			return reconciliationOf(ctx).fail(err)
+		}
 	}
 	return c.hold(ctx, obj)
 }
@@ -211,7 +221,7 @@ func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object
 	if err := c.letGo(ctx, obj); err != nil {
 		return err
 	}
-	if err := (managedadapter.Finalizer{Client: c.local}).RemoveFinalizer(ctx, obj); err != nil {
+	if err := managedadapter.RemoveFinalizer(ctx, c.local, obj, managed.FinalizerName); err != nil {
 		return err
 	}
 	c.forget(client.ObjectKeyFromObject(obj))

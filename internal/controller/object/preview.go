@@ -111,7 +111,7 @@ func (e previewer) see(o Object) error {
 
 func sameResource(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() &&
-		targetresource.Name(a) == targetresource.Name(b)
+		client.ObjectKeyFromObject(a) == client.ObjectKeyFromObject(b)
 }
 
 // compareAgain is after how long a comparison is tried again that the target could not make.

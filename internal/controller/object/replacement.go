@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -93,7 +94,7 @@ func forgetIdentity(obs *commonv1.ObjectObservation) {
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
-	if seen.GetKind() != e.Manifest.GetKind() || targetresource.Name(seen) != targetresource.Name(e.Manifest) {
+	if seen.GetKind() != e.Manifest.GetKind() || client.ObjectKeyFromObject(seen) != client.ObjectKeyFromObject(e.Manifest) {
 		return false, nil
 	}
 	err := e.find(ctx, o)
@@ -186,7 +187,7 @@ func (e *remote) await(o Object, old *remote) {
 
 // describe names a resource in messages.
 func describe(u *unstructured.Unstructured) string {
-	return u.GetKind() + " " + cache.NamespacedNameAsObjectName(targetresource.Name(u)).String()
+	return u.GetKind() + " " + cache.NamespacedNameAsObjectName(client.ObjectKeyFromObject(u)).String()
 }
 
 // reasonRecreating is the reason of events about resources that are deleted to be made again.

@@ -209,26 +209,17 @@ func (e *external) handOver(o Object) {
 	}
 }
 
-// mustClaim reports whether an Object must be claimed before its resource is written to: replicas share the work, and
-// nothing that the control plane has tells in which slot the resource is. One that is handed over is claimed there,
-// when this slot has let it go.
-func (c *reconciler[T]) mustClaim(ctx context.Context, obj client.Object) bool {
+// missingClaim returns the claim that an Object needs before its resource is written to, empty if it needs none: replicas
+// share the work, and nothing that the control plane has tells in which slot the resource is. One that is handed over is
+// claimed there, when this slot has let it go.
+func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) string {
 	known, ok := reconciliationOf(ctx).Last().(Object)
 	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
-	return slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
-		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key
-}
-
-// claim puts the claim of a ProviderConfig on an Object, and our finalizer, unless somebody has changed it meanwhile.
-func (c *reconciler[T]) claim(ctx context.Context, obj resource.Object) error {
-	key := c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
-	return managedadapter.PatchMetadata(ctx, c.local, obj, func(o client.Object) {
-		meta.AddFinalizer(o, managed.FinalizerName)
-		if meta.GetExternalName(o) == "" {
-			meta.SetExternalName(o, o.GetName())
-		}
-		meta.AddAnnotations(o, map[string]string{commonv1.AnnotationKeyClaim: key})
-	})
+	if slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
+		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key {
+		return key
+	}
+	return ""
 }
 
 // passOn reports whether an Object is left to another slot. If it refers to a ProviderConfig there by now, its claim is
