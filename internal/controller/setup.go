@@ -6,11 +6,9 @@ import (
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -184,8 +182,7 @@ func configKinds(configs ...scope.Config) (all kinds) {
 // kind returns a kind of Objects as package reference reads it.
 func kind[T object.Object](k scope.Kind[T]) reference.Kind {
 	return reference.Kind{
-		GVK: k.GVK, Namespaced: k.Configs[0].Namespaced, Controller: managed.ControllerName(k.GVK.GroupKind().String()),
-		New:     func() reference.Object { return k.New() },
-		NewList: func() client.ObjectList { return k.NewList() },
+		GVK: k.GVK, Namespaced: k.Configs[0].Namespaced, NewList: k.NewList,
+		New: func() reference.Object { return k.New() },
 	}
 }

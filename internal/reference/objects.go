@@ -5,10 +5,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,21 +43,24 @@ type Kind struct {
 	GVK schema.GroupVersionKind
 	// Namespaced reports whether the Objects live in namespaces.
 	Namespaced bool
-	// Controller is the name of the controller that reconciles the Objects.
-	Controller string
 	// New returns an empty Object, and NewList an empty list.
 	New     func() Object
-	NewList func() client.ObjectList
+	NewList func() resource.ManagedList
 }
 
 // A Referrer is an Object whose references are followed.
 type Referrer struct {
 	Object
 
-	// Owner is who is woken when something that is referred to changes.
-	Owner informer.Owner
 	// GVK is the kind of the Object.
 	GVK schema.GroupVersionKind
+}
+
+// owner returns who is woken when something that is referred to changes: the controller of the Object.
+func (f Referrer) owner() informer.Owner {
+	return informer.Owner{
+		Controller: managed.ControllerName(f.GVK.GroupKind().String()), NamespacedName: client.ObjectKeyFromObject(f),
+	}
 }
 
 // finalizer returns the finalizer on all that an Object refers to.
@@ -83,7 +87,7 @@ func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.Gr
 	k := s.kinds[gk]
 	err := i.IndexField(ctx, k.New(), indexReferences, func(o client.Object) []string {
 		if o, ok := o.(Object); ok {
-			return s.keys(k.referrer(o))
+			return s.keys(Referrer{Object: o, GVK: k.GVK})
 		}
 		return nil
 	})
@@ -104,12 +108,6 @@ func (s *objects) keys(f Referrer) []string {
 		keys = append(keys, pinned(p).key())
 	}
 	return keys
-}
-
-func (k Kind) referrer(o Object) Referrer {
-	return Referrer{Object: o, GVK: k.GVK, Owner: informer.Owner{
-		Controller: k.Controller, NamespacedName: client.ObjectKeyFromObject(o),
-	}}
 }
 
 // references returns all references of an Object. Those to Objects name them alike, in whatever version they ask for
@@ -159,7 +157,7 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
+	return []Referrer{Referrer{Object: o, GVK: k.GVK}}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
 }
 
 // targets returns the nodes of the Objects that a reference of an Object leads to. A selector that selects several
@@ -191,13 +189,10 @@ func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]R
 		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
 	}
 	var all []Referrer
-	err := meta.EachListItem(l, func(i runtime.Object) error {
-		if o, ok := i.(Object); ok {
-			all = append(all, k.referrer(o))
-		}
-		return nil
-	})
-	return all, errors.Wrapf(err, "cannot read list of %s", k.GVK.GroupKind())
+	for _, mg := range l.GetItems() {
+		all = append(all, Referrer{Object: mg.(Object), GVK: k.GVK}) //nolint:forcetypeassert // The kind is one of Objects.
+	}
+	return all, nil
 }
 
 // referrers returns the Objects that refer to an Object in any of some states, or have pinned it.
@@ -235,11 +230,7 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	if err != nil || len(readers) == 0 {
 		return err != nil // It is safer to show it.
 	}
-	before, werr := content(was, gvk)
-	now, err := content(is, gvk)
-	if err != nil || werr != nil {
-		return true
-	}
+	before, now := content(was, gvk), content(is, gvk)
 	differs := func(f Referrer, r Reference) bool {
 		if r.From == "" {
 			return r.node() == at && r.inspects(f)
@@ -257,13 +248,10 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 }
 
 // content returns the content of an Object as it is in JSON.
-func content(o Object, gvk schema.GroupVersionKind) (map[string]any, error) {
-	c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot read %s", describe(gvk.Kind, client.ObjectKeyFromObject(o)))
-	}
+func content(o Object, gvk schema.GroupVersionKind) map[string]any {
+	c, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(o) // It comes from JSON.
 	c["apiVersion"], c["kind"] = gvk.GroupVersion().String(), gvk.Kind
-	return c, nil
+	return c
 }
 
 // Handler hears of changes of one kind of Objects, and wakes those that refer to them.
@@ -293,7 +281,7 @@ func (s *objects) wakeReferrers(ctx context.Context, gk schema.GroupKind, states
 		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
 	}
 	for _, f := range all {
-		s.options.Wake(f.Owner)
+		s.options.Wake(f.owner())
 	}
 }
 

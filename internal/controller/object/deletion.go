@@ -66,7 +66,7 @@ func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
 		return nil
 	}
-	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
+	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk})
 	if err != nil && !reference.IsAwaited(err) {
 		return err
 	}
@@ -195,8 +195,8 @@ func (r *reconciliation) explainDeletion(o Object) {
 	o.SetConditions(ready)
 }
 
-// AddFinalizer keeps our finalizer on an Object, and on what it refers to. The external name of the Object, which is its
-// name if it has no other, and its claim are written along with it.
+// AddFinalizer keeps our finalizer on an Object, and on what it refers to. The external name of the Object, which is
+// its name if it has no other, and its claim are written along with it.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	claim := c.missingClaim(ctx, obj)
 	if claim != "" || !meta.FinalizerExists(obj, managed.FinalizerName) {

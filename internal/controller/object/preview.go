@@ -256,7 +256,7 @@ func (c Comparer[T]) Compare(ctx context.Context, o T) (Comparison, error) {
 		out.Resource = describe(m)
 	}
 	var err error
-	r.references, err = c.Options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: c.Kind.GVK, Owner: owner})
+	r.references, err = c.Options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: c.Kind.GVK})
 	if err == nil && c.Target == nil {
 		r.Cluster, err = targetresource.Connect(ctx, c.Options.Registry, owner, targetresource.ConfigOf(c.Kind, o))
 	}

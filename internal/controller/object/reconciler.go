@@ -251,12 +251,12 @@ func (c *reconciler[T]) hold(ctx context.Context, obj client.Object) error {
 }
 
 func (c *reconciler[T]) referrer(obj client.Object) reference.Referrer {
-	return reference.Referrer{Object: objectOf(obj), GVK: c.kind.GVK, Owner: c.owner(client.ObjectKeyFromObject(obj))}
+	return reference.Referrer{Object: objectOf(obj), GVK: c.kind.GVK}
 }
 
 // unseen returns what a deleted Object that has seen no resource may have applied in its last moments, nil if nothing.
 func (e deletion) unseen(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
+	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk})
 	if apierrors.IsConflict(err) {
 		return nil, err // It is too early to tell.
 	}

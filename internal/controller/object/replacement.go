@@ -94,7 +94,8 @@ func forgetIdentity(obs *commonv1.ObjectObservation) {
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
-	if seen.GetKind() != e.Manifest.GetKind() || client.ObjectKeyFromObject(seen) != client.ObjectKeyFromObject(e.Manifest) {
+	if seen.GetKind() != e.Manifest.GetKind() ||
+		client.ObjectKeyFromObject(seen) != client.ObjectKeyFromObject(e.Manifest) {
 		return false, nil
 	}
 	err := e.find(ctx, o)

@@ -209,9 +209,9 @@ func (e *external) handOver(o Object) {
 	}
 }
 
-// missingClaim returns the claim that an Object needs before its resource is written to, empty if it needs none: replicas
-// share the work, and nothing that the control plane has tells in which slot the resource is. One that is handed over is
-// claimed there, when this slot has let it go.
+// missingClaim returns the claim that an Object needs before its resource is written to, empty if it needs none:
+// replicas share the work, and nothing that the control plane has tells in which slot the resource is. One that is
+// handed over is claimed there, when this slot has let it go.
 func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) string {
 	known, ok := reconciliationOf(ctx).Last().(Object)
 	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
