@@ -9,6 +9,7 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -80,9 +81,10 @@ func (m *deferringManager) release() error {
 func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
+	owned := func(obj client.Object) bool { return handlers.Owns(o.Registry, obj) }
 	o.Index = &object.Index{}
 	o.References = reference.NewResolver(reference.Options{
-		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: handlers.Owned(o.Registry), Wake: o.Registry.WakeOwner,
+		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: owned, Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
@@ -94,7 +96,6 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	owned := handlers.Owned(o.Registry)
 	s := &starter{manager: mgr, log: log, owned: owned, count: func(k schema.GroupVersionKind) error {
 		return managedadapter.AddStateMetrics(mgr, o.Options.Options, k, owned)
 	}}

@@ -57,11 +57,6 @@ func Owns(r *clusters.Registry, o client.Object) bool {
 	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
 }
 
-// Owned returns Owns for a Registry.
-func Owned(r *clusters.Registry) func(client.Object) bool {
-	return func(o client.Object) bool { return Owns(r, o) }
-}
-
 // InSlot lets pass the events of another predicate that are about resources in the slot of this replica, and those by
 // which one comes into it or leaves it.
 func InSlot(r *clusters.Registry, next predicate.Predicate) predicate.Predicate {

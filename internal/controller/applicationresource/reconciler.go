@@ -146,9 +146,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err
 	}
-	if derr := describe(p, err); derr != nil {
-		return reconcile.Result{}, derr
-	}
+	describe(p, err)
 	serr := managedadapter.Save(ctx, r.Local, p.before, p.resource)
 	if managedadapter.IsTooLarge(serr) && omit(p.resource) {
 		serr = managedadapter.Save(ctx, r.Local, p.before, p.resource)

@@ -357,14 +357,11 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 }
 
 func (d *connectionSecret) write(ctx context.Context, s *corev1.Secret) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
-	if err != nil { // It might quote a value.
-		return errors.Errorf("cannot encode Secret %s", client.ObjectKeyFromObject(d.Manifest))
-	}
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(s) // It comes from JSON.
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(secretKind)
 	c := d.Cluster.Resource(secrets, u.GetNamespace())
-	_, err = d.Write(ctx, func() (*unstructured.Unstructured, error) {
+	_, err := d.Write(ctx, func() (*unstructured.Unstructured, error) {
 		if u.GetResourceVersion() == "" {
 			return c.Create(ctx, u, metav1.CreateOptions{})
 		}

@@ -79,9 +79,6 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if err := e.claim(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
 	if e.live == nil {
 		return e.missing(ctx, o)
 	}

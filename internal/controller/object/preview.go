@@ -75,9 +75,6 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 	p := previewer{e.remote}
 	err := e.look(ctx, o)
 	if err == nil {
-		err = e.claim(ctx, o)
-	}
-	if err == nil {
 		err = p.see(o)
 	}
 	if err == nil {

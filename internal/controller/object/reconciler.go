@@ -99,11 +99,8 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 // Object meanwhile. What the next reconcile finds in the manifest may be the name of another resource, and nothing else
 // would tell of this one. An Object of the same name that has taken the place of this one gets nothing of it.
 func (c *reconciler[T]) save(ctx context.Context, o Object) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return errors.Wrap(err, "cannot record the resource in the status")
-	}
-	err = c.local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(o) // It comes from JSON.
+	err := c.local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": o.GetUID()},
 		{"op": "add", "path": "/status", "value": content["status"]},
 	})))

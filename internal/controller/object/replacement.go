@@ -52,32 +52,30 @@ type replacement struct{ *remote }
 // after a restart.
 func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
-	if seen == nil || !e.moved && sameResource(seen, e.Manifest) {
-		e.forgetPreviousTarget()
-		return true, nil
+	stays, err := seen == nil || !e.moved && sameResource(seen, e.Manifest), error(nil)
+	if !stays {
+		stays, err = e.holds(ctx, o, seen)
 	}
-	same, err := e.holds(ctx, o, seen)
 	if err != nil {
 		return false, err
 	}
-	if same {
-		e.forgetPreviousTarget()
-		return true, nil
+	if !stays {
+		if done, err := e.dispose(ctx, o, seen); err != nil || !done {
+			return false, err
+		}
+		// This is recorded before the new resource is made, so that nobody looks for the old one after an interruption.
+		switch err := e.record(ctx, o, forgetIdentity); {
+		case apierrors.IsConflict(err):
+			return false, err
+		case err != nil:
+			return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is replaced or released: %v",
+				describe(seen), err)
+		}
+		o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
 	}
-	done, err := e.dispose(ctx, o, seen)
-	if err != nil || !done {
-		return false, err
+	if e.moved {
+		e.forgetPrevious()
 	}
-	// This is recorded before the new resource is made, so that nobody looks for the old one after an interruption.
-	switch err := e.record(ctx, o, forgetIdentity); {
-	case apierrors.IsConflict(err):
-		return false, err
-	case err != nil:
-		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is replaced or released: %v",
-			describe(seen), err)
-	}
-	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
-	e.forgetPreviousTarget()
 	return true, nil
 }
 
@@ -100,13 +98,6 @@ func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Uns
 	}
 	err := e.find(ctx, o)
 	return err == nil && e.live != nil && e.live.GetUID() == seen.GetUID(), err
-}
-
-// forgetPreviousTarget ends what an Object has of the target that it has left.
-func (e replacement) forgetPreviousTarget() {
-	if e.moved {
-		e.forgetPrevious()
-	}
 }
 
 // dispose does with the resource that was seen what the policies say of one that is replaced, and reports whether

@@ -23,10 +23,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written: they
-// may have something left to do on its target. Records of use do not tell in a namespace that is going away, as nothing
-// keeps them from going first. Of the resources in a namespace that must not use the ProviderConfig only those count
-// that have.
+// users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written:
+// they may have something left to do on its target. Records of use do not tell in a namespace that is going away, as
+// nothing keeps them from going first. Of the resources in a namespace that must not use the ProviderConfig only those
+// count that have.
 func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int64, error) {
 	r.mu.Lock()
 	followed := slices.Clone(r.followed)
@@ -39,10 +39,10 @@ func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int
 			client.UnsafeDisableDeepCopy); err != nil {
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
-		err := apimeta.EachListItem(list, func(item runtime.Object) error {
-			o, ok := item.(client.Object)
+		_ = apimeta.EachListItem(list, func(item runtime.Object) error { // It never fails.
+			o := item.(client.Object) //nolint:forcetypeassert // The list is one of such.
 			switch {
-			case !ok || !meta.FinalizerExists(o, u.Finalizer) || !slices.Contains(r.config.Refs(o), key):
+			case !meta.FinalizerExists(o, u.Finalizer) || !slices.Contains(r.config.Refs(o), key):
 			case scope.HasUsed(o):
 				n++
 			default:
@@ -50,9 +50,6 @@ func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int
 			}
 			return nil
 		})
-		if err != nil {
-			return 0, errors.Wrap(err, "cannot read users of ProviderConfig")
-		}
 	}
 	for namespace, users := range idle {
 		err := r.admit(ctx, pc, namespace)
