@@ -82,12 +82,12 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	owned := func(obj client.Object) bool { return handlers.Owns(o.Registry, obj) }
-	o.Index = &object.Index{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: owned, Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
+	o.List = o.References.List
 	o.Registry.OnRestored(func(server string, configs []string) {
 		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", server,
 			"providerConfigs", configs)

@@ -28,6 +28,10 @@ import (
 // indexReferences is the index of the cache by which the Objects are found that refer to an Object.
 const indexReferences = "references"
 
+// IndexName is the index of the cache by which Objects are found by their names, in all namespaces. API servers select
+// by the same field.
+const IndexName = "metadata.name"
+
 // An Object of either scope.
 type Object interface {
 	client.Object
@@ -91,6 +95,9 @@ func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.Gr
 		}
 		return nil
 	})
+	if err == nil {
+		err = i.IndexField(ctx, k.New(), IndexName, func(o client.Object) []string { return []string{o.GetName()} })
+	}
 	if err != nil {
 		return errors.Wrapf(err, "cannot index %s", gk)
 	}
@@ -177,6 +184,20 @@ func (s *objects) targets(ctx context.Context, f Referrer, r Reference) ([]node,
 		all = append(all, o.node())
 	}
 	return all, err
+}
+
+// List returns the Objects of all kinds that options select. They are shared, and must not be changed.
+func (s *objects) List(ctx context.Context, o ...client.ListOption) (all []client.Object, err error) {
+	for _, k := range s.kinds {
+		found, err := s.list(ctx, k, o...)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			all = append(all, f.Object)
+		}
+	}
+	return all, nil
 }
 
 // list returns the shared Objects of a kind that options select.

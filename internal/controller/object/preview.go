@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -208,7 +207,7 @@ func endPreview(o Object) {
 type Comparer[T Object] struct {
 	// Kind of the Objects.
 	Kind scope.Kind[T]
-	// Options of a controller, of which Registry, References and Index are used.
+	// Options of a controller, of which Registry, References and List are used.
 	Options Options
 	// Target is the cluster of the resources, nil for those of the ProviderConfigs.
 	Target *clusters.Cluster
@@ -227,15 +226,6 @@ type Comparison struct {
 	Operations, Reverse []commonv1.DiffOperation
 	// Replaced names the resource that gives way to this one, empty if none does.
 	Replaced string
-}
-
-// IndexOf returns an Index that asks the control plane.
-func IndexOf(c client.Reader, newLists ...func() resource.ManagedList) *Index {
-	x := &Index{}
-	for _, newList := range newLists {
-		x.add(c, newList)
-	}
-	return x
 }
 
 // Compare compares the resource of an Object, whose status may be that of the control plane, with its manifest. An

@@ -248,7 +248,7 @@ func (e recreation) isFollowed(ctx context.Context, o Object, refused error) (bo
 func (e recreation) obstacle(ctx context.Context, o Object, refused error) string {
 	p, applied, kind := o.GetManagementPolicies(), o.Observed().Applied, e.Manifest.GroupVersionKind().GroupKind()
 	last, known := e.Last().(Object)
-	others, err := e.options.Index.others(ctx, o)
+	others, err := e.options.others(ctx, o)
 	shares := slices.IndexFunc(others, func(x Object) bool { return e.live != nil && hasSeen(x, e.live.GetUID()) })
 	switch {
 	case !apply.IsImmutable(refused):

@@ -60,8 +60,8 @@ type Options struct {
 	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side
 	// applied fields are ours.
 	LegacyFieldManagers []string
-	// Index finds the Objects of both scopes.
-	Index *Index
+	// List returns the Objects of both scopes that options select. They are shared and must not be changed.
+	List func(context.Context, ...client.ListOption) ([]client.Object, error)
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -90,9 +90,6 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
 	c.managed = managedadapter.NewReconciler(m, o.Options.Options, k.GVK, opts...)
-	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
-		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
-	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
