@@ -36,46 +36,8 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		return setup(mgr, o, log)
 	}
 	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(context.Context) error {
-		deferring := &deferringManager{Manager: mgr}
-		if err := setup(deferring, o, log); err != nil {
-			return err
-		}
-		return deferring.release()
+		return setup(mgr, o, log)
 	})), "cannot wait for a shard")
-}
-
-// A deferringManager is a running manager that starts nothing before release, so that no controller works before all
-// kinds are indexed.
-type deferringManager struct {
-	ctrl.Manager
-
-	mu       sync.Mutex
-	added    []manager.Runnable
-	released bool
-}
-
-// Add adds a Runnable, which is started by release, or at once after that.
-func (m *deferringManager) Add(r manager.Runnable) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.released {
-		return m.Manager.Add(r)
-	}
-	m.added = append(m.added, r)
-	return nil
-}
-
-// release starts all that was added.
-func (m *deferringManager) release() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.released = true
-	for _, r := range m.added {
-		if err := m.Manager.Add(r); err != nil {
-			return errors.Wrap(err, "cannot start a controller")
-		}
-	}
-	return nil
 }
 
 func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
@@ -132,10 +94,10 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 
 // objects are the controllers of Objects of one scope.
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T]) part {
-	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, setup: func() error {
-		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
-			return errors.Wrap(err, "cannot set up references")
-		}
+	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, index: func() error {
+		return errors.Wrap(o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()),
+			"cannot set up references")
+	}, setup: func() error {
 		if err := object.Setup(mgr, o, k); err != nil {
 			return errors.Wrap(err, "cannot set up Objects")
 		}
