@@ -175,8 +175,5 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	b = b.Watches(&resource{}, r.early.Handler(),
 		builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
-	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
-	}
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }

@@ -37,9 +37,6 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	}
 	b = b.Watches(k.NewMember(), members(kind)).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
-	for _, c := range k.Configs {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
-	}
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }
 

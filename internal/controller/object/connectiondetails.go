@@ -33,12 +33,9 @@ import (
 // them from, the ServiceAccount of a Secret.
 const purposeDetails informer.Purpose = "details"
 
-// A detailsReader reads what is to be in the connection secret of an Object.
-type detailsReader struct{ *remote }
-
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
 // harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
-func (e detailsReader) gather(ctx context.Context, o Object) error {
+func (e *remote) gather(ctx context.Context, o Object) error {
 	e.connection = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
@@ -100,7 +97,7 @@ func (d *connectionSecret) take(wanted []commonv1.ConnectionDetail,
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
 // a watch has not begun: the Object is woken when it has. One that was ready, as those of an earlier provider are,
 // counts as ready until then.
-func (e detailsReader) gatherApplied(ctx context.Context, o Object) error {
+func (e *remote) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
 	if !informer.IsNotSynced(err) {
 		return err
@@ -137,7 +134,7 @@ func (s *origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 }
 
 // origins looks at all resources that details come from, each once.
-func (e detailsReader) origins(ctx context.Context,
+func (e *remote) origins(ctx context.Context,
 	wanted []commonv1.ConnectionDetail,
 ) (map[corev1.ObjectReference]*origin, error) {
 	found := make(map[corev1.ObjectReference]*origin, len(wanted))
@@ -195,7 +192,7 @@ func lackOf(ref corev1.ObjectReference) string {
 
 // seeOrigin looks at an origin where the target keeps it. That it may not be read is a lack of the detail and not a
 // failure.
-func (e detailsReader) seeOrigin(ctx context.Context, s *origin, m clusters.Mapping) error {
+func (e *remote) seeOrigin(ctx context.Context, s *origin, m clusters.Mapping) error {
 	i := informer.WatchRequest{Resource: m.Resource, Stream: informer.StreamByName}
 	if i.Name = s.ref.Name; m.Namespaced {
 		i.Namespace = s.ref.Namespace

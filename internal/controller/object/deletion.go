@@ -11,7 +11,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -183,16 +182,6 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 		return nil
 	}
 	return errors.Wrapf(err, "cannot remove the fields of the Object from %s", describe(e.live))
-}
-
-// explainDeletion says in condition Ready of a deleted Object what its resource waits for.
-func (r *reconciliation) explainDeletion(o Object) {
-	ready := o.GetCondition(xpv2.TypeReady)
-	if r.remains == "" || ready.Reason != xpv2.ReasonDeleting || ready.Status != corev1.ConditionFalse {
-		return
-	}
-	ready.Message = r.remains
-	o.SetConditions(ready)
 }
 
 // AddFinalizer keeps our finalizer on an Object, and on what it refers to. The external name of the Object, which is

@@ -103,7 +103,10 @@ func (r *reconciliation) amend(obj client.Object) {
 		}
 		o.SetConditions(targetresource.Explain(o, synced))
 	}
-	r.explainDeletion(o)
+	if d := o.GetCondition(xpv2.TypeReady); r.remains != "" && d.Reason == xpv2.ReasonDeleting {
+		d.Message = r.remains
+		o.SetConditions(d)
+	}
 	known := r.err == nil || clusters.IsNoKind(r.err) || synced.Reason == commonv1.ReasonNamespaceMissing
 	if r.verdict == nil || !known || o.GetDeletionTimestamp() != nil {
 		return

@@ -90,17 +90,15 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
 	c.managed = managedadapter.NewReconciler(m, o.Options.Options, k.GVK, opts...)
-	b := ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
 		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
-	for _, config := range k.Configs {
-		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
-	}
-	return errors.Wrapf(b.Complete(c), "cannot set up controller %s", name)
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner)).
+		Complete(c)
+	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"

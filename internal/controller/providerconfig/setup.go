@@ -49,6 +49,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow f
 		Named(name).
 		WithOptions(inTurns(o)).
 		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, managedadapter.DesiredStateChanged()))).
+		Watches(c.New(), handlers.Users(o.Registry, c)).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(r.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
