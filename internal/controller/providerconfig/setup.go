@@ -2,21 +2,15 @@ package providerconfig
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -50,7 +44,8 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow f
 		WithOptions(inTurns(o)).
 		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, managedadapter.DesiredStateChanged()))).
 		Watches(c.New(), handlers.Users(o.Registry, c)).
-		Watches(c.NewUsage(), gathered(c)).
+		Watches(c.NewUsage(), handlers.Gathered(
+			&resource.EnqueueRequestForProviderConfig{Kind: c.Kinds.Config.Kind}, gatherNew, gatherGone)).
 		WatchesRawSource(r.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
 		Build(r)
@@ -71,38 +66,4 @@ func inTurns(o targetresource.Options) ctrlcontroller.Options {
 	}
 	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
 	return opts
-}
-
-// gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
-func gathered(c scope.Config) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	later := func(obj client.Object, q queue, gather time.Duration) {
-		if req, ok := configOf(obj, c); ok {
-			q.AddAfter(req, gather)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q, gatherNew) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			later(e.ObjectOld, q, gatherGone) // It may have named another ProviderConfig.
-			later(e.ObjectNew, q, gatherNew)
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q, gatherGone) },
-	}
-}
-
-// configOf returns the ProviderConfig of this kind that a record of use names, and whether it names one.
-func configOf(obj client.Object, c scope.Config) (reconcile.Request, bool) {
-	switch u := obj.(type) {
-	case resource.TypedProviderConfigUsage:
-		ref := u.GetProviderConfigReference()
-		n := types.NamespacedName{Name: ref.Name}
-		if c.Namespaced {
-			n.Namespace = obj.GetNamespace()
-		}
-		return reconcile.Request{NamespacedName: n}, ref.Kind == c.Kinds.Config.Kind
-	case resource.LegacyProviderConfigUsage:
-		return reconcile.Request{NamespacedName: types.NamespacedName{Name: u.GetProviderConfigReference().Name}}, true
-	}
-	return reconcile.Request{}, false
 }
